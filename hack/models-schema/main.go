@@ -1,0 +1,53 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command models-schema prints the OpenAPI v2 definitions of the API types as JSON. applyconfiguration-gen reads them to
+// learn which lists are maps, and by which keys.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+)
+
+func main() {
+	if err := writeSchema(os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "models-schema: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func writeSchema(out io.Writer) error {
+	definitions := openapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
+		return spec.MustCreateRef("#/definitions/" + name)
+	})
+	schemas := make(spec.Definitions, len(definitions))
+	for name, definition := range definitions {
+		schemas[name] = v2Schema(definition)
+	}
+	return json.NewEncoder(out).Encode(&spec.Swagger{SwaggerProps: spec.SwaggerProps{
+		Swagger:     "2.0",
+		Definitions: schemas,
+		Info: &spec.Info{InfoProps: spec.InfoProps{
+			Title:   "metacontroller-apiserver",
+			Version: "unversioned",
+		}},
+	}})
+}
+
+// v2Schema returns the schema of a definition for OpenAPI v2. Types whose schema is not the same in v3 carry it along.
+func v2Schema(definition common.OpenAPIDefinition) spec.Schema {
+	if embedded, found := definition.Schema.Extensions[common.ExtensionV2Schema]; found {
+		if schema, ok := embedded.(spec.Schema); ok {
+			return schema
+		}
+	}
+	return definition.Schema
+}

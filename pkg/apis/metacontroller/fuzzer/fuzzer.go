@@ -1,0 +1,57 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fuzzer fills the API types with random content that has a faithful form in JSON, for round-trip tests.
+package fuzzer
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// Funcs returns the fuzz functions for the internal types. What the public version defaults is never left empty, as an empty
+// value would not come back from a round trip.
+func Funcs(serializer.CodecFactory) []any {
+	return []any{
+		func(revision *metacontroller.ControllerRevision, c randfill.Continue) {
+			c.FillNoCustom(revision)
+			revision.ParentPatch = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, c.Intn(100))}
+		},
+		func(hook *metacontroller.Hook, c randfill.Continue) {
+			c.FillNoCustom(hook)
+			if hook.Version == nil {
+				version := metacontroller.HookVersionV2
+				hook.Version = &version
+			}
+		},
+		func(ref *metacontroller.ResourceKeyRef, c randfill.Continue) {
+			c.FillNoCustom(ref)
+			fillEmpty(c, &ref.Key)
+		},
+		func(tls *metacontroller.ClientTLS, c randfill.Continue) {
+			c.FillNoCustom(tls)
+			fillEmpty(c, &tls.CertKey)
+			fillEmpty(c, &tls.PrivateKeyKey)
+		},
+		func(authorization *metacontroller.Authorization, c randfill.Continue) {
+			c.FillNoCustom(authorization)
+			fillEmpty(c, &authorization.Type)
+		},
+		func(auth *metacontroller.BasicAuth, c randfill.Continue) {
+			c.FillNoCustom(auth)
+			fillEmpty(c, &auth.UsernameKey)
+			fillEmpty(c, &auth.PasswordKey)
+		},
+	}
+}
+
+func fillEmpty(c randfill.Continue, text *string) {
+	for *text == "" {
+		c.Fill(text)
+	}
+}

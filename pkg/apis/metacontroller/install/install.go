@@ -1,0 +1,28 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install puts every version of the API group into a scheme.
+package install
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// Install registers the internal types and all served versions, and says which version is preferred.
+func Install(scheme *runtime.Scheme) error {
+	if err := metacontroller.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("registering the internal types of %s: %w", metacontroller.GroupName, err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("registering %s: %w", v1alpha1.SchemeGroupVersion, err)
+	}
+	if err := scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion); err != nil {
+		return fmt.Errorf("setting the version priority of %s: %w", metacontroller.GroupName, err)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/fuzzer"
+)
+
+func TestEveryKindSurvivesARoundTripThroughJSON(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	roundtrip.RoundTripTestForScheme(t, scheme, fuzzer.Funcs)
+}

@@ -1,0 +1,184 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given the
+// parent and its children, and answers which children there should be and what the parent's status is. Children that
+// are missing are created, children that differ are updated as their update strategy says, and children that the answer
+// does not name are deleted.
+type CompositeController struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. The name is part of what is stored in users' clusters (the finalizer put on parents is
+	// "metacontroller.io/compositecontroller-<name>"), so a controller with another name is another controller.
+	metav1.ObjectMeta `json:"metadata"`
+
+	// spec says which parents are handled, which children they may have and which webhook decides.
+	Spec CompositeControllerSpec `json:"spec"`
+
+	// status is what the server last saw of the running controller. It is written by the server only.
+	// +optional
+	Status ControllerStatus `json:"status,omitempty,omitzero"`
+}
+
+// CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
+type CompositeControllerSpec struct {
+	// parentResource is the type of the objects this controller is for. Each of them is handled on its own.
+	ParentResource CompositeControllerParentResourceRule `json:"parentResource"`
+
+	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
+	// selector are adopted, sent to the hook in "children", and deleted when the hook no longer returns them.
+	// Changes of a child lead to a sync of its parent. The order has no meaning.
+	// Default: empty, which is for a controller that only keeps the parent's status.
+	// +listType=atomic
+	// +optional
+	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitempty"`
+
+	// hooks are the webhooks that decide. A controller without a sync hook cannot do anything.
+	// +optional
+	Hooks *CompositeControllerHooks `json:"hooks,omitempty"`
+
+	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
+	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
+	// sets none of caBundle, clientTLS, authorization and basicAuth.
+	// +listType=atomic
+	// +optional
+	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
+
+	// resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that
+	// depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync
+	// of a single parent with "resyncAfterSeconds" in its answer instead.
+	// Default: absent, no periodic sync.
+	// +optional
+	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
+
+	// generateSelector has children found by a label that is made up for each parent ("controller-uid" with the parent's UID)
+	// and added to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook forgets cannot
+	// orphan children. Use it unless users of the parent type are to choose the selector.
+	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
+	// +optional
+	GenerateSelector *bool `json:"generateSelector,omitempty"`
+}
+
+// CompositeControllerParentResourceRule names the type of the parents and which of them are handled.
+type CompositeControllerParentResourceRule struct {
+	ResourceRule `json:",inline"`
+
+	// revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has
+	// one of the update methods RollingRecreate and RollingInPlace.
+	// +optional
+	RevisionHistory *CompositeControllerRevisionHistory `json:"revisionHistory,omitempty"`
+
+	// labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize
+	// hook is called; without a finalize hook it is left alone, and so are its children.
+	// Default: absent, all objects of the type.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+
+	// ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It
+	// saves the hook calls caused by other programs writing the parent's status, finalizers or owner references.
+	// Default: false, every update of a parent leads to a sync.
+	// +optional
+	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
+}
+
+// CompositeControllerRevisionHistory says which part of a parent a ControllerRevision remembers.
+type CompositeControllerRevisionHistory struct {
+	// fieldPaths are the dotted paths of the parent's fields whose change is rolled out child by child, for instance
+	// "spec.template". Changes of other fields reach all children at once.
+	// Default: ["spec"].
+	// +listType=atomic
+	// +optional
+	FieldPaths []string `json:"fieldPaths,omitempty"`
+}
+
+// CompositeControllerChildResourceRule names a type of children and how they are updated.
+type CompositeControllerChildResourceRule struct {
+	ResourceRule `json:",inline"`
+
+	// updateStrategy says what happens to an existing child that differs from what the hook returned.
+	// Default: absent, which is the method OnDelete.
+	// +optional
+	UpdateStrategy *CompositeControllerChildUpdateStrategy `json:"updateStrategy,omitempty"`
+}
+
+// CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
+type CompositeControllerChildUpdateStrategy struct {
+	// method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one
+	// child is moved at a time, the next only when the one before passes the statusChecks.
+	// Default: OnDelete.
+	// +optional
+	Method ChildUpdateMethod `json:"method,omitempty"`
+
+	// statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it.
+	// Default: absent, a child is done as soon as it is updated.
+	// +optional
+	StatusChecks *ChildUpdateStatusChecks `json:"statusChecks,omitempty"`
+}
+
+// ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.
+type ChildUpdateStatusChecks struct {
+	// conditions must all be found in the child's "status.conditions".
+	// +listType=atomic
+	// +optional
+	Conditions []StatusConditionCheck `json:"conditions,omitempty"`
+}
+
+// StatusConditionCheck asks for one condition in "status.conditions" of a child, for instance type "Ready" with status "True".
+type StatusConditionCheck struct {
+	// type of the condition, for instance "Ready".
+	Type string `json:"type"`
+
+	// status the condition must have, usually "True". Default: absent, any.
+	// +optional
+	Status *string `json:"status,omitempty"`
+
+	// reason the condition must have. Default: absent, any.
+	// +optional
+	Reason *string `json:"reason,omitempty"`
+}
+
+// CompositeControllerHooks are the webhooks of a CompositeController.
+type CompositeControllerHooks struct {
+	// customize is asked which other objects, besides parent and children, the other hooks want to see; they are sent to
+	// these in "related", and a change of one leads to a sync of the parent.
+	// +optional
+	Customize *Hook `json:"customize,omitempty"`
+
+	// sync is given the parent and its children and answers the desired children and the parent's status. It is called
+	// whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick.
+	// +optional
+	Sync *Hook `json:"sync,omitempty"`
+
+	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
+	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
+	// every parent.
+	// +optional
+	Finalize *Hook `json:"finalize,omitempty"`
+
+	// preUpdateChild is accepted and stored for compatibility. It is never called.
+	// +optional
+	PreUpdateChild *Hook `json:"preUpdateChild,omitempty"`
+
+	// postUpdateChild is accepted and stored for compatibility. It is never called.
+	// +optional
+	PostUpdateChild *Hook `json:"postUpdateChild,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CompositeControllerList is a list of CompositeControllers.
+type CompositeControllerList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the CompositeControllers.
+	Items []CompositeController `json:"items"`
+}

@@ -1,0 +1,56 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +genclient
+// +genclient:noStatus
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ControllerRevision remembers, during a rolling update, one earlier or current version of a parent and which of its
+// children are still at that version. It lives beside the parent, is owned by it, and is made and removed by the
+// server. It is not meant to be written by people.
+type ControllerRevision struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. The name ends in a hash of the parent's UID and of parentPatch.
+	metav1.ObjectMeta `json:"metadata"`
+
+	// parentPatch is a partial parent object: only the fields that the controller's
+	// "parentResource.revisionHistory.fieldPaths" names, with the values they had in this version.
+	ParentPatch runtime.RawExtension `json:"parentPatch"`
+
+	// children are the children of the parent that are, or are to be, as the hook wants them for this version.
+	// +listType=atomic
+	// +optional
+	Children []ControllerRevisionChildren `json:"children,omitempty"`
+}
+
+// ControllerRevisionChildren names children of one kind.
+type ControllerRevisionChildren struct {
+	// apiGroup is the API group of the children, without a version; empty for the core group.
+	APIGroup string `json:"apiGroup"`
+
+	// kind is the kind of the children, for instance "Pod".
+	Kind string `json:"kind"`
+
+	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children are not.
+	// +listType=atomic
+	Names []string `json:"names"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ControllerRevisionList is a list of ControllerRevisions.
+type ControllerRevisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the ControllerRevisions.
+	Items []ControllerRevision `json:"items"`
+}

@@ -1,0 +1,147 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// DecoratorController adds behaviour to objects that exist already and may have a controller of their own: for every
+// selected object, the webhook is given the object and what is attached to it, and answers which attachments there
+// should be and which labels, annotations or status to set on the object.
+type DecoratorController struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. The name is part of what is stored in users' clusters (attachments carry it in the annotation
+	// "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
+	metav1.ObjectMeta `json:"metadata"`
+
+	// spec says which objects are decorated, what may be attached to them and which webhook decides.
+	Spec DecoratorControllerSpec `json:"spec"`
+
+	// status is what the server last saw of the running controller. It is written by the server only.
+	// +optional
+	Status ControllerStatus `json:"status,omitempty,omitzero"`
+}
+
+// DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
+type DecoratorControllerSpec struct {
+	// resources lists the types of the target objects and which of them are decorated.
+	// +listType=atomic
+	Resources []DecoratorControllerResourceRule `json:"resources"`
+
+	// attachments lists every type of object the sync hook may return. Objects of these types that this controller attached
+	// to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
+	// Changes of an attachment lead to a sync of its target. The order has no meaning.
+	// Default: empty, which is for a controller that only sets labels, annotations or status.
+	// +listType=atomic
+	// +optional
+	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitempty"`
+
+	// hooks are the webhooks that decide. A controller without a sync hook cannot do anything.
+	// +optional
+	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`
+
+	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
+	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
+	// sets none of caBundle, clientTLS, authorization and basicAuth.
+	// +listType=atomic
+	// +optional
+	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
+
+	// resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that
+	// depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync
+	// of a single target with "resyncAfterSeconds" in its answer instead.
+	// Default: absent, no periodic sync.
+	// +optional
+	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
+}
+
+// DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match
+// both selectors. For one that stops matching the finalize hook is called; without a finalize hook it keeps its attachments.
+type DecoratorControllerResourceRule struct {
+	ResourceRule `json:",inline"`
+
+	// labelSelector restricts the controller to the objects whose labels match.
+	// Default: absent, all objects of the type.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+
+	// annotationSelector restricts the controller to the objects whose annotations match.
+	// Default: absent, all objects of the type.
+	// +optional
+	AnnotationSelector *AnnotationSelector `json:"annotationSelector,omitempty"`
+
+	// ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It
+	// saves the hook calls caused by other programs writing the target's status, finalizers or owner references.
+	// Default: false, every update of a target leads to a sync.
+	// +optional
+	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
+}
+
+// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations and
+// matchExpressions must hold.
+type AnnotationSelector struct {
+	// matchAnnotations are annotations the object must have, with these values.
+	// +optional
+	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
+
+	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
+	// In and NotIn, values.
+	// +listType=atomic
+	// +optional
+	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// DecoratorControllerAttachmentRule names a type of attachments and how they are updated.
+type DecoratorControllerAttachmentRule struct {
+	ResourceRule `json:",inline"`
+
+	// updateStrategy says what happens to an existing attachment that differs from what the hook returned.
+	// Default: absent, which is the method OnDelete.
+	// +optional
+	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategy `json:"updateStrategy,omitempty"`
+}
+
+// DecoratorControllerAttachmentUpdateStrategy says how existing attachments of a type are brought up to date.
+type DecoratorControllerAttachmentUpdateStrategy struct {
+	// method is how an attachment that differs from what the hook returned is brought up to date. Decorators do not roll:
+	// RollingRecreate and RollingInPlace are accepted, and act exactly as Recreate and InPlace.
+	// Default: OnDelete.
+	// +optional
+	Method ChildUpdateMethod `json:"method,omitempty"`
+}
+
+// DecoratorControllerHooks are the webhooks of a DecoratorController.
+type DecoratorControllerHooks struct {
+	// customize is asked which other objects, besides target and attachments, the other hooks want to see; they are sent to
+	// these in "related", and a change of one leads to a sync of the target.
+	// +optional
+	Customize *Hook `json:"customize,omitempty"`
+
+	// sync is given the target object and its attachments and answers the desired attachments, and labels, annotations and
+	// status for the target. It is called whenever the target, one of its attachments or a related object
+	// changes. It must be idempotent and should be quick.
+	// +optional
+	Sync *Hook `json:"sync,omitempty"`
+
+	// finalize is called instead of sync when the target is being deleted or no longer selected, until it answers
+	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
+	// every target.
+	// +optional
+	Finalize *Hook `json:"finalize,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// DecoratorControllerList is a list of DecoratorControllers.
+type DecoratorControllerList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the DecoratorControllers.
+	Items []DecoratorController `json:"items"`
+}

@@ -1,0 +1,147 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "time"
+
+// Hook is a place where the controller asks a webhook what to do.
+type Hook struct {
+	// version of the protocol spoken with this hook. The hooks of one controller may differ.
+	// Default: v1.
+	// +default="v1"
+	// +optional
+	Version *HookVersion `json:"version,omitempty"`
+
+	// webhook is where the hook is found. Default: absent, the hook is not called.
+	// +optional
+	Webhook *Webhook `json:"webhook,omitempty"`
+}
+
+// HookVersion is a version of the protocol spoken with a hook.
+// +enum
+type HookVersion string
+
+const (
+	// HookVersionV1 keys the objects in a request by name, or by "namespace/name" if the parent is cluster-scoped and they are
+	// not. A hook of a namespaced parent sees objects of that namespace only.
+	HookVersionV1 HookVersion = "v1"
+	// HookVersionV2 keys all namespaced objects in a request by "namespace/name". Hooks see related objects of all namespaces.
+	// Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.
+	HookVersionV2 HookVersion = "v2"
+)
+
+// GetVersion returns the protocol version of the hook, which is v1 where nothing is said. It may be called on nil.
+func (h *Hook) GetVersion() HookVersion {
+	if h == nil || h.Version == nil || *h.Version == "" {
+		return HookVersionV1
+	}
+	return *h.Version
+}
+
+// Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body.
+// It is given either by url, or by service and path.
+type Webhook struct {
+	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set, service
+	// and path are not looked at.
+	// +optional
+	URL *string `json:"url,omitempty"`
+
+	// timeout is the longest time one call may take, from connecting to the last byte of the answer, as a number
+	// with a unit (ms, s, m, h), for instance "30s" or "1m30s". Zero or less counts as the default.
+	// Default: 10s.
+	// +optional
+	Timeout *Duration `json:"timeout,omitempty"`
+
+	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent.
+	// +optional
+	Etag *WebhookEtagConfig `json:"etag,omitempty"`
+
+	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". Required with service.
+	// +optional
+	Path *string `json:"path,omitempty"`
+
+	// service is the Service that the webhook is reached by. The address is "<protocol>://<name>.<namespace>:<port><path>".
+	// +optional
+	Service *ServiceReference `json:"service,omitempty"`
+
+	// responseUnMarshallMode says how strictly the answer is decoded.
+	// Default: loose for hooks of version v1, strict for v2.
+	// +optional
+	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
+
+	// caBundle holds the certificate authorities that the webhook's serving certificate is verified with.
+	// Default: absent, those of the system the server runs on.
+	// +optional
+	CABundle *CABundle `json:"caBundle,omitempty"`
+
+	// clientTLS is the client certificate to present to the webhook (mutual TLS).
+	// +optional
+	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
+
+	// authorization is the credential to send in the Authorization header. It cannot be combined with basicAuth.
+	// +optional
+	Authorization *Authorization `json:"authorization,omitempty"`
+
+	// basicAuth is the user name and password to send in the Authorization header. It cannot be combined with authorization.
+	// +optional
+	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
+}
+
+// Duration is a length of time written as a number with a unit (ns, us, ms, s, m, h), or several of them in a row, for
+// instance "300ms", "10s" or "1m30s".
+//
+// It is kept as text so that an object with an unreadable one, stored before it was validated, can still be read, listed and
+// repaired.
+type Duration string
+
+// Parse returns the length of time, or an error that says why the text is none.
+func (d Duration) Parse() (time.Duration, error) {
+	return time.ParseDuration(string(d))
+}
+
+// ServiceReference names a Service of the host cluster.
+type ServiceReference struct {
+	// name of the Service.
+	Name string `json:"name"`
+
+	// namespace of the Service.
+	Namespace string `json:"namespace"`
+
+	// port of the Service. Default: 80, also if the protocol is https.
+	// +optional
+	Port *int32 `json:"port,omitempty"`
+
+	// protocol is the scheme of the URL, http or https. Default: http.
+	// +optional
+	Protocol *string `json:"protocol,omitempty"`
+}
+
+// WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an ETag header is kept; the next
+// request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.
+type WebhookEtagConfig struct {
+	// enabled turns the cache of answers on. Default: false.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// cacheTimeoutSeconds is for how many seconds an answer is kept. Default: absent, until the controller is restarted.
+	// Values below 1 count as absent.
+	// +optional
+	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
+
+	// cacheCleanupSeconds is how often, in seconds, answers that timed out are removed from memory. Default: absent, an answer
+	// that timed out is replaced when its parent is synced next.
+	// +optional
+	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
+}
+
+// ResponseUnmarshallMode is how strictly the answer of a webhook is decoded.
+// +enum
+type ResponseUnmarshallMode string
+
+const (
+	// ResponseUnmarshallModeLoose ignores unknown and repeated fields in an answer.
+	ResponseUnmarshallModeLoose ResponseUnmarshallMode = "loose"
+	// ResponseUnmarshallModeStrict makes unknown and repeated fields in an answer errors.
+	ResponseUnmarshallModeStrict ResponseUnmarshallMode = "strict"
+)

@@ -1,0 +1,31 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// ResourceRule names a resource type of the host cluster.
+type ResourceRule struct {
+	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
+	// for the core group, for instance "v1".
+	APIVersion string `json:"apiVersion"`
+
+	// resource is the name of the resource: plural and lower case, for instance "deployments".
+	Resource string `json:"resource"`
+}
+
+// ChildUpdateMethod is a way to bring an existing child or attachment up to date.
+// +enum
+type ChildUpdateMethod string
+
+const (
+	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the child.
+	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
+	// ChildUpdateRecreate deletes a child that differs, and makes it anew when it is gone.
+	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
+	// ChildUpdateInPlace updates a child that differs.
+	ChildUpdateInPlace ChildUpdateMethod = "InPlace"
+	// ChildUpdateRollingRecreate does as Recreate, to one child of a parent at a time.
+	ChildUpdateRollingRecreate ChildUpdateMethod = "RollingRecreate"
+	// ChildUpdateRollingInPlace does as InPlace, to one child of a parent at a time.
+	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
+)

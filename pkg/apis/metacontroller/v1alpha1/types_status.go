@@ -1,0 +1,67 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Types of the conditions in the status of a CompositeController or DecoratorController.
+const (
+	// ConditionReady is True while the controller runs as its current spec says.
+	ConditionReady = "Ready"
+	// ConditionResourcesFound is True if the host cluster serves every resource the spec names.
+	ConditionResourcesFound = "ResourcesFound"
+	// ConditionHooksReachable is True if the last calls of the hooks were answered.
+	ConditionHooksReachable = "HooksReachable"
+)
+
+// ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
+// It is refreshed every few seconds at most.
+type ControllerStatus struct {
+	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one,
+	// the last change of the spec has not been looked at yet.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Where one is not
+	// True, its reason and message say why.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
+	// DecoratorController. Absent until they have been counted.
+	// +optional
+	Parents *ParentCounts `json:"parents,omitempty"`
+
+	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
+	// +optional
+	LastError *LastSyncError `json:"lastError,omitempty"`
+}
+
+// ParentCounts counts parents by how their last sync went.
+type ParentCounts struct {
+	// total is how many parents there are.
+	Total int32 `json:"total"`
+
+	// synced is how many of them were synced without error the last time.
+	Synced int32 `json:"synced"`
+
+	// failing is how many of them failed to sync the last time.
+	Failing int32 `json:"failing"`
+}
+
+// LastSyncError is a failure to sync a parent.
+type LastSyncError struct {
+	// message says what went wrong.
+	Message string `json:"message"`
+
+	// parent is the object that failed to sync, as "namespace/name", or "name" if it is cluster-scoped.
+	// +optional
+	Parent string `json:"parent,omitempty"`
+
+	// time is when it failed.
+	Time metav1.Time `json:"time"`
+}

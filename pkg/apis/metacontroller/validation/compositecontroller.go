@@ -1,0 +1,74 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// ValidateCompositeController returns all that keeps a new CompositeController from being stored.
+func ValidateCompositeController(controller *metacontroller.CompositeController) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, validateCompositeControllerSpec(&controller.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateCompositeControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
+// object did not have. Metadata is checked by the registry for all kinds alike.
+func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
+	spec := field.NewPath("spec")
+	return introduced(validateCompositeControllerSpec(&updated.Spec, spec), validateCompositeControllerSpec(&stored.Spec, spec))
+}
+
+func validateCompositeControllerSpec(spec *metacontroller.CompositeControllerSpec, path *field.Path) field.ErrorList {
+	errs := validateParentResource(&spec.ParentResource, path.Child("parentResource"))
+	for i := range spec.ChildResources {
+		errs = append(errs, validateChildResource(&spec.ChildResources[i], path.Child("childResources").Index(i))...)
+	}
+	errs = append(errs, validateCompositeControllerHooks(spec.Hooks, path.Child("hooks"))...)
+	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, path.Child("endpointConfigs"))...)
+}
+
+func validateParentResource(parent *metacontroller.CompositeControllerParentResourceRule, path *field.Path) field.ErrorList {
+	errs := validateResourceRule(&parent.ResourceRule, path)
+	return append(errs, validateLabelSelector(parent.LabelSelector, path.Child("labelSelector"))...)
+}
+
+func validateChildResource(child *metacontroller.CompositeControllerChildResourceRule, path *field.Path) field.ErrorList {
+	errs := validateResourceRule(&child.ResourceRule, path)
+	strategy := child.UpdateStrategy
+	if strategy == nil {
+		return errs
+	}
+	path = path.Child("updateStrategy")
+	errs = append(errs, validateUpdateMethod(strategy.Method, path.Child("method"))...)
+	if strategy.StatusChecks == nil {
+		return errs
+	}
+	for i, condition := range strategy.StatusChecks.Conditions {
+		if condition.Type == "" {
+			errs = append(errs, field.Required(path.Child("statusChecks", "conditions").Index(i).Child("type"),
+				`is the type of the condition to look for in the child's status, such as "Ready"`))
+		}
+	}
+	return errs
+}
+
+func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerHooks, path *field.Path) field.ErrorList {
+	if hooks == nil {
+		return field.ErrorList{noHooks(path)}
+	}
+	var errs field.ErrorList
+	if !calls(hooks.Sync) && !calls(hooks.Finalize) {
+		errs = append(errs, noHooks(path.Child("sync")))
+	}
+	errs = append(errs, validateHook(hooks.Sync, path.Child("sync"))...)
+	errs = append(errs, validateHook(hooks.Finalize, path.Child("finalize"))...)
+	errs = append(errs, validateHook(hooks.Customize, path.Child("customize"))...)
+	// The two that are never called only have to be readable: whatever else is in them has never mattered.
+	errs = append(errs, validateHookVersion(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)
+	return append(errs, validateHookVersion(hooks.PostUpdateChild, path.Child("postUpdateChild"))...)
+}

@@ -1,0 +1,152 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+func TestValidateCompositeController(t *testing.T) {
+	tests := map[string]struct {
+		patch string
+		want  []string
+	}{
+		"a minimal controller": {
+			patch: "{}",
+		},
+		"no child types: a controller may only keep the parent's status": {
+			patch: "spec: {childResources: []}",
+		},
+		"the same child type twice: the original merges the two": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods}]}",
+		},
+		"a resync period below a second: it counts as one": {
+			patch: "spec: {resyncPeriodSeconds: -1}",
+		},
+		"only a finalize hook: it runs when parents are deleted": {
+			patch: `spec: {hooks: {sync: null, finalize: {webhook: {url: "http://hooks.example/finalize"}}}}`,
+		},
+		"the hooks that are never called may be anything": {
+			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}, preUpdateChild: {webhook: {timeout: soon}}}}`,
+		},
+		"a name that is no DNS name": {
+			patch: "metadata: {name: Not_Valid}",
+			want:  []string{`metadata.name: Invalid value: "Not_Valid": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		},
+		"everything missing is said at once": {
+			patch: "spec: null",
+			want: []string{
+				`spec.parentResource.apiVersion: Required value: is "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
+				`spec.parentResource.resource: Required value: is the plural, lower-case name of the resource, such as "deployments"`,
+				`spec.hooks: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`,
+			},
+		},
+		"a parent type that cannot exist": {
+			patch: "spec: {parentResource: {apiVersion: example.com/v1/foos, resource: Foo}}",
+			want: []string{
+				`spec.parentResource.apiVersion: Invalid value: "example.com/v1/foos": must be "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
+				`spec.parentResource.resource: Invalid value: "Foo": must be the plural, lower-case name of the resource, such as "deployments"`,
+			},
+		},
+		"a subresource as child type": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods/status}]}",
+			want:  []string{`spec.childResources[0].resource: Invalid value: "pods/status": must be the plural, lower-case name of the resource, such as "deployments"`},
+		},
+		"a group without a name": {
+			patch: "spec: {childResources: [{apiVersion: /v1, resource: pods}]}",
+			want:  []string{`spec.childResources[0].apiVersion: Invalid value: "/v1": must be "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`},
+		},
+		"an unknown update method": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: Rolling}}]}",
+			want:  []string{`spec.childResources[0].updateStrategy.method: Unsupported value: "Rolling": supported values: "OnDelete", "Recreate", "InPlace", "RollingRecreate", "RollingInPlace"`},
+		},
+		"a status check without a type": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {conditions: [{status: 'True'}]}}}]}",
+			want:  []string{`spec.childResources[0].updateStrategy.statusChecks.conditions[0].type: Required value: is the type of the condition to look for in the child's status, such as "Ready"`},
+		},
+		"an unknown operator in the label selector": {
+			patch: "spec: {parentResource: {apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: Is, values: [b]}]}}}",
+			want:  []string{`spec.parentResource.labelSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
+		},
+		"a label value that no label can have": {
+			patch: "spec: {parentResource: {apiVersion: v1, resource: pods, labelSelector: {matchLabels: {a: b c}}}}",
+			want:  []string{`spec.parentResource.labelSelector.matchLabels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		},
+		"no hook at all": {
+			patch: "spec: {hooks: {sync: null}}",
+			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
+		},
+		"a sync hook without a webhook": {
+			patch: "spec: {hooks: {sync: {version: v2, webhook: null}}}",
+			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
+		},
+		"only a customize hook": {
+			patch: `spec: {hooks: {sync: null, customize: {webhook: {url: "http://hooks.example/customize"}}}}`,
+			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
+		},
+		"an unknown version of a hook that is never called": {
+			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}, postUpdateChild: {version: v3}}}`,
+			want:  []string{`spec.hooks.postUpdateChild.version: Unsupported value: "v3": supported values: "v1", "v2"`},
+		},
+		"endpoint settings that name nothing": {
+			patch: "spec: {endpointConfigs: [{caBundle: {secretRef: {}}, clientTLS: {}, authorization: {secretRef: {name: a}}, basicAuth: {secretRef: {namespace: b}}}]}",
+			want: []string{
+				`spec.endpointConfigs[0].host: Required value: is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`,
+				`spec.endpointConfigs[0].caBundle.secretRef.name: Required value: is the name of the Secret`,
+				`spec.endpointConfigs[0].caBundle.secretRef.namespace: Required value: is the namespace of the Secret`,
+				`spec.endpointConfigs[0].clientTLS.secretRef.name: Required value: is the name of the Secret`,
+				`spec.endpointConfigs[0].clientTLS.secretRef.namespace: Required value: is the namespace of the Secret`,
+				`spec.endpointConfigs[0].authorization.secretRef.namespace: Required value: is the namespace of the Secret`,
+				`spec.endpointConfigs[0].authorization.secretRef.key: Required value: is the key of the credential in the Secret`,
+				`spec.endpointConfigs[0].basicAuth.secretRef.name: Required value: is the name of the Secret`,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			controller := decode[*metacontroller.CompositeController](t, patched(t, compositeController, test.patch))
+			wantErrors(t, ValidateCompositeController(controller), test.want...)
+		})
+	}
+}
+
+func TestCompositeControllerWarnings(t *testing.T) {
+	tests := map[string]struct {
+		patch string
+		want  string
+	}{
+		"a minimal controller is nothing to warn of": {patch: "spec: {generateSelector: true}"},
+		"only a finalize hook": {
+			patch: `spec: {hooks: {sync: null, finalize: {webhook: {url: "http://hooks.example/finalize"}}}}`,
+			want:  "spec.hooks.sync: has no webhook, so that only deletion is handled",
+		},
+		"a service beside a url": {
+			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example", service: {name: a, namespace: b}}}}}`,
+			want:  "spec.hooks.sync.webhook.service: has no effect beside url",
+		},
+		"a hook that is never called": {
+			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example"}}, postUpdateChild: {}}}`,
+			want:  "spec.hooks.postUpdateChild: is never called",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			controller := decode[*metacontroller.CompositeController](t, patched(t, compositeController, test.patch))
+			wantErrors(t, ValidateCompositeController(controller))
+			wantWarnings(t, CompositeControllerWarnings(controller), test.want)
+		})
+	}
+}
+
+func wantWarnings(t *testing.T, got []string, want string) {
+	t.Helper()
+	switch {
+	case want == "" && len(got) == 0:
+	case len(got) == 1 && got[0] == want:
+	default:
+		t.Errorf("warnings = %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// ValidateDecoratorController returns all that keeps a new DecoratorController from being stored.
+func ValidateDecoratorController(controller *metacontroller.DecoratorController) field.ErrorList {
+	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, validateDecoratorControllerSpec(&controller.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateDecoratorControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
+// object did not have. Metadata is checked by the registry for all kinds alike.
+func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
+	spec := field.NewPath("spec")
+	return introduced(validateDecoratorControllerSpec(&updated.Spec, spec), validateDecoratorControllerSpec(&stored.Spec, spec))
+}
+
+func validateDecoratorControllerSpec(spec *metacontroller.DecoratorControllerSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if spec.Resources == nil {
+		errs = append(errs, field.Required(path.Child("resources"), "lists the types of the objects to decorate"))
+	}
+	for i := range spec.Resources {
+		errs = append(errs, validateTargetResource(&spec.Resources[i], path.Child("resources").Index(i))...)
+	}
+	for i := range spec.Attachments {
+		errs = append(errs, validateAttachment(&spec.Attachments[i], path.Child("attachments").Index(i))...)
+	}
+	errs = append(errs, validateDecoratorControllerHooks(spec.Hooks, path.Child("hooks"))...)
+	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, path.Child("endpointConfigs"))...)
+}
+
+func validateTargetResource(target *metacontroller.DecoratorControllerResourceRule, path *field.Path) field.ErrorList {
+	errs := validateResourceRule(&target.ResourceRule, path)
+	errs = append(errs, validateLabelSelector(target.LabelSelector, path.Child("labelSelector"))...)
+	return append(errs, validateAnnotationSelector(target.AnnotationSelector, path.Child("annotationSelector"))...)
+}
+
+func validateAttachment(attachment *metacontroller.DecoratorControllerAttachmentRule, path *field.Path) field.ErrorList {
+	errs := validateResourceRule(&attachment.ResourceRule, path)
+	if attachment.UpdateStrategy != nil {
+		errs = append(errs, validateUpdateMethod(attachment.UpdateStrategy.Method, path.Child("updateStrategy", "method"))...)
+	}
+	return errs
+}
+
+func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks, path *field.Path) field.ErrorList {
+	if hooks == nil {
+		return field.ErrorList{noHooks(path)}
+	}
+	var errs field.ErrorList
+	if !calls(hooks.Sync) && !calls(hooks.Finalize) {
+		errs = append(errs, noHooks(path.Child("sync")))
+	}
+	errs = append(errs, validateHook(hooks.Sync, path.Child("sync"))...)
+	errs = append(errs, validateHook(hooks.Finalize, path.Child("finalize"))...)
+	return append(errs, validateHook(hooks.Customize, path.Child("customize"))...)
+}

@@ -1,0 +1,106 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+func TestValidateHook(t *testing.T) {
+	const webhook = "spec.hooks.sync.webhook"
+	tests := map[string]struct {
+		hook string
+		want []string
+	}{
+		"a url":                                     {hook: `{webhook: {url: "http://hooks.example/sync"}}`},
+		"a url with https, port, user and query":    {hook: `{webhook: {url: "HTTPS://user:pass@hooks.example:8443/sync?a=b"}}`},
+		"a url with an IPv6 address":                {hook: `{webhook: {url: "http://[::1]:8080"}}`},
+		"a service with a path":                     {hook: "{webhook: {service: {name: hooks, namespace: ns}, path: /sync}}"},
+		"a service with all that can be said":       {hook: "{webhook: {service: {name: hooks, namespace: ns, port: 8443, protocol: HTTPS}, path: \"/sync?a=b\"}}"},
+		"a service with an empty path":              {hook: `{webhook: {service: {name: hooks, namespace: ns}, path: ""}}`},
+		"a namespace with the domain of Services":   {hook: "{webhook: {service: {name: hooks, namespace: ns.svc.cluster.local}, path: /sync}}"},
+		"a service beside a url is not looked at":   {hook: `{webhook: {url: "http://hooks.example", service: {name: "?", namespace: "", port: 0}}}`},
+		"version v2":                                {hook: `{version: v2, webhook: {url: "http://hooks.example"}}`},
+		"timeouts of several units":                 {hook: `{webhook: {url: "http://hooks.example", timeout: 1m30s500ms}}`},
+		"a timeout of nothing: counts as default":   {hook: `{webhook: {url: "http://hooks.example", timeout: "0"}}`},
+		"a negative timeout: counts as default":     {hook: `{webhook: {url: "http://hooks.example", timeout: -5s}}`},
+		"strict answers":                            {hook: `{webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}`},
+		"an etag cache that nothing ever cleans up": {hook: `{webhook: {url: "http://hooks.example", etag: {enabled: true, cacheTimeoutSeconds: 5}}}`},
+
+		"an unknown version": {
+			hook: `{version: v3, webhook: {url: "http://hooks.example"}}`,
+			want: []string{`spec.hooks.sync.version: Unsupported value: "v3": supported values: "v1", "v2"`},
+		},
+		"neither url nor service": {
+			hook: "{webhook: {path: /sync}}",
+			want: []string{webhook + ": Required value: must have either a url, or a service and a path"},
+		},
+		"a service without a path": {
+			hook: "{webhook: {service: {name: hooks, namespace: ns}}}",
+			want: []string{webhook + `.path: Required value: is the path of the webhook at its service, such as "/sync"`},
+		},
+		"a service without name and namespace": {
+			hook: "{webhook: {service: {}, path: /sync}}",
+			want: []string{
+				webhook + ".service.name: Required value: is the name of the Service",
+				webhook + ".service.namespace: Required value: is the namespace of the Service",
+			},
+		},
+		"a service that gives no URL": {
+			hook: `{webhook: {service: {name: "my hooks", namespace: ns/, port: 0, protocol: tcp}, path: sync}}`,
+			want: []string{
+				webhook + `.service.name: Invalid value: "my hooks": must be part of a host name: lower-case letters, digits, '-' and '.'`,
+				webhook + `.service.namespace: Invalid value: "ns/": must be part of a host name: lower-case letters, digits, '-' and '.'`,
+				webhook + ".service.port: Invalid value: 0: must be a port number between 1 and 65535",
+				webhook + `.service.protocol: Unsupported value: "tcp": supported values: "http", "https"`,
+				webhook + `.path: Invalid value: "sync": must be the path of a URL and start with "/", such as "/sync"`,
+			},
+		},
+		"an empty url": {
+			hook: `{webhook: {url: ""}}`,
+			want: []string{webhook + `.url: Invalid value: "": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+		},
+		"a url without a scheme": {
+			hook: "{webhook: {url: hooks.example/sync}}",
+			want: []string{webhook + `.url: Invalid value: "hooks.example/sync": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+		},
+		"a url with another scheme": {
+			hook: `{webhook: {url: "file:///etc/passwd"}}`,
+			want: []string{webhook + `.url: Invalid value: "file:///etc/passwd": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+		},
+		"a url without a host": {
+			hook: `{webhook: {url: "http://:8080/sync"}}`,
+			want: []string{webhook + `.url: Invalid value: "http://:8080/sync": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+		},
+		"a url with a port that is none": {
+			hook: `{webhook: {url: "http://hooks.example:80800/sync"}}`,
+			want: []string{webhook + `.url: Invalid value: "http://hooks.example:80800/sync": must have a port number between 1 and 65535, or none`},
+		},
+		"a timeout that the schema of the original let in and its client could not read": {
+			hook: `{webhook: {url: "http://hooks.example", timeout: 10 seconds}}`,
+			want: []string{webhook + `.timeout: Invalid value: "10 seconds": must be a number with a unit (ns, us, ms, s, m, h), or several of them in a row, such as "10s" or "1m30s"`},
+		},
+		"a timeout without a unit": {
+			hook: `{webhook: {url: "http://hooks.example", timeout: "10"}}`,
+			want: []string{webhook + `.timeout: Invalid value: "10": must be a number with a unit (ns, us, ms, s, m, h), or several of them in a row, such as "10s" or "1m30s"`},
+		},
+		"an unknown way to read answers": {
+			hook: `{webhook: {url: "http://hooks.example", responseUnMarshallMode: Strict}}`,
+			want: []string{webhook + `.responseUnMarshallMode: Unsupported value: "Strict": supported values: "loose", "strict"`},
+		},
+		"connection settings that name nothing": {
+			hook: `{webhook: {url: "http://hooks.example", caBundle: {configMapRef: {name: ca}}}}`,
+			want: []string{webhook + ".caBundle.configMapRef.namespace: Required value: is the namespace of the ConfigMap"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			patch := "spec: {hooks: {sync: {webhook: {url: null}}}}"
+			text := patched(t, patched(t, compositeController, patch), "spec: {hooks: {sync: "+test.hook+"}}")
+			wantErrors(t, ValidateCompositeController(decode[*metacontroller.CompositeController](t, text)), test.want...)
+		})
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// An object from before there were rules: hardly anything in it is valid.
+const oldCompositeController = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: old}
+spec:
+  parentResource: {apiVersion: v1, resource: Foos}
+  childResources:
+  - {apiVersion: v1, resource: pods}
+  - {apiVersion: apps/v1, resource: Deployments}
+  hooks: {sync: {webhook: {url: hooks, timeout: 10 seconds}}}
+`
+
+func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
+	const resourceForm = `must be the plural, lower-case name of the resource, such as "deployments"`
+	tests := map[string]struct {
+		patch string
+		want  []string
+	}{
+		"nothing changes":                        {patch: "{}"},
+		"only metadata changes":                  {patch: "metadata: {labels: {a: b}, finalizers: [example.com/a]}"},
+		"something valid is added":               {patch: "spec: {resyncPeriodSeconds: 10}"},
+		"one error of several is mended":         {patch: "spec: {parentResource: {resource: foos}}"},
+		"a valid part beside an invalid changes": {patch: "spec: {hooks: {sync: {webhook: {timeout: 1s}}}}"},
+		"an invalid item moves in its list": {
+			patch: "spec: {childResources: [{apiVersion: apps/v1, resource: Deployments}]}",
+		},
+		"an invalid item moves, another takes its place": {
+			patch: "spec: {childResources: [{apiVersion: apps/v1, resource: Deployments}, {apiVersion: v1, resource: services}]}",
+		},
+		"an invalid value is replaced by another": {
+			patch: "spec: {parentResource: {resource: Bars}}",
+			want:  []string{`spec.parentResource.resource: Invalid value: "Bars": ` + resourceForm},
+		},
+		"an invalid item is added": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods}, {apiVersion: apps/v1, resource: Deployments}, {apiVersion: v1, resource: Pods}]}",
+			want:  []string{`spec.childResources[2].resource: Invalid value: "Pods": ` + resourceForm},
+		},
+		"an invalid item is doubled": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods}, {apiVersion: apps/v1, resource: Deployments}, {apiVersion: apps/v1, resource: Deployments}]}",
+			want:  []string{`spec.childResources[2].resource: Invalid value: "Deployments": ` + resourceForm},
+		},
+		"a hook is taken away": {
+			patch: "spec: {hooks: null}",
+			want:  []string{"spec.hooks: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent"},
+		},
+	}
+	stored := decode[*metacontroller.CompositeController](t, oldCompositeController)
+	if len(ValidateCompositeController(stored)) != 4 {
+		t.Fatalf("the old object is to have four errors, it has %v", ValidateCompositeController(stored))
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			updated := decode[*metacontroller.CompositeController](t, patched(t, oldCompositeController, test.patch))
+			wantErrors(t, ValidateCompositeControllerUpdate(updated, stored), test.want...)
+		})
+	}
+}
+
+func TestEveryKindRatchets(t *testing.T) {
+	decorator := decode[*metacontroller.DecoratorController](t, patched(t, decoratorController, "spec: null"))
+	wantErrors(t, ValidateDecoratorControllerUpdate(decorator.DeepCopy(), decorator))
+	valid := decode[*metacontroller.DecoratorController](t, decoratorController)
+	if errs := ValidateDecoratorControllerUpdate(decorator, valid); len(errs) != 2 {
+		t.Errorf("emptying a valid DecoratorController gives the errors %v, want two", errs)
+	}
+
+	revision := decode[*metacontroller.ControllerRevision](t, patched(t, controllerRevision, "parentPatch: null"))
+	wantErrors(t, ValidateControllerRevisionUpdate(revision.DeepCopy(), revision))
+	if errs := ValidateControllerRevisionUpdate(revision, decode[*metacontroller.ControllerRevision](t, controllerRevision)); len(errs) != 1 {
+		t.Errorf("emptying a valid ControllerRevision gives the errors %v, want one", errs)
+	}
+}

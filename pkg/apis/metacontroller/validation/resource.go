@@ -1,0 +1,64 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// validateResourceRule checks that a rule could name a resource; whether the host serves it is not looked at.
+func validateResourceRule(rule *metacontroller.ResourceRule, path *field.Path) field.ErrorList {
+	errs := validateAPIVersion(rule.APIVersion, path.Child("apiVersion"))
+	return append(errs, validateResource(rule.Resource, path.Child("resource"))...)
+}
+
+func validateAPIVersion(apiVersion string, path *field.Path) field.ErrorList {
+	const form = `"group/version", such as "apps/v1", or "version" for the core group, such as "v1"`
+	if apiVersion == "" {
+		return field.ErrorList{field.Required(path, "is "+form)}
+	}
+	group, version, hasGroup := strings.Cut(apiVersion, "/")
+	if !hasGroup {
+		group, version = "", apiVersion
+	}
+	if hasGroup && len(validation.IsDNS1123Subdomain(group)) > 0 || len(validation.IsDNS1035Label(version)) > 0 {
+		return field.ErrorList{field.Invalid(path, apiVersion, "must be "+form)}
+	}
+	return nil
+}
+
+func validateResource(resource string, path *field.Path) field.ErrorList {
+	const form = `the plural, lower-case name of the resource, such as "deployments"`
+	if resource == "" {
+		return field.ErrorList{field.Required(path, "is "+form)}
+	}
+	if len(validation.IsDNS1123Label(resource)) > 0 {
+		return field.ErrorList{field.Invalid(path, resource, "must be "+form)}
+	}
+	return nil
+}
+
+func validateUpdateMethod(method metacontroller.ChildUpdateMethod, path *field.Path) field.ErrorList {
+	switch method {
+	case "",
+		metacontroller.ChildUpdateOnDelete,
+		metacontroller.ChildUpdateRecreate,
+		metacontroller.ChildUpdateInPlace,
+		metacontroller.ChildUpdateRollingRecreate,
+		metacontroller.ChildUpdateRollingInPlace:
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, method, []metacontroller.ChildUpdateMethod{
+		metacontroller.ChildUpdateOnDelete,
+		metacontroller.ChildUpdateRecreate,
+		metacontroller.ChildUpdateInPlace,
+		metacontroller.ChildUpdateRollingRecreate,
+		metacontroller.ChildUpdateRollingInPlace,
+	})}
+}
