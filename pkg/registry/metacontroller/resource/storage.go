@@ -1,0 +1,123 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// category is the word that stands for all kinds of the group in kubectl get.
+const category = "metacontroller"
+
+// Storage is the REST storage of one kind.
+type Storage struct {
+	// Main serves the resource itself.
+	Main *REST
+	// Status serves its status subresource. It has no life of its own: it ends with Main.
+	Status *StatusREST
+}
+
+// NewStorage makes the storage of a kind. Scheme knows the internal type and all served versions of it.
+func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
+	main := NewStrategy(kind, scheme)
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return O(new(T)) },
+		NewListFunc:               kind.NewList,
+		DefaultQualifiedResource:  metacontroller.Resource(kind.Resource),
+		SingularQualifiedResource: metacontroller.Resource(kind.Singular),
+		CreateStrategy:            main,
+		UpdateStrategy:            main,
+		DeleteStrategy:            main,
+		ResetFieldsStrategy:       main,
+		TableConvertor:            kind.Table,
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter}); err != nil {
+		return nil, fmt.Errorf("preparing the storage of %s: %w", metacontroller.Resource(kind.Resource), err)
+	}
+
+	status := NewStatusStrategy(main)
+	statusStore := *store
+	statusStore.UpdateStrategy = status
+	statusStore.ResetFieldsStrategy = status
+
+	return &Storage{
+		Main:   &REST{Store: store, shortNames: kind.ShortNames},
+		Status: &StatusREST{store: &statusStore},
+	}, nil
+}
+
+// REST serves the main resource of a kind.
+type REST struct {
+	*genericregistry.Store
+	shortNames []string
+}
+
+var (
+	_ rest.StandardStorage      = &REST{}
+	_ rest.TableConvertor       = &REST{}
+	_ rest.ResetFieldsStrategy  = &REST{}
+	_ rest.ShortNamesProvider   = &REST{}
+	_ rest.CategoriesProvider   = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.StorageWithReadiness = &REST{}
+)
+
+// ShortNames returns further names of the resource for use with kubectl.
+func (r *REST) ShortNames() []string {
+	return r.shortNames
+}
+
+// Categories returns the words that stand for groups of resources the resource is in.
+func (r *REST) Categories() []string {
+	return []string{category}
+}
+
+// StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers nothing but what is below.
+type StatusREST struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Patcher             = &StatusREST{}
+	_ rest.TableConvertor      = &StatusREST{}
+	_ rest.ResetFieldsStrategy = &StatusREST{}
+)
+
+// New returns an empty object of the kind.
+func (r *StatusREST) New() runtime.Object {
+	return r.store.New()
+}
+
+// Destroy does nothing: the storage below is shared with the main resource, which ends it.
+func (r *StatusREST) Destroy() {}
+
+// Get returns an object.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of an object. It never creates one, whatever is asked for.
+func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+}
+
+// GetResetFields names what a server-side apply to the status subresource cannot own.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable makes the rows that kubectl get --subresource=status prints.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, tableOptions)
+}

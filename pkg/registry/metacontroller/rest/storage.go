@@ -1,0 +1,66 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rest puts the storage of all kinds together into the API group that the server installs.
+package rest
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+)
+
+// StorageProvider makes the API group metacontroller.k8s.io.
+type StorageProvider struct {
+	// Scheme knows all types of the group, and those of metav1 for group "" and version "v1".
+	Scheme *runtime.Scheme
+}
+
+// GroupName returns the name of the API group.
+func (p StorageProvider) GroupName() string {
+	return metacontroller.GroupName
+}
+
+// NewRESTStorage makes the storage of every kind, and the group that serves it as JSON and YAML. Options are where objects
+// are stored and how; each resource is asked for once.
+func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+	storages, err := p.v1alpha1(options)
+	if err != nil {
+		return genericapiserver.APIGroupInfo{}, err
+	}
+	codecs := serializer.NewCodecFactory(p.Scheme, serializer.WithStreamingCollectionEncodingToJSON())
+	group := genericapiserver.NewDefaultAPIGroupInfo(metacontroller.GroupName, p.Scheme, runtime.NewParameterCodec(p.Scheme), codecs)
+	group.NegotiatedSerializer = textOnly{codecs}
+	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storages
+	return group, nil
+}
+
+func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
+	storages := map[string]rest.Storage{}
+	for _, newStorage := range []func(*runtime.Scheme, generic.RESTOptionsGetter) (*resource.Storage, error){
+		compositecontroller.NewStorage,
+		decoratorcontroller.NewStorage,
+		controllerrevision.NewStorage,
+	} {
+		storage, err := newStorage(p.Scheme, options)
+		if err != nil {
+			for _, made := range storages {
+				made.Destroy()
+			}
+			return nil, err
+		}
+		name := storage.Main.DefaultQualifiedResource.Resource
+		storages[name] = storage.Main
+		storages[name+"/status"] = storage.Status
+	}
+	return storages, nil
+}
