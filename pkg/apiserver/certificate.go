@@ -1,0 +1,55 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
+)
+
+// installCertificateHealth makes the server not ready when clients could not trust it anyway. Clients that do not look at
+// certificates, such as the kubelet's probes, would not notice otherwise.
+func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dynamiccertificates.CertKeyContentProvider) error {
+	return server.AddReadyzChecks(healthz.NamedCheck("serving-certificate", func(*http.Request) error {
+		notAfter, err := certificateEnd(cert)
+		if err != nil {
+			return err
+		}
+		if time.Now().After(notAfter) {
+			return fmt.Errorf("serving certificate expired at %s", notAfter)
+		}
+		return nil
+	}))
+}
+
+// certificateMetrics tells when the serving certificate expires.
+func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometheus.Gatherer {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "metacontroller_serving_certificate_expiration_timestamp_seconds",
+		Help: "[ALPHA] End of the validity of the certificate that the API server shows, in seconds since 1970; 0 if it cannot be read.",
+	}, func() float64 {
+		notAfter, err := certificateEnd(cert)
+		if err != nil {
+			return 0
+		}
+		return float64(notAfter.Unix())
+	}))
+	return registry
+}
+
+func certificateEnd(cert dynamiccertificates.CertKeyContentProvider) (time.Time, error) {
+	pair, err := tls.X509KeyPair(cert.CurrentCertKeyContent())
+	if err != nil {
+		return time.Time{}, fmt.Errorf("serving certificate %q cannot be used: %w", cert.Name(), err)
+	}
+	return pair.Leaf.NotAfter, nil
+}

@@ -1,0 +1,78 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
+)
+
+// Name is the name of the server in logs and in its OpenAPI documents.
+const Name = "metacontroller-apiserver"
+
+// Config is all that a server is made of.
+type Config struct {
+	GenericConfig *genericapiserver.RecommendedConfig
+	ExtraConfig   ExtraConfig
+
+	scheme *runtime.Scheme
+}
+
+// ExtraConfig is what the generic server knows nothing of.
+type ExtraConfig struct {
+	// RunControllers runs the controller loop until the context ends, and returns when all of it has stopped. loopback
+	// reaches this server as a user who may do everything. If it returns before it is told to, the server shuts down.
+	// nil means that there is no controller loop.
+	RunControllers func(ctx context.Context, loopback *rest.Config) error
+
+	// Metrics are shown at /metrics beside those of the server itself. No family may be in two of them.
+	Metrics []prometheus.Gatherer
+}
+
+// NewConfig returns a configuration that serves the types of a scheme made by NewScheme. The caller applies options to
+// its GenericConfig.
+func NewConfig(scheme *runtime.Scheme) *Config {
+	generic := genericapiserver.NewRecommendedConfig(NewCodecs(scheme))
+	namer := openapi.NewDefinitionNamer(scheme)
+	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	for _, info := range []*spec.InfoProps{&generic.OpenAPIConfig.Info.InfoProps, &generic.OpenAPIV3Config.Info.InfoProps} {
+		info.Title = Name
+		info.Version = version.Get().Version
+	}
+	return &Config{GenericConfig: generic, scheme: scheme}
+}
+
+type completedConfig struct {
+	generic genericapiserver.CompletedConfig
+	extra   ExtraConfig
+	scheme  *runtime.Scheme
+}
+
+// CompletedConfig is a configuration that went through Complete. Only such a one can make a server.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+// Complete fills in what follows from the rest.
+func (c *Config) Complete() (CompletedConfig, error) {
+	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
+		return CompletedConfig{}, err
+	}
+	awaitFrontProxyCA(&c.GenericConfig.Config)
+	return CompletedConfig{&completedConfig{
+		generic: c.GenericConfig.Complete(),
+		extra:   c.ExtraConfig,
+		scheme:  c.scheme,
+	}}, nil
+}

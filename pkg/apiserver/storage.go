@@ -1,0 +1,36 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// storedResources are the resources of the group that are kept in etcd.
+func storedResources() []schema.GroupResource {
+	return []schema.GroupResource{
+		v1alpha1.Resource("compositecontrollers"),
+		v1alpha1.Resource("decoratorcontrollers"),
+		v1alpha1.Resource("controllerrevisions"),
+	}
+}
+
+// NewStorageFactory says how each resource is stored: as JSON, in a version that is pinned here and not the one that the
+// scheme prefers, so that a new preferred version does not change what an older server must be able to read.
+func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) serverstorage.StorageFactory {
+	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
+	prefixes := map[schema.GroupResource]string{}
+	for _, resource := range storedResources() {
+		encodings.SetResourceEncoding(resource, v1alpha1.SchemeGroupVersion, metacontroller.SchemeGroupVersion)
+		prefixes[resource] = resource.Group + "/" + resource.Resource
+	}
+	return serverstorage.NewDefaultStorageFactory(backend, runtime.ContentTypeJSON, NewCodecs(scheme), encodings,
+		serverstorage.NewResourceConfig(), prefixes)
+}

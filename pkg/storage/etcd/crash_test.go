@@ -1,0 +1,153 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	childWriters = 8
+	childReady   = "ready"
+)
+
+// serveAndWrite is the child: it starts an etcd, and writes into it from several clients, as fast as it acknowledges. Each
+// acknowledged key is a line of the output. It ends only by being killed, or when its parent no longer reads.
+func serveAndWrite(dir string) error {
+	server, err := Start(context.Background(), Config{DataDir: dir})
+	if err != nil {
+		return err
+	}
+	fmt.Println(childReady)
+
+	var writers sync.WaitGroup
+	for writer := range childWriters {
+		writers.Go(func() {
+			client, err := newClient(server)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return
+			}
+			for i := 0; ; i++ {
+				key := fmt.Sprintf("%d/%d/%d", os.Getpid(), writer, i)
+				if _, err := client.Put(context.Background(), key, key); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					return
+				}
+				// One write a line: lines of several writers do not mix, and none is half there.
+				if _, err := os.Stdout.WriteString(key + "\n"); err != nil {
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	return errors.New("no writer is left")
+}
+
+// child is a process of the test binary that runs serveAndWrite.
+type child struct {
+	command *exec.Cmd
+	lines   *bufio.Scanner
+}
+
+func startChild(t *testing.T, dir string) *child {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), childDataDir+"="+dir)
+	command.Stderr = os.Stderr
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{command: command, lines: bufio.NewScanner(output)}
+	t.Cleanup(c.kill)
+	if line := c.readLine(t); line != childReady {
+		t.Fatalf("first line of the child is %q, want %q", line, childReady)
+	}
+	return c
+}
+
+func (c *child) readLine(t *testing.T) string {
+	t.Helper()
+	if !c.lines.Scan() {
+		t.Fatalf("the child ended: %v", errors.Join(c.lines.Err(), io.ErrUnexpectedEOF))
+	}
+	return c.lines.Text()
+}
+
+// kill is kill -9: nothing is flushed or closed.
+func (c *child) kill() {
+	_ = c.command.Process.Kill()
+	_ = c.command.Wait()
+}
+
+func TestKillLosesNoAcknowledgedWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	const kills, writesBeforeKill = 4, 500
+
+	var acknowledged []string
+	for range kills {
+		child := startChild(t, dir)
+		for range writesBeforeKill {
+			acknowledged = append(acknowledged, child.readLine(t))
+		}
+		if err := child.command.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for child.lines.Scan() { // what it acknowledged until it died
+			acknowledged = append(acknowledged, child.lines.Text())
+		}
+		child.kill()
+	}
+
+	client := connect(t, start(t, Config{DataDir: dir}))
+	for _, key := range acknowledged {
+		if value, err := get(t.Context(), client, key); err != nil || value != key {
+			t.Errorf("acknowledged write is lost: key %s has value %q, error %v", key, value, err)
+		}
+	}
+}
+
+func TestASecondProcessFailsAtOnceAndNamesTheFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	child := startChild(t, dir)
+
+	_, err := Start(t.Context(), Config{DataDir: dir})
+	var locked *LockedError
+	if !errors.As(err, &locked) {
+		t.Fatalf("error %v, want a LockedError", err)
+	}
+	for _, want := range []string{filepath.Join(dir, "lock"), "process " + strconv.Itoa(child.command.Process.Pid) + " "} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not name %q", err, want)
+		}
+	}
+
+	child.kill()
+	start(t, Config{DataDir: dir}) // the lock went with its holder
+}
+
+func TestASecondServerInOneProcessFailsAtOnceToo(t *testing.T) {
+	dir := t.TempDir()
+	start(t, Config{DataDir: dir})
+	_, err := Start(t.Context(), Config{DataDir: dir})
+	if want := "process " + strconv.Itoa(os.Getpid()) + " "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one that names %q", err, want)
+	}
+}

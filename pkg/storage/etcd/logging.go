@@ -1,0 +1,151 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sort"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+)
+
+// Verbosities at which the levels of etcd appear in our log. etcd tells much of its life at level info.
+const (
+	infoVerbosity  = 4
+	debugVerbosity = 8
+)
+
+// harmless says whether a warning or error of etcd means nothing here.
+func harmless(message string) bool {
+	switch message {
+	case "serving client traffic insecurely; this is strongly discouraged!",
+		"Running http and grpc server on single port. This is not recommended for production.":
+		// Only this process can open the socket.
+		return true
+	case "Failed to detect schema version",
+		"Failed to detect storage schema version. Please wait till wal snapshot before upgrading cluster.",
+		"failed to update storage version":
+		// So it is in the first seconds of a new database. etcd tries again.
+		return true
+	}
+	return false
+}
+
+// logBridge is a zap core that writes to klog.
+type logBridge struct {
+	logger klog.Logger
+	fields []zapcore.Field
+	// closing turns warnings and errors into info: while it is being closed, etcd calls its own closed listener an error.
+	closing *atomic.Bool
+}
+
+func newLogBridge(logger klog.Logger, closing *atomic.Bool) *logBridge {
+	return &logBridge{logger: logger, closing: closing}
+}
+
+// Enabled says whether entries of a level would be seen.
+func (b *logBridge) Enabled(level zapcore.Level) bool {
+	return b.loggerFor(level).Enabled()
+}
+
+// loggerFor is our logger at the verbosity of a level of etcd.
+func (b *logBridge) loggerFor(level zapcore.Level) klog.Logger {
+	switch {
+	case level >= zapcore.WarnLevel && !b.closing.Load():
+		return b.logger
+	case level >= zapcore.InfoLevel:
+		return b.logger.V(infoVerbosity)
+	default:
+		return b.logger.V(debugVerbosity)
+	}
+}
+
+// With returns a core that adds the fields to each of its entries.
+func (b *logBridge) With(fields []zapcore.Field) zapcore.Core {
+	all := make([]zapcore.Field, 0, len(b.fields)+len(fields))
+	return &logBridge{logger: b.logger, closing: b.closing, fields: append(append(all, b.fields...), fields...)}
+}
+
+// Check adds the core to an entry that is to be written.
+func (b *logBridge) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if entry.Level >= zapcore.WarnLevel && harmless(entry.Message) {
+		entry.Level = zapcore.InfoLevel
+	}
+	if b.Enabled(entry.Level) {
+		return checked.AddCore(entry, b)
+	}
+	return checked
+}
+
+// Write passes an entry on to klog.
+func (b *logBridge) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	logger := b.loggerFor(entry.Level)
+	if entry.LoggerName != "" {
+		logger = logger.WithName(entry.LoggerName)
+	}
+	keysAndValues, err := splitFields(append(append([]zapcore.Field{}, b.fields...), fields...))
+	if entry.Level >= zapcore.ErrorLevel && !b.closing.Load() {
+		logger.Error(err, entry.Message, keysAndValues...)
+		return nil
+	}
+	if err != nil {
+		keysAndValues = append(keysAndValues, "err", err)
+	}
+	logger.Info(entry.Message, keysAndValues...)
+	return nil
+}
+
+// Sync does nothing: klog is flushed by the command.
+func (b *logBridge) Sync() error { return nil }
+
+// splitFields makes klog's key and value list of zap's fields, without the error, which klog takes by itself.
+func splitFields(fields []zapcore.Field) ([]any, error) {
+	var first error
+	encoder := zapcore.NewMapObjectEncoder()
+	for _, field := range fields {
+		if err, ok := field.Interface.(error); ok && field.Type == zapcore.ErrorType && first == nil {
+			first = err
+			continue
+		}
+		field.AddTo(encoder)
+	}
+	keys := make([]string, 0, len(encoder.Fields))
+	for key := range encoder.Fields {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	keysAndValues := make([]any, 0, 2*len(keys))
+	for _, key := range keys {
+		keysAndValues = append(keysAndValues, key, encoder.Fields[key])
+	}
+	return keysAndValues, first
+}
+
+// fatalReporter takes the place of os.Exit when etcd finds that it cannot go on, such as with a write-ahead log it can
+// neither read nor write. Only the goroutine that found it ends, without acknowledging anything; the error goes to the
+// owner, who stops the API server in order.
+type fatalReporter struct {
+	report func(error)
+}
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (r fatalReporter) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	_, err := splitFields(fields)
+	if err == nil {
+		err = errors.New(entry.Message)
+	} else {
+		err = fmt.Errorf("%s: %w", entry.Message, err)
+	}
+	r.report(err)
+	runtime.Goexit()
+}
+
+func newLogger(bridge *logBridge, onFatal func(error)) *zap.Logger {
+	return zap.New(bridge, zap.WithFatalHook(fatalReporter{report: onFatal}))
+}

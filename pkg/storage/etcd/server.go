@@ -1,0 +1,240 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// readyTimeout bounds the start: reading the database and the log back, and electing the one member leader.
+	readyTimeout = 60 * time.Second
+	// closeTimeout bounds the end. What is acknowledged is on disk already, so giving up loses nothing.
+	closeTimeout = 10 * time.Second
+)
+
+// Config says where an embedded etcd keeps its data.
+type Config struct {
+	// DataDir is the directory of this server alone. It is made, with mode 0700, if it is missing. The file "lock" in it
+	// shows which process uses it, the directory "etcd" in it holds the data.
+	DataDir string
+
+	// QuotaBytes is the size the database may reach before etcd refuses writes. 0 means etcd's default of 2 GiB.
+	QuotaBytes int64
+}
+
+// Server is an embedded etcd that is ready to serve.
+type Server struct {
+	logger klog.Logger
+	lock   *directoryLock
+	socket *clientSocket
+	etcd   *embed.Etcd
+
+	// closing quiets the log, and tells the watch for failures that the end is wanted.
+	closing  atomic.Bool
+	fatal    chan error
+	failures chan error
+	stopped  chan struct{}
+	watching sync.WaitGroup
+	close    func() error
+}
+
+// Start starts an etcd and returns when it serves. The context bounds the start alone: a started server runs until Close.
+// A data directory that another process uses is a *LockedError, at once.
+func Start(ctx context.Context, config Config) (*Server, error) {
+	dataDir, err := filepath.Abs(config.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %q: %w", config.DataDir, err)
+	}
+	s := &Server{
+		logger:   klog.FromContext(ctx).WithName("etcd"),
+		fatal:    make(chan error, 1),
+		failures: make(chan error, 1),
+		stopped:  make(chan struct{}),
+	}
+	s.close = sync.OnceValue(s.shutDown)
+
+	if err := s.start(ctx, dataDir, config.QuotaBytes); err != nil {
+		err = fmt.Errorf("starting the embedded etcd in %s: %w", dataDir, err)
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return fmt.Errorf("data directory %s cannot be made: %w", dataDir, err)
+	}
+	var err error
+	if s.lock, err = lockDirectory(dataDir); err != nil {
+		return err
+	}
+	etcdDir := filepath.Join(dataDir, "etcd")
+	if err := makePrivate(etcdDir); err != nil {
+		return err
+	}
+	if s.socket, err = newClientSocket(etcdDir); err != nil {
+		return err
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s; "+
+		"its log says why, another etcd may have opened %s", readyTimeout, etcdDir))
+	defer cancel()
+	if s.etcd, err = s.launch(ctx, s.etcdConfig(etcdDir, quotaBytes)); err != nil {
+		return err
+	}
+	if err := s.awaitReady(ctx); err != nil {
+		return err
+	}
+	s.watching.Go(s.watchForFailure)
+	if err := s.reclaimSpace(ctx, quotaBytes); err != nil {
+		return err
+	}
+	s.logger.Info("Embedded etcd is ready", "dataDir", dataDir, "endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// makePrivate makes a directory that only its owner can enter; who enters it can read and write all of the storage.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data directory cannot be written: %w", err)
+	}
+	// It may exist with more rights: Kubernetes adds those of the group when a volume has an fsGroup.
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("directory of etcd cannot be made private: %w", err)
+	}
+	return nil
+}
+
+// launch starts etcd in a goroutine of its own: where etcd would end the process, only that goroutine ends. An etcd is to
+// be closed even if it comes with an error.
+func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
+	type outcome struct {
+		etcd *embed.Etcd
+		err  error
+	}
+	launched := make(chan outcome, 1)
+	go func() {
+		defer func() {
+			if reason := recover(); reason != nil {
+				launched <- outcome{err: fmt.Errorf("etcd panicked: %v", reason)}
+			}
+		}()
+		etcd, err := embed.StartEtcd(config)
+		launched <- outcome{etcd: etcd, err: err}
+	}()
+	select {
+	case result := <-launched:
+		return result.etcd, result.err
+	case err := <-s.fatal:
+		return nil, err
+	case <-ctx.Done():
+		// Opening the database cannot be interrupted, and seldom takes long.
+		patience := time.NewTimer(closeTimeout)
+		defer patience.Stop()
+		select {
+		case result := <-launched:
+			return result.etcd, context.Cause(ctx)
+		case <-patience.C:
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (s *Server) awaitReady(ctx context.Context) error {
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+		return nil
+	case err := <-s.fatal:
+		return err
+	case err := <-s.etcd.Err():
+		return err
+	case <-s.etcd.Server.StopNotify():
+		return errors.New("it stopped before it was ready; its log says why")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// watchForFailure turns every way in which etcd can end by itself into one error.
+func (s *Server) watchForFailure() {
+	var err error
+	select {
+	case <-s.stopped:
+		return
+	case err = <-s.fatal:
+	case err = <-s.etcd.Err():
+	case <-s.etcd.Server.StopNotify():
+		err = errors.New("it stopped by itself; its log says why")
+	}
+	if !s.closing.Load() {
+		s.failures <- fmt.Errorf("the embedded etcd failed: %w", err)
+	}
+}
+
+// Endpoint is the URL at which clients in this process, and of this user on this host, reach etcd.
+func (s *Server) Endpoint() string {
+	url := s.socket.url()
+	return url.String()
+}
+
+// Err delivers at most one error: the reason why etcd stopped serving without having been closed. The server must then
+// be closed; nothing it serves can be relied on.
+func (s *Server) Err() <-chan error {
+	return s.failures
+}
+
+// Close stops etcd and gives its data directory free. It returns within seconds, with an error if etcd did not stop;
+// the directory then stays locked until the process ends. More calls than one do nothing more.
+func (s *Server) Close() error {
+	return s.close()
+}
+
+func (s *Server) shutDown() error {
+	s.closing.Store(true)
+	close(s.stopped)
+	if s.etcd != nil {
+		if err := closeWithin(closeTimeout, s.etcd.Close); err != nil {
+			return err
+		}
+	}
+	s.watching.Wait()
+	var errs []error
+	if s.socket != nil {
+		errs = append(errs, s.socket.remove())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+func closeWithin(timeout time.Duration, closeEtcd func()) error {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		closeEtcd()
+	}()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-closed:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the embedded etcd did not stop within %s", timeout)
+	}
+}
