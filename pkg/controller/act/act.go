@@ -1,0 +1,152 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package act carries plans out.
+package act
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Actor writes to the host what plans say.
+type Actor struct {
+	// Writer is shared by the whole process and bounds its writes.
+	Writer *host.Writer
+	// Parallel bounds the writes of one sync that are under way at once.
+	Parallel int
+}
+
+// phases are the steps that may be taken at the same time; one phase is over before
+// the next begins.
+var phases = [...][]stage.Op{
+	{stage.Adopt, stage.Release},
+	{stage.Delete, stage.Recreate},
+	{stage.Create, stage.Update},
+	{stage.Status},
+}
+
+// Act takes all steps of a plan that write, also when some fail, and returns what
+// came of each.
+func (a *Actor) Act(ctx context.Context, snapshot *stage.Snapshot, plan *stage.Plan) []stage.Outcome {
+	var outcomes []stage.Outcome
+	for _, phase := range phases {
+		var steps []stage.Step
+		for _, step := range plan.Steps {
+			if slices.Contains(phase, step.Op) {
+				steps = append(steps, step)
+			}
+		}
+		outcomes = append(outcomes, a.take(ctx, snapshot, steps)...)
+	}
+	return outcomes
+}
+
+// take takes steps in parallel.
+func (a *Actor) take(ctx context.Context, snapshot *stage.Snapshot, steps []stage.Step) []stage.Outcome {
+	outcomes := make([]stage.Outcome, len(steps))
+	mayAdopt := sync.OnceValue(func() error { return a.mayAdopt(ctx, snapshot) })
+	slots := make(chan struct{}, a.Parallel)
+	var group sync.WaitGroup
+	for i, step := range steps {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			outcomes[i] = a.takeOne(ctx, step, mayAdopt)
+		})
+	}
+	group.Wait()
+	return outcomes
+}
+
+// takeOne takes one step. A panic becomes its error.
+func (a *Actor) takeOne(ctx context.Context, step stage.Step, mayAdopt func() error) (outcome stage.Outcome) {
+	logger := klog.FromContext(ctx)
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			logger.Error(nil, "Panic in a step of a sync", "panic", panicked, "stack", string(debug.Stack()))
+			outcome = stage.Outcome{Step: step, Err: describe(step, fmt.Errorf("panic: %v", panicked))}
+		}
+	}()
+	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
+	outcome = stage.Outcome{Step: step}
+	if step.Op == stage.Adopt {
+		if outcome.Err = mayAdopt(); outcome.Err != nil {
+			return outcome
+		}
+	}
+	result, err := a.write(ctx, step)
+	switch {
+	case err == nil:
+		outcome.Result = result
+	case step.Op == stage.Create && apierrors.IsAlreadyExists(err):
+		outcome.Taken = true
+	case overtaken(step, err):
+		outcome.Overtaken = true
+		logger.V(4).Info("Object changed meanwhile, the next sync sees how", "kind", step.Type.Kind,
+			"object", klog.KRef(step.Namespace, step.Name), "err", err)
+	default:
+		outcome.Err = describe(step, err)
+	}
+	return outcome
+}
+
+func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, error) {
+	name := types.NamespacedName{Namespace: step.Namespace, Name: step.Name}
+	switch step.Op {
+	case stage.Create:
+		return a.Writer.Create(ctx, step.Type, step.Namespace, step.Body)
+	case stage.Update:
+		return a.Writer.Update(ctx, step.Type, name, step.Body)
+	case stage.Adopt, stage.Release:
+		return a.Writer.Patch(ctx, step.Type, name, step.Body)
+	case stage.Delete, stage.Recreate:
+		return nil, a.Writer.Delete(ctx, step.Type, name, step.Observed.UID)
+	case stage.Status:
+		return a.Writer.UpdateStatus(ctx, step.Type, name, step.Body)
+	default:
+		return nil, fmt.Errorf("there is no way to %s", step.Op)
+	}
+}
+
+// overtaken tells whether a write failed because the object is no longer the one
+// that was observed.
+func overtaken(step stage.Step, err error) bool {
+	return step.Op != stage.Create && (apierrors.IsNotFound(err) || apierrors.IsConflict(err))
+}
+
+// describe says which write failed.
+func describe(step stage.Step, err error) error {
+	name := types.NamespacedName{Namespace: step.Namespace, Name: step.Name}
+	if step.Op == stage.Status {
+		return fmt.Errorf("can't update status for %s %s: %w", step.Type.Kind, name, err)
+	}
+	return fmt.Errorf("can't %s %s %s: %w", step.Op, step.Type.Kind, name, err)
+}
+
+// mayAdopt asks the host itself whether the parent is still there and alive. A cache
+// could be behind, and adopting for a parent that is gone would delete the child.
+func (a *Actor) mayAdopt(ctx context.Context, snapshot *stage.Snapshot) error {
+	parent := snapshot.Parent
+	live, err := a.Writer.Get(ctx, snapshot.ParentType, parent.Key())
+	switch {
+	case err != nil:
+		return fmt.Errorf("can't adopt children of %s: %w", parent, err)
+	case live.UID != parent.UID:
+		return fmt.Errorf("can't adopt children of %s: it was replaced by another of that name", parent)
+	case live.DeletionTimestamp != nil:
+		return fmt.Errorf("can't adopt children of %s: it is being deleted", parent)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package composite is the hosted controller of a CompositeController. It puts the
+// stages of a sync together and keeps what one sync of a parent must know of the last.
+package composite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+)
+
+// Dependencies are what the hosted controllers of a process share.
+type Dependencies struct {
+	Watches *host.Watches
+	Actor   *act.Actor
+	Events  *report.Events
+	// Hook are the limits of calls of hooks.
+	Hook hook.Options
+	// Workers is how many parents of one controller are synced at once.
+	Workers int
+}
+
+// Controller runs the spec of one CompositeController.
+type Controller struct {
+	Dependencies
+	spec     *Spec
+	observer observe.Composite
+	hook     *hook.Webhook
+	methods  plan.Methods
+	loop     *hosted.Loop
+	parents  *parents
+	calls    calls
+	// object is the JSON of the CompositeController as hooks are sent it.
+	object atomic.Pointer[[]byte]
+}
+
+// New makes a controller and acquires its watches. Whoever makes it must run it or
+// close it.
+func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *Spec) (*Controller, error) {
+	webhook, err := hook.New("sync", spec.Sync, dependencies.Hook)
+	if err != nil {
+		return nil, fmt.Errorf("sync hook: %w", err)
+	}
+	c := &Controller{
+		Dependencies: dependencies,
+		spec:         spec,
+		hook:         webhook,
+		methods:      spec.Methods,
+		parents:      newParents(),
+	}
+	if err := c.SetObject(object); err != nil {
+		return nil, err
+	}
+	c.loop = hosted.NewLoop("CompositeController-"+object.Name, dependencies.Workers, c.sync)
+	c.observer = observe.Composite{
+		Parents:        dependencies.Watches.Acquire(spec.Parent),
+		ParentSelector: spec.ParentSelector,
+		Selectors:      observe.NewSelectors(spec.GenerateSelector),
+	}
+	for _, child := range spec.Children {
+		c.observer.Children = append(c.observer.Children, dependencies.Watches.Acquire(child))
+	}
+	return c, nil
+}
+
+// SetObject makes hooks see the CompositeController as it is now. Its spec must be
+// the one the controller was made for.
+func (c *Controller) SetObject(object *v1alpha1.CompositeController) error {
+	sent := object.DeepCopy()
+	sent.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
+	sent.ManagedFields = nil
+	for _, child := range sent.Spec.ChildResources {
+		// Hooks have always been sent an object here.
+		if strategy := child.UpdateStrategy; strategy != nil && strategy.StatusChecks == nil {
+			strategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{}
+		}
+	}
+	body, err := json.Marshal(struct {
+		*v1alpha1.CompositeController
+		// Status hides the object's own, which would change all the time.
+		Status struct{} `json:"status"`
+	}{CompositeController: sent})
+	if err != nil {
+		return fmt.Errorf("encode CompositeController %s: %w", object.Name, err)
+	}
+	c.object.Store(&body)
+	return nil
+}
+
+// Run syncs parents until ctx ends, and gives everything back that New acquired.
+func (c *Controller) Run(ctx context.Context) {
+	defer c.Close()
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
+	unsubscribe, err := c.subscribe(ctx)
+	defer unsubscribe()
+	if err != nil {
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Controller cannot watch and does nothing")
+		}
+		<-ctx.Done()
+		return
+	}
+	stopResync := c.resync(ctx)
+	defer stopResync()
+	c.loop.Run(ctx)
+}
+
+// Close gives back what New acquired. It is for a controller that is not run.
+func (c *Controller) Close() {
+	for _, watch := range c.observer.Children {
+		c.Watches.Release(watch)
+	}
+	c.Watches.Release(c.observer.Parents)
+	c.hook.Close()
+	c.loop.Close()
+}

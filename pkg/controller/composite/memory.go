@@ -1,0 +1,142 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+)
+
+// memory is what one sync of a parent leaves to the next. Only the worker that
+// syncs the parent uses it.
+type memory struct {
+	pending observe.Pending
+	settled plan.Settled
+	// told is about the last error, taken about the last child whose name is taken.
+	told, taken told
+}
+
+// told is what the last event of a sort about a parent said. The retries that fail alike
+// are not worth one each: they would use up the events a parent may have, and the
+// next error would go unheard.
+type told struct {
+	message string
+	at      time.Time
+}
+
+// tellAgainAfter is how long the same goes on without another event.
+const tellAgainAfter = 5 * time.Minute
+
+// news tells whether an event with the message is due.
+func (t *told) news(message string, now time.Time) bool {
+	if message != t.message || now.Sub(t.at) >= tellAgainAfter {
+		*t = told{message: message, at: now}
+		return true
+	}
+	return false
+}
+
+// parents holds what is known of each parent.
+type parents struct {
+	mu     sync.Mutex
+	byName map[types.NamespacedName]*memory
+	// synced tells of each parent that was synced whether it went well.
+	synced    map[types.NamespacedName]bool
+	lastError *report.ParentError
+}
+
+func newParents() *parents {
+	return &parents{
+		byName: map[types.NamespacedName]*memory{},
+		synced: map[types.NamespacedName]bool{},
+	}
+}
+
+func (p *parents) get(name types.NamespacedName) *memory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.byName[name]
+	if known == nil {
+		known = &memory{}
+		p.byName[name] = known
+	}
+	return known
+}
+
+func (p *parents) forget(name types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byName, name)
+	delete(p.synced, name)
+}
+
+// record notes how a sync went. One that the hook put off has not gone at all.
+func (p *parents) record(name types.NamespacedName, err error) {
+	if putOff(err) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.synced[name] = err == nil
+	if err != nil {
+		p.lastError = &report.ParentError{Parent: name, Err: err, Time: time.Now()}
+	}
+}
+
+// calls remembers whether the hook answers.
+type calls struct {
+	mu   sync.Mutex
+	made bool
+	err  error
+}
+
+// record notes how a call went. An answer that cannot be read is an answer, and so
+// is the request to be called later.
+func (c *calls) record(err error) {
+	if errors.Is(err, hook.ErrUnreadable) || putOff(err) {
+		err = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made, c.err = true, err
+}
+
+// putOff tells whether an error is the hook's request to be called later.
+func putOff(err error) bool {
+	_, later := errors.AsType[*hook.Throttled](err)
+	return later
+}
+
+// Health tells how the controller is doing.
+func (c *Controller) Health() report.Health {
+	health := report.Health{}
+	for _, parent := range c.observer.Parents.List() {
+		if c.observer.Selected(parent) {
+			health.Total++
+		}
+	}
+	c.calls.mu.Lock()
+	health.HookCalled, health.HookErr = c.calls.made, c.calls.err
+	c.calls.mu.Unlock()
+
+	c.parents.mu.Lock()
+	defer c.parents.mu.Unlock()
+	for _, well := range c.parents.synced {
+		if well {
+			health.Synced++
+		} else {
+			health.Failing++
+		}
+	}
+	health.LastError = c.parents.lastError
+	return health
+}

@@ -1,0 +1,120 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Spec is a CompositeController's spec with its names resolved: what the controller
+// works with, and nothing that cannot work.
+type Spec struct {
+	Name                string
+	Parent              stage.Type
+	ParentSelector      labels.Selector
+	IgnoreStatusChanges bool
+	GenerateSelector    bool
+	// Children are the child types, each once.
+	Children []stage.Type
+	Methods  plan.Methods
+	Sync     *v1alpha1.Webhook
+	// Resync is how often all parents are synced again; zero is never.
+	Resync time.Duration
+}
+
+// NoStatusSubresourceError tells that the parents' status cannot be written. It is
+// over when the parents' type gains the subresource.
+type NoStatusSubresourceError struct{ Parent stage.Type }
+
+func (e *NoStatusSubresourceError) Error() string {
+	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
+}
+
+// Resolve reads the spec of a CompositeController. The error is a
+// *host.UnknownTypeError or a *NoStatusSubresourceError if the host lacks something
+// that it may get, an *UnsupportedError if this version does, and otherwise says
+// what is wrong in the spec.
+func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*Spec, error) {
+	spec := &Spec{
+		Name:                object.Name,
+		IgnoreStatusChanges: isTrue(object.Spec.ParentResource.IgnoreStatusChanges),
+		GenerateSelector:    isTrue(object.Spec.GenerateSelector),
+		Methods:             plan.Methods{},
+	}
+	for _, resolve := range []func(context.Context, *host.Discovery, *v1alpha1.CompositeControllerSpec) error{
+		spec.resolveHooks, spec.resolveParent, spec.resolveChildren,
+	} {
+		if err := resolve(ctx, discovery, &object.Spec); err != nil {
+			return nil, err
+		}
+	}
+	if seconds := object.Spec.ResyncPeriodSeconds; seconds != nil {
+		spec.Resync = time.Duration(max(*seconds, 1)) * time.Second
+	}
+	return spec, nil
+}
+
+func (s *Spec) resolveHooks(_ context.Context, _ *host.Discovery, object *v1alpha1.CompositeControllerSpec) error {
+	hooks := object.Hooks
+	switch {
+	case hooks == nil:
+		return errors.New("no hooks defined")
+	case hooks.Sync == nil || hooks.Sync.Webhook == nil:
+		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
+	}
+	s.Sync = hooks.Sync.Webhook
+	return checkSupported(object)
+}
+
+func (s *Spec) resolveParent(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeControllerSpec) (err error) {
+	rule := object.ParentResource
+	if s.ParentSelector, err = selector(rule.LabelSelector); err != nil {
+		return fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
+	}
+	if s.Parent, err = discovery.Resolve(ctx, rule.APIVersion, rule.Resource); err != nil {
+		return fmt.Errorf("parent type: %w", err)
+	}
+	if !s.Parent.StatusSubresource {
+		return &NoStatusSubresourceError{Parent: s.Parent}
+	}
+	return nil
+}
+
+func (s *Spec) resolveChildren(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeControllerSpec) error {
+	for _, rule := range object.ChildResources {
+		child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+		if err != nil {
+			return fmt.Errorf("child type: %w", err)
+		}
+		if !slices.Contains(s.Children, child) {
+			s.Children = append(s.Children, child)
+		}
+		if strategy := rule.UpdateStrategy; strategy != nil {
+			s.Methods[child.GroupKind()] = plan.Method(strategy.Method)
+		}
+	}
+	return nil
+}
+
+// selector returns the selector of a spec; one that is absent selects everything.
+func selector(spec *metav1.LabelSelector) (labels.Selector, error) {
+	if spec == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(spec)
+}
+
+func isTrue(value *bool) bool { return value != nil && *value }

@@ -1,0 +1,253 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+var (
+	webs = stage.Type{
+		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
+		Namespaced: true, StatusSubresource: true,
+	}
+	plains = stage.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
+	pods   = stage.Type{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
+	}
+	namespaces = stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
+)
+
+// discoverable are the types of the host, by the path that tells them.
+var discoverable = map[string]string{
+	"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[
+		{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get"]},
+		{"name":"pods/status","namespaced":true,"kind":"Pod","verbs":["get"]},{"name":"pods/log","namespaced":true,"kind":"Pod","verbs":["get"]},
+		{"name":"pods/eviction","namespaced":true,"group":"policy","version":"v1","kind":"Eviction","verbs":["create"]},
+		{"name":"namespaces/status","namespaced":false,"kind":"Namespace","verbs":["get"]},{"name":"namespaces","namespaced":false,"kind":"Namespace","verbs":["get"]}]}`,
+	"/apis/ctl.example/v1": `{"kind":"APIResourceList","groupVersion":"ctl.example/v1","resources":[
+		{"name":"webs","namespaced":true,"kind":"Web","verbs":["get"]},{"name":"webs/status","namespaced":true,"kind":"Web","verbs":["get"]},
+		{"name":"plains","namespaced":false,"kind":"Plain","verbs":["get"]},{"name":"plains/scale","namespaced":false,"kind":"Scale","verbs":["get"]}]}`,
+}
+
+// client is a client of a host that tells its types and nothing else.
+func client(t *testing.T) *host.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		code, reason := http.StatusNotFound, "NotFound"
+		if strings.HasPrefix(r.URL.Path, "/apis/down.example/") {
+			code, reason = http.StatusServiceUnavailable, "ServiceUnavailable"
+		}
+		if types, ok := discoverable[r.URL.Path]; ok {
+			_, _ = io.WriteString(w, types)
+			return
+		}
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"no answer"}`, code, reason)
+	}))
+	t.Cleanup(server.Close)
+	made, err := host.NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// controller is a CompositeController with a spec in YAML.
+func controller(t *testing.T, spec string) *v1alpha1.CompositeController {
+	t.Helper()
+	object := &v1alpha1.CompositeController{}
+	if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: webs}, spec: `+spec+`}`), object); err != nil {
+		t.Fatalf("%s: %v", spec, err)
+	}
+	return object
+}
+
+func resolve(t *testing.T, spec string) (*Spec, error) {
+	t.Helper()
+	return Resolve(t.Context(), host.NewDiscovery(client(t), func(string) {}), controller(t, spec))
+}
+
+const (
+	parentWebs = `parentResource: {apiVersion: ctl.example/v1, resource: webs}`
+	syncHook   = `hooks: {sync: {webhook: {url: "http://hooks.example"}}}`
+)
+
+func TestResolve(t *testing.T) {
+	type resolved struct {
+		Parent              stage.Type
+		Selector            string
+		IgnoreStatusChanges bool
+		GenerateSelector    bool
+		Children            []stage.Type
+		Methods             plan.Methods
+		Resync              time.Duration
+	}
+	podKind, namespaceKind := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "Namespace"}
+	tests := map[string]struct {
+		spec string
+		want resolved
+	}{
+		"the least there is": {
+			spec: `{` + parentWebs + `, ` + syncHook + `}`,
+			want: resolved{Parent: webs, Methods: plan.Methods{}},
+		},
+		"everything": {
+			spec: `{parentResource: {apiVersion: ctl.example/v1, resource: webs, labelSelector: {matchLabels: {run: here}}, ignoreStatusChanges: true},
+				generateSelector: true, resyncPeriodSeconds: 30, ` + syncHook + `,
+				childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate}}]}`,
+			want: resolved{
+				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, GenerateSelector: true, Resync: 30 * time.Second,
+				Children: []stage.Type{pods, namespaces}, Methods: plan.Methods{podKind: plan.InPlace, namespaceKind: plan.Recreate},
+			},
+		},
+		"switches that are off": {
+			spec: `{parentResource: {apiVersion: ctl.example/v1, resource: webs, ignoreStatusChanges: false}, generateSelector: false, ` + syncHook + `}`,
+			want: resolved{Parent: webs, Methods: plan.Methods{}},
+		},
+		"a child type without an update strategy": {
+			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods}]}`,
+			want: resolved{Parent: webs, Children: []stage.Type{pods}, Methods: plan.Methods{}},
+		},
+		"a child type of the parent's group, without a status": {
+			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains, updateStrategy: {}}]}`,
+			want: resolved{Parent: webs, Children: []stage.Type{plains}, Methods: plan.Methods{{Group: "ctl.example", Kind: "Plain"}: ""}},
+		},
+		"a child type that is named twice": {
+			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}},
+				{apiVersion: v1, resource: namespaces}, {apiVersion: v1, resource: pods}]}`,
+			want: resolved{Parent: webs, Children: []stage.Type{pods, namespaces}, Methods: plan.Methods{podKind: plan.InPlace}},
+		},
+		"a period below a second is a second": {
+			spec: `{` + parentWebs + `, ` + syncHook + `, resyncPeriodSeconds: 0}`,
+			want: resolved{Parent: webs, Methods: plan.Methods{}, Resync: time.Second},
+		},
+		"a parent of a built-in type": {
+			spec: `{parentResource: {apiVersion: v1, resource: pods}, ` + syncHook + `}`,
+			want: resolved{Parent: pods, Methods: plan.Methods{}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec, err := resolve(t, test.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := resolved{
+				spec.Parent, spec.ParentSelector.String(), spec.IgnoreStatusChanges, spec.GenerateSelector, spec.Children, spec.Methods, spec.Resync,
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("resolved (-want +got):\n%s", diff)
+			}
+			if spec.Name != "webs" || *spec.Sync.URL != "http://hooks.example" {
+				t.Errorf("the name is %q, the hook is %v", spec.Name, spec.Sync)
+			}
+		})
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	isUnknown := func(err error) bool { _, ok := errors.AsType[*host.UnknownTypeError](err); return ok }
+	isNoStatus := func(err error) bool { _, ok := errors.AsType[*NoStatusSubresourceError](err); return ok }
+	isUnreachable := func(err error) bool { _, ok := errors.AsType[*host.DiscoveryError](err); return ok }
+	isUnsupported := func(err error) bool { _, ok := errors.AsType[*UnsupportedError](err); return ok }
+	isInvalid := func(err error) bool {
+		return !isUnknown(err) && !isNoStatus(err) && !isUnreachable(err) && !isUnsupported(err)
+	}
+	const notServed = `: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
+	tests := map[string]struct {
+		spec string
+		is   func(error) bool
+		want string
+	}{
+		"no hooks":                    {`{` + parentWebs + `}`, isInvalid, "no hooks defined"},
+		"no sync hook":                {`{` + parentWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: spec.hooks.sync.webhook says where it is"},
+		"a sync hook without webhook": {`{` + parentWebs + `, hooks: {sync: {}}}`, isInvalid, "no sync hook defined: spec.hooks.sync.webhook says where it is"},
+		"a parent type that is not there": {
+			`{parentResource: {apiVersion: ctl.example/v1, resource: shops}, ` + syncHook + `}`, isUnknown,
+			`parent type: can't find resource "shops" in apiVersion "ctl.example/v1"` + notServed,
+		},
+		"a parent type in the singular": {
+			`{parentResource: {apiVersion: ctl.example/v1, resource: web}, ` + syncHook + `}`, isUnknown,
+			`parent type: can't find resource "web" in apiVersion "ctl.example/v1"` + notServed,
+		},
+		"a parent type in a group that is not there": {
+			`{parentResource: {apiVersion: gone.example/v1, resource: webs}, ` + syncHook + `}`, isUnknown,
+			`parent type: can't find resource "webs" in apiVersion "gone.example/v1"` + notServed,
+		},
+		"a subresource as the parent type": {
+			`{parentResource: {apiVersion: ctl.example/v1, resource: webs/status}, ` + syncHook + `}`, isUnknown,
+			`parent type: can't find resource "webs/status" in apiVersion "ctl.example/v1"` + notServed,
+		},
+		"a parent type without a status subresource": {
+			`{parentResource: {apiVersion: ctl.example/v1, resource: plains}, ` + syncHook + `}`, isNoStatus,
+			"Plain.ctl.example/v1 has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition",
+		},
+		"a group that the host cannot tell of now": {
+			`{parentResource: {apiVersion: down.example/v1, resource: webs}, ` + syncHook + `}`, isUnreachable,
+			`parent type: the host did not tell what apiVersion "down.example/v1" has: no answer`,
+		},
+		"an apiVersion that is none": {
+			`{parentResource: {apiVersion: a/b/c, resource: webs}, ` + syncHook + `}`, isInvalid,
+			`parent type: apiVersion "a/b/c": unexpected GroupVersion string: a/b/c`,
+		},
+		"a label selector that is none": {
+			`{parentResource: {apiVersion: ctl.example/v1, resource: webs, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}, ` + syncHook + `}`, isInvalid,
+			`can't convert spec.parentResource.labelSelector: "Like" is not a valid label selector operator`,
+		},
+		"a child type that is not there": {
+			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pots}]}`, isUnknown,
+			`child type: can't find resource "pots" in apiVersion "v1"` + notServed,
+		},
+		"a child type that the host cannot tell of now": {
+			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: down.example/v1, resource: pods}]}`, isUnreachable,
+			`child type: the host did not tell what apiVersion "down.example/v1" has: no answer`,
+		},
+		"what is not there yet": {
+			`{` + parentWebs + `, hooks: {sync: {version: v2, webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}, finalize: {}, customize: {}},
+				endpointConfigs: [{host: hooks.example}], childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}}]}`,
+			isUnsupported,
+			"this version does not support hooks.finalize, hooks.customize, hooks.sync.version v2, hooks.sync.webhook.responseUnMarshallMode strict, " +
+				"endpointConfigs, childResources[1].updateStrategy.method RollingInPlace yet",
+		},
+		"TLS and credentials, which are not there yet": {
+			`{` + parentWebs + `, hooks: {sync: {webhook: {url: "http://hooks.example", caBundle: {inline: x}, clientTLS: {secretRef: {name: a, namespace: b}},
+				authorization: {secretRef: {name: a, namespace: b, key: c}}, basicAuth: {secretRef: {name: a, namespace: b}}}}}}`,
+			isUnsupported,
+			"this version does not support hooks.sync.webhook.caBundle, hooks.sync.webhook.clientTLS, hooks.sync.webhook.authorization, hooks.sync.webhook.basicAuth yet",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec, err := resolve(t, test.spec)
+			if err == nil {
+				t.Fatalf("resolved to %+v", spec)
+			}
+			if err.Error() != test.want {
+				t.Errorf("error is\n%s\nwant\n%s", err, test.want)
+			}
+			if !test.is(err) {
+				t.Errorf("the error is of another kind: %#v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// readBackInterval is how soon a parent is looked at again whose last writes the
+// caches do not show yet. Usually the event of the write comes first.
+const readBackInterval = 100 * time.Millisecond
+
+// sync is one pass over one parent.
+func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted.Verdict {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(name.Namespace, name.Name)))
+	memory := c.parents.get(name)
+	if !memory.pending.Seen() {
+		return hosted.Verdict{After: readBackInterval}
+	}
+	snapshot, response, err := c.ask(ctx, name)
+	if snapshot == nil && err == nil {
+		c.parents.forget(name)
+		return hosted.Verdict{}
+	}
+	again := false
+	if err == nil {
+		again, err = c.carryOut(ctx, memory, snapshot, response)
+	}
+	if ctx.Err() != nil {
+		return hosted.Verdict{}
+	}
+	verdict := c.verdict(ctx, name, memory, response, err)
+	verdict.Failed = verdict.Failed || again
+	c.parents.record(name, err)
+	return verdict
+}
+
+// ask observes the parent and asks the hook about it. Without a parent there is no
+// snapshot.
+func (c *Controller) ask(ctx context.Context, name types.NamespacedName) (*stage.Snapshot, *stage.Response, error) {
+	snapshot, err := c.observer.Snapshot(name)
+	if snapshot == nil || err != nil {
+		return nil, nil, err
+	}
+	snapshot.Controller = *c.object.Load()
+	response, err := c.hook.SyncComposite(ctx, snapshot)
+	c.calls.record(err)
+	return snapshot, response, err
+}
+
+// carryOut plans what the hook's answer takes and does it. Again tells that something
+// stood in the way which may pass without an event that leads to another sync.
+func (c *Controller) carryOut(ctx context.Context, memory *memory, snapshot *stage.Snapshot, response *stage.Response) (again bool, err error) {
+	planned, err := plan.Composite(snapshot, response, c.methods, &memory.settled)
+	if err != nil {
+		return false, err
+	}
+	memory.settled.Prune(snapshot)
+	outcomes := c.Actor.Act(ctx, snapshot, planned)
+	c.observer.Wrote(&memory.pending, outcomes)
+	memory.settled.Wrote(outcomes)
+
+	errs := planned.Refused
+	for _, outcome := range outcomes {
+		if outcome.Err != nil {
+			errs = append(errs, outcome.Err)
+		}
+		if outcome.Taken {
+			c.tellTaken(memory, snapshot, outcome)
+		}
+		again = again || outcome.Taken || outcome.Overtaken
+	}
+	return again, utilerrors.NewAggregate(errs)
+}
+
+// tellTaken has an event written about a child whose name is somebody else's.
+func (c *Controller) tellTaken(memory *memory, snapshot *stage.Snapshot, outcome stage.Outcome) {
+	name := types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name}.String()
+	if memory.taken.news(outcome.Type.Kind+" "+name, time.Now()) {
+		c.Events.NameTaken(snapshot.Parent, outcome.Type.Kind, name)
+	}
+}
+
+// verdict reports how the sync went and says when the parent's next one is.
+func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, memory *memory, response *stage.Response, err error) hosted.Verdict {
+	if throttled, ok := errors.AsType[*hook.Throttled](err); ok {
+		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
+		return hosted.Verdict{After: throttled.After, Failed: throttled.After == 0}
+	}
+	if err != nil {
+		klog.FromContext(ctx).Error(err, fmt.Sprintf("failed to sync %s '%s'", c.spec.Parent.Kind, name))
+		if parent := c.observer.Parents.Get(name); parent != nil && memory.told.news(err.Error(), time.Now()) {
+			c.Events.SyncError(parent, err)
+		}
+		verdict := hosted.Verdict{Failed: true}
+		if response != nil {
+			verdict.After = response.ResyncAfter
+		}
+		return verdict
+	}
+	memory.told = told{}
+	return hosted.Verdict{After: response.ResyncAfter}
+}

@@ -1,0 +1,94 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+)
+
+// subscribe waits until the caches are filled and then has changes lead to syncs.
+// What it returns undoes what has been done so far, also after an error.
+func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err error) {
+	var subscriptions []*host.Subscription
+	unsubscribe = func() {
+		for _, subscription := range subscriptions {
+			if err := subscription.Stop(); err != nil {
+				klog.FromContext(ctx).Error(err, "Unsubscribe")
+			}
+		}
+	}
+	watches := append([]*host.Watch{c.observer.Parents}, c.observer.Children...)
+	for _, watch := range watches {
+		if err := watch.WaitForSync(ctx); err != nil {
+			return unsubscribe, err
+		}
+	}
+	for _, watch := range watches {
+		changed := c.childChanged
+		if watch == c.observer.Parents {
+			changed = c.parentChanged
+		}
+		subscription, err := watch.Subscribe(changed)
+		if err != nil {
+			return unsubscribe, err
+		}
+		subscriptions = append(subscriptions, subscription)
+	}
+	return unsubscribe, nil
+}
+
+func (c *Controller) parentChanged(before, after *object.Object) {
+	switch {
+	case after == nil:
+		c.observer.Selectors.Forget(before.UID)
+		c.loop.Changed(before.Key())
+	case c.spec.IgnoreStatusChanges && observe.OnlyStatusChanged(before, after):
+	default:
+		c.loop.Changed(after.Key())
+	}
+}
+
+func (c *Controller) childChanged(before, after *object.Object) {
+	c.loop.Changed(c.observer.ParentsOf(before, after)...)
+}
+
+// resync has all parents synced again in the period of the spec, until stop is called.
+func (c *Controller) resync(ctx context.Context) (stop func()) {
+	if c.spec.Resync == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(c.spec.Resync)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				c.loop.Again(c.parentNames()...)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+func (c *Controller) parentNames() []types.NamespacedName {
+	parents := c.observer.Parents.List()
+	names := make([]types.NamespacedName, len(parents))
+	for i, parent := range parents {
+		names[i] = parent.Key()
+	}
+	return names
+}

@@ -1,0 +1,130 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller is the controller loop: it runs one hosted controller for each
+// CompositeController, and starts, replaces and stops them as these come, change
+// and go.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+// Config is what the controller loop runs with.
+type Config struct {
+	// Host is the cluster that is extended: where parents and children live.
+	Host *rest.Config
+	// Loopback is the API server of this process, which has the controllers.
+	Loopback *rest.Config
+	Options
+}
+
+// Options are the settings of the controller loop.
+type Options struct {
+	// Workers is how many parents of one controller are synced at once. At least 1.
+	Workers int
+	// ParallelWrites is how many writes to the host may be under way at once in the
+	// whole process, ParallelWritesPerSync how many of them for one parent. At least 1.
+	ParallelWrites        int
+	ParallelWritesPerSync int
+	// TargetLabelSelector selects the controllers to run; empty selects all.
+	TargetLabelSelector string
+	// Events bounds the events that are written about one object.
+	Events report.EventOptions
+	// LeaderElection makes one of several processes run the controllers.
+	LeaderElection LeaderElection
+	// HookMaxResponseBytes is the size above which a hook's answer is refused.
+	HookMaxResponseBytes int64
+}
+
+// DefaultOptions are the settings that hold where nothing else is said.
+func DefaultOptions() Options {
+	return Options{
+		Workers:               5,
+		ParallelWrites:        64,
+		ParallelWritesPerSync: 16,
+		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
+		LeaderElection:        LeaderElection{Name: "metacontroller"},
+		HookMaxResponseBytes:  32 << 20,
+	}
+}
+
+// Run runs the controllers until ctx ends and everything it started has stopped, as
+// long as this process is the leader if there is to be one. It returns early only
+// with an error that says what it cannot begin without.
+func Run(ctx context.Context, config Config) error {
+	if config.LeaderElection.Enabled {
+		return lead(ctx, config, run)
+	}
+	return run(ctx, config)
+}
+
+func run(ctx context.Context, config Config) error {
+	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
+	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
+	client, err := host.NewClient(hostConfig)
+	if err != nil {
+		return err
+	}
+	own, err := versioned.NewForConfig(config.Loopback)
+	if err != nil {
+		return fmt.Errorf("make a client for the own API: %w", err)
+	}
+	selector, err := labels.Parse(config.TargetLabelSelector)
+	if err != nil {
+		return fmt.Errorf("target label selector: %w", err)
+	}
+
+	// What the hosted controllers use ends after them.
+	shared, stopShared := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopShared()
+	events, err := report.NewEvents(shared, hostConfig, scheme.Scheme, config.Events)
+	if err != nil {
+		return err
+	}
+	defer events.Shutdown()
+	composites := newComposites(own, selector, composite.Dependencies{
+		Watches: host.NewWatches(shared, client),
+		Actor:   &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
+		Events:  events,
+		Hook:    hook.Options{MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers},
+		Workers: config.Workers,
+	})
+	composites.discovery = host.NewDiscovery(client, composites.groupChanged)
+
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := composites.discovery.Follow(ctx, hostConfig); err != nil {
+			stop(err)
+		}
+	})
+	running.Go(func() {
+		if err := composites.run(ctx); err != nil {
+			stop(err)
+		}
+	})
+	<-ctx.Done()
+	running.Wait()
+	klog.FromContext(ctx).Info("All controllers have stopped")
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}

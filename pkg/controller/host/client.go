@@ -1,0 +1,63 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package host is the cluster that is extended: what types it has, what its objects
+// look like now, and the way to change them.
+package host
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// FieldManager owns the fields of what is written to the host. Objects that
+// Metacontroller wrote carry the same name.
+const FieldManager = "metacontroller"
+
+// Client speaks JSON with the host and hands objects on as bytes.
+type Client struct {
+	rest *rest.RESTClient
+}
+
+// NewClient makes a client out of a configuration, which it leaves as it is. The
+// host's priority and fairness bound the rate of requests; the client does not.
+func NewClient(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	config.NegotiatedSerializer = newNegotiatedSerializer()
+	config.ContentType, config.AcceptContentTypes = jsonMediaType, jsonMediaType
+	config.GroupVersion = &schema.GroupVersion{}
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the host: %w", err)
+	}
+	return &Client{rest: client}, nil
+}
+
+// path is the URL path of a resource, in one namespace or, if that is empty, in all.
+func path(resource schema.GroupVersionResource, namespace string) []string {
+	segments := []string{"apis", resource.Group, resource.Version}
+	if resource.Group == "" {
+		segments = []string{"api", resource.Version}
+	}
+	if namespace != "" {
+		segments = append(segments, "namespaces", namespace)
+	}
+	return append(segments, resource.Resource)
+}
+
+// parse reads the object in the answer to a request.
+func parse(result rest.Result) (*object.Object, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return object.Parse(body)
+}

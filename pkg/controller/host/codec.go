@@ -1,0 +1,85 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+const jsonMediaType = runtime.ContentTypeJSON
+
+// newNegotiatedSerializer makes client-go's watches decode into *object.Object and
+// its errors into metav1.Status.
+func newNegotiatedSerializer() runtime.NegotiatedSerializer {
+	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+		MediaType:        jsonMediaType,
+		MediaTypeType:    "application",
+		MediaTypeSubType: "json",
+		EncodesAsText:    true,
+		Serializer:       objectCodec{},
+		StreamSerializer: &runtime.StreamSerializerInfo{
+			EncodesAsText: true,
+			Serializer:    watchEventCodec{},
+			Framer:        jsonserializer.Framer,
+		},
+	})
+}
+
+// decodeOnly is the half of a serializer that a client which sends bytes never uses.
+type decodeOnly struct{ identifier runtime.Identifier }
+
+func (decodeOnly) Encode(runtime.Object, io.Writer) error {
+	return errors.New("host objects are sent as bytes, not encoded")
+}
+
+func (d decodeOnly) Identifier() runtime.Identifier { return d.identifier }
+
+// objectCodec decodes an object of any type, and the Status that stands for an error.
+type objectCodec struct{ decodeOnly }
+
+func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	parsed, err := object.Parse(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	kind := schema.FromAPIVersionAndKind(parsed.APIVersion, parsed.Kind)
+	if kind != (schema.GroupVersionKind{Version: "v1", Kind: "Status"}) {
+		return parsed, &kind, nil
+	}
+	status := &metav1.Status{}
+	if err := json.Unmarshal(data, status); err != nil {
+		return nil, nil, err
+	}
+	return status, &kind, nil
+}
+
+// watchEventCodec decodes the frames of a watch without looking into the objects.
+type watchEventCodec struct{ decodeOnly }
+
+func (watchEventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	event, ok := into.(*metav1.WatchEvent)
+	if !ok {
+		return nil, nil, fmt.Errorf("a watch sends events, not %T", into)
+	}
+	err := object.Members(data, func(name string, value []byte) error {
+		switch name {
+		case "type":
+			return json.Unmarshal(value, &event.Type)
+		case "object":
+			event.Object.Raw = value
+		}
+		return nil
+	})
+	return event, nil, err
+}

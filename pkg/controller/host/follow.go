@@ -1,0 +1,57 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// definers are the resources that bring types into the host. The name of each of
+// their objects ends in the group it is about, after the first dot.
+var definers = []schema.GroupVersionResource{
+	{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+}
+
+// Follow watches what defines types in the host and keeps the discovery true to it,
+// until ctx ends.
+func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for the host's metadata: %w", err)
+	}
+	informers := metadatainformer.NewSharedInformerFactory(client, 0)
+	for _, definer := range definers {
+		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    d.definitionChanged,
+			UpdateFunc: func(_, after any) { d.definitionChanged(after) },
+			DeleteFunc: d.definitionChanged,
+		})
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", definer.GroupResource(), err)
+		}
+	}
+	informers.Start(ctx.Done())
+	<-ctx.Done()
+	informers.Shutdown()
+	return nil
+}
+
+func (d *Discovery) definitionChanged(obj any) {
+	name, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		return
+	}
+	if _, group, ok := strings.Cut(name.Name, "."); ok {
+		d.changed(group)
+	}
+}

@@ -1,0 +1,123 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// listWatch lists and watches all objects of a type.
+type listWatch struct {
+	client *Client
+	of     stage.Type
+}
+
+func (l *listWatch) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+}
+
+// optionsVersion is the version that list options are encoded in. With another one
+// the host would not understand that the list is to be streamed.
+var optionsVersion = metav1.Unversioned
+
+// watch starts a watch, which with the streaming list's options is also the list.
+func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	var stream watch.Interface
+	err := retryUntilServed(ctx, func() (err error) {
+		stream, err = l.client.rest.Get().
+			AbsPath(path(l.of.GroupVersionResource, metav1.NamespaceAll)...).
+			SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
+			MaxRetries(0).
+			Watch(ctx)
+		return err
+	})
+	return stream, err
+}
+
+// list is what a host without streaming lists is asked for.
+func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	var body []byte
+	err := retryUntilServed(ctx, func() (err error) {
+		result := l.client.rest.Get().
+			AbsPath(path(l.of.GroupVersionResource, metav1.NamespaceAll)...).
+			SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
+			MaxRetries(0).
+			Do(ctx)
+		if err := result.Error(); err != nil {
+			return err
+		}
+		body, err = result.Raw()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.parseList(body)
+}
+
+// retryUntilServed bridges the moments in which the host already announces a new
+// type and does not yet serve it, or has not yet filled its own cache of it. The
+// host's wish to be asked again after a whole second is not heeded in these moments.
+func retryUntilServed(ctx context.Context, request func() error) error {
+	moments := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 6}
+	var err error
+	_ = wait.ExponentialBackoffWithContext(ctx, moments, func(context.Context) (bool, error) {
+		err = request()
+		return !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err), nil
+	})
+	return err
+}
+
+// objectList is a list of host objects.
+type objectList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*object.Object
+}
+
+func (l *objectList) DeepCopyObject() runtime.Object { return l }
+
+func (l *listWatch) parseList(body []byte) (runtime.Object, error) {
+	list := &objectList{}
+	if err := json.Unmarshal(object.Lookup(body, "metadata"), &list.ListMeta); err != nil {
+		return nil, fmt.Errorf("list of %s: metadata: %w", l.of, err)
+	}
+	err := object.Elements(object.Lookup(body, "items"), func(_ int, element []byte) error {
+		item, err := object.Parse(l.withType(element))
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, item)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list of %s: %w", l.of, err)
+	}
+	return list, nil
+}
+
+// withType adds apiVersion and kind, which built-in types leave out of the items of
+// a list.
+func (l *listWatch) withType(item []byte) []byte {
+	if object.Lookup(item, "kind") != nil {
+		return item
+	}
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, l.of.GroupVersion(), l.of.Kind)
+	return append([]byte(head), bytes.TrimPrefix(item, []byte("{"))...)
+}

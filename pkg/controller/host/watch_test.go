@@ -1,0 +1,199 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatal("never happened: ", what)
+		}
+	}
+}
+
+func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	first, second := watches.Acquire(things), watches.Acquire(things)
+	if first != second {
+		t.Error("two users of a type should share one watch")
+	}
+	host.sendListed("5")
+	if err := first.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	watches.Release(first)
+	if open, opened := host.watches(); open != 1 || opened != 1 {
+		t.Errorf("one watch should serve both users and go on with one of them; %d are open, %d were opened", open, opened)
+	}
+	watches.Release(second)
+	waitUntil(t, "the watch ends with its last user", func() bool { open, _ := host.watches(); return open == 0 })
+
+	third := watches.Acquire(things)
+	host.sendListed("6")
+	if err := third.WaitForSync(t.Context()); err != nil {
+		t.Errorf("a type that was released should be watched anew: %v", err)
+	}
+	watches.Release(third)
+}
+
+// A type changes when its CustomResourceDefinition does; who resolved it before and
+// after must not be handed each other's.
+func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	before := watches.Acquire(things)
+	defer watches.Release(before)
+	withStatus := things
+	withStatus.StatusSubresource = true
+	after := watches.Acquire(withStatus)
+	defer watches.Release(after)
+	if after.Type != withStatus || before.Type != things {
+		t.Errorf("the watches are of %+v and %+v", before.Type, after.Type)
+	}
+	waitUntil(t, "both are watched", func() bool { open, _ := host.watches(); return open == 2 })
+}
+
+func TestListIsStreamed(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	host.sendListed("1")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if query := host.queries[0]; !strings.Contains(query, "sendInitialEvents=true") {
+		t.Errorf("the list should be streamed, but was asked for with %s", query)
+	}
+}
+
+func TestNewTypeThatIsNotServedYetIsAskedForAgainAtOnce(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusTooManyRequests} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			host, client := newFakeHost(t)
+			host.refuse, host.status = 3, status
+			watches := NewWatches(t.Context(), client)
+			started := time.Now()
+			watch := watches.Acquire(things)
+			defer watches.Release(watch)
+			host.sendListed("1")
+			if err := watch.WaitForSync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(started); took > 700*time.Millisecond {
+				t.Errorf("it took %s, as long as if the Retry-After of a second had been heeded", took)
+			}
+		})
+	}
+}
+
+func TestCacheIsIndexedAndKnowsWhatItHasSeen(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	host.send("ADDED", thing("owned", "2", "owner"))
+	host.send("ADDED", thing("orphan", "3", ""))
+	host.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if got := names(watch.ControlledBy("owner")); got != "owned" {
+		t.Errorf("the owner controls %q, want owned", got)
+	}
+	for namespace, want := range map[string]string{"ns": "orphan", "": "orphan", "other": ""} {
+		if got := names(watch.Orphans(namespace)); got != want {
+			t.Errorf("the orphans of namespace %q are %q, want %q", namespace, got, want)
+		}
+	}
+	found := watch.Get(types.NamespacedName{Namespace: "ns", Name: "owned"})
+	if found == nil || strings.Contains(string(found.JSON), "managedFields") {
+		t.Errorf("the object should be there without managedFields, but is %v", found)
+	}
+	if watch.Get(types.NamespacedName{Namespace: "ns", Name: "nobody"}) != nil {
+		t.Error("what is not there was found")
+	}
+
+	if !watch.Seen("5") || watch.Seen("7") {
+		t.Error("the cache has seen version 5 and not yet version 7")
+	}
+	host.send("MODIFIED", thing("orphan", "7", "owner"))
+	waitUntil(t, "version 7 is seen", func() bool { return watch.Seen("7") })
+	if got := names(watch.ControlledBy("owner")); got != "orphan owned" && got != "owned orphan" {
+		t.Errorf("the owner controls %q after adopting", got)
+	}
+	host.send("DELETED", thing("owned", "9", "owner"))
+	waitUntil(t, "the deletion is seen", func() bool { return watch.Seen("9") })
+	if got := names(watch.List()); got != "orphan" {
+		t.Errorf("there are %q, want orphan", got)
+	}
+}
+
+func names(objects []*object.Object) string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	host.send("ADDED", thing("a", "2", ""))
+	host.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changes := make(chan string, 10)
+	subscription, err := watch.Subscribe(func(before, after *object.Object) {
+		version := func(o *object.Object) string {
+			if o == nil {
+				return "none"
+			}
+			return o.ResourceVersion
+		}
+		changes <- version(before) + "->" + version(after)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.send("MODIFIED", thing("a", "6", ""))
+	host.send("DELETED", thing("a", "7", ""))
+	for _, want := range []string{"none->2", "2->6", "7->none"} {
+		if got := <-changes; got != want {
+			t.Errorf("the change is %s, want %s", got, want)
+		}
+	}
+	if err := subscription.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	host.send("ADDED", thing("b", "8", ""))
+	waitUntil(t, "b is in the cache", func() bool { return watch.Seen("8") })
+	select {
+	case change := <-changes:
+		t.Errorf("a subscription that was stopped told %s", change)
+	default:
+	}
+}

@@ -1,0 +1,100 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Writer changes objects of the host, a bounded number of them at a time.
+type Writer struct {
+	client *Client
+	slots  chan struct{}
+}
+
+// NewWriter makes the writer that all hosted controllers of the process share.
+func NewWriter(client *Client, parallel int) *Writer {
+	return &Writer{client: client, slots: make(chan struct{}, parallel)}
+}
+
+// Get reads an object from the host itself, past all caches.
+func (w *Writer) Get(ctx context.Context, of stage.Type, name types.NamespacedName) (*object.Object, error) {
+	return parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
+}
+
+// Create creates an object out of its JSON.
+func (w *Writer) Create(ctx context.Context, of stage.Type, namespace string, body []byte) (*object.Object, error) {
+	return w.write(ctx, w.client.rest.Post().
+		AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body))
+}
+
+// Update replaces an object by its JSON, which names the resource version it is
+// based on.
+func (w *Writer) Update(ctx context.Context, of stage.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+	return w.write(ctx, w.client.rest.Put().
+		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).SetHeader("Content-Type", jsonMediaType).Body(body))
+}
+
+// UpdateStatus replaces an object's status, through the subresource where there is one.
+func (w *Writer) UpdateStatus(ctx context.Context, of stage.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+	request := w.client.rest.Put().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
+	if of.StatusSubresource {
+		request = request.SubResource("status")
+	}
+	return w.write(ctx, request.SetHeader("Content-Type", jsonMediaType).Body(body))
+}
+
+// Patch changes an object by a JSON merge patch.
+func (w *Writer) Patch(ctx context.Context, of stage.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+	return w.write(ctx, w.client.rest.Patch(types.MergePatchType).
+		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Body(patch))
+}
+
+// Delete deletes the object with this UID and, in the background, what depends on it.
+func (w *Writer) Delete(ctx context.Context, of stage.Type, name types.NamespacedName, uid types.UID) error {
+	body, err := json.Marshal(&metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
+	if err != nil {
+		return err
+	}
+	release, err := w.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return w.client.rest.Delete().
+		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).
+		SetHeader("Content-Type", jsonMediaType).Body(body).Do(ctx).Error()
+}
+
+func (w *Writer) write(ctx context.Context, request *rest.Request) (*object.Object, error) {
+	release, err := w.slot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return parse(request.Param("fieldManager", FieldManager).Do(ctx))
+}
+
+// slot waits until one more write may be under way.
+func (w *Writer) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case w.slots <- struct{}{}:
+		return func() { <-w.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,120 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hosted runs the syncs of one hosted controller: it keeps the queue of the
+// parents that are to be synced and the workers that sync them.
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+)
+
+// The time after which a parent that fails is tried again doubles from the first to
+// the longest backoff.
+const (
+	firstBackoff   = 5 * time.Millisecond
+	longestBackoff = 1000 * time.Second
+)
+
+// What changed goes before what is only looked at again.
+const (
+	changedPriority = 0
+	againPriority   = -100
+)
+
+// Verdict is what is to become of a parent after its sync.
+type Verdict struct {
+	// After is when to sync it again; zero is not before something happens.
+	After time.Duration
+	// Failed makes it be tried again with a growing delay, or after After if that is sooner.
+	Failed bool
+}
+
+// SyncFunc syncs one parent. It is never called twice at once for the same parent.
+type SyncFunc func(ctx context.Context, parent types.NamespacedName) Verdict
+
+// Loop is the queue and the workers of one hosted controller.
+type Loop struct {
+	queue   priorityqueue.PriorityQueue[types.NamespacedName]
+	stop    func()
+	sync    SyncFunc
+	workers int
+}
+
+// NewLoop makes a loop, which must be run or closed. The name is the one its queue
+// has in metrics.
+func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
+	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, longestBackoff)
+	})
+	return &Loop{queue: queue, stop: sync.OnceFunc(queue.ShutDown), sync: syncOne, workers: workers}
+}
+
+// Close ends the queue. It is for a loop that is not run, and does no harm to one
+// that was.
+func (l *Loop) Close() { l.stop() }
+
+// Changed has parents synced that something happened to.
+func (l *Loop) Changed(parents ...types.NamespacedName) {
+	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(changedPriority)}, parents...)
+}
+
+// Again has parents synced when nothing else is to be done.
+func (l *Loop) Again(parents ...types.NamespacedName) {
+	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(againPriority)}, parents...)
+}
+
+// Run works the queue until ctx ends and the syncs under way have returned.
+func (l *Loop) Run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range l.workers {
+		workers.Go(func() { l.work(ctx) })
+	}
+	<-ctx.Done()
+	l.stop()
+	workers.Wait()
+}
+
+func (l *Loop) work(ctx context.Context) {
+	for {
+		parent, shutdown := l.queue.Get()
+		if shutdown {
+			return
+		}
+		l.settle(parent, l.syncSafely(ctx, parent))
+		l.queue.Done(parent)
+	}
+}
+
+// syncSafely keeps a panic from ending the process.
+func (l *Loop) syncSafely(ctx context.Context, parent types.NamespacedName) (verdict Verdict) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
+				"parent", parent, "stack", string(debug.Stack()))
+			verdict = Verdict{Failed: true}
+		}
+	}()
+	return l.sync(ctx, parent)
+}
+
+func (l *Loop) settle(parent types.NamespacedName, verdict Verdict) {
+	if verdict.Failed {
+		l.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: verdict.After, Priority: ptr.To(againPriority)}, parent)
+		return
+	}
+	l.queue.Forget(parent)
+	if verdict.After > 0 {
+		l.queue.AddWithOpts(priorityqueue.AddOpts{After: verdict.After, Priority: ptr.To(againPriority)}, parent)
+	}
+}

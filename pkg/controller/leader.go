@@ -1,0 +1,111 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// LeaderElection says by which Lease of the host the processes agree on a leader.
+type LeaderElection struct {
+	Enabled bool
+	// Namespace and Name are the Lease's.
+	Namespace, Name string
+	// Identity is the name this process goes by. It must differ from the others'.
+	Identity string
+}
+
+// A leader that does not renew its lease in time has lost it when the lease's
+// duration is over.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// lead calls work whenever this process becomes the leader, with a context that ends
+// when it no longer is. The lease is given up only after work has returned.
+func lead(ctx context.Context, config Config, work func(context.Context, Config) error) error {
+	client, err := kubernetes.NewForConfig(config.Host)
+	if err != nil {
+		return fmt.Errorf("make a client for the lease: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, config.LeaderElection.Namespace, config.LeaderElection.Name,
+		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: config.LeaderElection.Identity})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	for ctx.Err() == nil {
+		if err := term(ctx, lock, func(ctx context.Context) error { return work(ctx, config) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// term waits until this process is the leader, has work done and returns when that
+// is over.
+func term(ctx context.Context, lock resourcelock.Interface, work func(context.Context) error) error {
+	elected, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	var leading atomic.Bool
+	result := make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		Name: "controllers",
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leader context.Context) {
+				leading.Store(true)
+				defer giveUp()
+				if ctx.Err() != nil {
+					result <- nil
+					return
+				}
+				leader, stop := context.WithCancel(leader)
+				defer stop()
+				defer context.AfterFunc(ctx, stop)()
+				result <- work(leader)
+			},
+			OnStoppedLeading: func() { klog.FromContext(ctx).Info("No longer the leader") },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() {
+		if !leading.Load() {
+			giveUp()
+		}
+	})()
+	elector.Run(elected)
+	if !leading.Load() {
+		return nil
+	}
+	err = <-result
+	release(context.WithoutCancel(ctx), lock)
+	return err
+}
+
+// release frees the lease for others if it is still ours. The elector would do so
+// before it tells the work to end.
+func release(ctx context.Context, lock resourcelock.Interface) {
+	ctx, cancel := context.WithTimeout(ctx, renewDeadline)
+	defer cancel()
+	record, _, err := lock.Get(ctx)
+	if err == nil && record.HolderIdentity == lock.Identity() {
+		record.HolderIdentity, record.LeaseDurationSeconds = "", 1
+		err = lock.Update(ctx, *record)
+	}
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The lease is not released; others have to wait until it runs out")
+	}
+}

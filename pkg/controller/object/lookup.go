@@ -1,0 +1,104 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Lookup returns the raw JSON at the path, or nil if a part of the path is not there.
+func (o *Object) Lookup(path ...string) []byte { return Lookup(o.JSON, path...) }
+
+// Lookup returns the raw JSON at the path below raw, or nil if a part of the path
+// is not there or raw is no JSON object. Of a repeated name the last counts.
+func Lookup(raw []byte, path ...string) []byte {
+	for _, name := range path {
+		raw = lookupMember(raw, name)
+		if raw == nil {
+			return nil
+		}
+	}
+	return raw
+}
+
+func lookupMember(raw []byte, name string) []byte {
+	var found []byte
+	s := newScanner(raw)
+	err := s.members("", func(m member) error {
+		if m.name != name {
+			return s.skip()
+		}
+		var err error
+		found, err = s.value()
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// Elements calls visit with the raw JSON of each element of a JSON list. A null
+// counts as an empty list.
+func Elements(raw []byte, visit func(index int, element []byte) error) error {
+	s := newScanner(raw)
+	if isNull, err := s.open("list", '[', "a list"); isNull || err != nil {
+		return err
+	}
+	for index := 0; s.dec.PeekKind() != ']'; index++ {
+		element, err := s.value()
+		if err != nil {
+			return err
+		}
+		if err := visit(index, element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Members calls visit with the name and the raw JSON of each member of a JSON
+// object, in the order in which they stand. A name may come twice.
+func Members(raw []byte, visit func(name string, value []byte) error) error {
+	s := newScanner(raw)
+	err := s.members("", func(m member) error {
+		value, err := s.value()
+		if err != nil {
+			return err
+		}
+		return visit(m.name, value)
+	})
+	if err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// WithMember returns the JSON object raw with one member set.
+func WithMember(raw []byte, name string, value []byte) ([]byte, error) {
+	result := make([]byte, 0, len(raw)+len(name)+len(value)+4)
+	result = append(result, '{')
+	err := Members(raw, func(other string, kept []byte) error {
+		if other == name {
+			return nil
+		}
+		var err error
+		result, err = appendMember(result, other, kept)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if result, err = appendMember(result, name, value); err != nil {
+		return nil, err
+	}
+	return append(result, '}'), nil
+}
+
+func appendMember(result []byte, name string, value []byte) ([]byte, error) {
+	if len(result) > 1 {
+		result = append(result, ',')
+	}
+	result, err := jsontext.AppendQuote(result, name)
+	result = append(result, ':')
+	return append(result, value...), err
+}

@@ -1,0 +1,168 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func name(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+const (
+	shop     = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, labels: {run: here}}, spec: {selector: {matchLabels: {app: shop}}}}`
+	blog     = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: blog, namespace: default, uid: u-blog}, spec: {selector: {matchLabels: {app: blog}}}}`
+	faraway  = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: far, uid: u-far}, spec: {selector: {matchLabels: {app: shop}}}}`
+	broken   = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: broken, namespace: default, uid: u-broken}, spec: {}}`
+	ofShop   = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: u-shop, controller: true}]`
+	ofBlog   = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: blog, uid: u-blog, controller: true}]`
+	asOwner  = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: blog, uid: u-blog}]`
+	ofOthers = `ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: shop, uid: u-shop, controller: true}]`
+)
+
+func TestSnapshot(t *testing.T) {
+	observer, _ := observing(t, webs, NewSelectors(false), shop, blog, faraway,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: default, labels: {app: shop}, `+ofShop+`}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: let-go, namespace: default, labels: {app: x}, `+ofShop+`}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, labels: {app: shop}}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, namespace: default, labels: {app: shop}, `+asOwner+`}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: far, labels: {app: shop}}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: default, labels: {app: shop}, `+ofBlog+`}}`,
+		`{apiVersion: v1, kind: Pod, metadata: {name: mine, namespace: default, labels: {app: shop}, `+ofShop+`}}`,
+	)
+	snapshot, err := observer.Snapshot(name("default", "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if snapshot.Parent.UID != "u-shop" || snapshot.ParentType != webs || snapshot.Selector.String() != "app=shop" ||
+		snapshot.GeneratedLabels != nil || snapshot.Finalizing {
+		t.Errorf("the snapshot is %+v", snapshot)
+	}
+	if len(snapshot.Children) != 2 || snapshot.Children[0].Type != configMaps || snapshot.Children[1].Type != pods {
+		t.Fatalf("the groups are %v", snapshot.Children)
+	}
+	maps := snapshot.Children[0]
+	if diff := cmp.Diff([]string{"default/mine", "default/orphan", "default/owned"}, names(maps.Claimed)); diff != "" {
+		t.Errorf("claimed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"default/orphan", "default/owned"}, names(maps.Adopt)); diff != "" {
+		t.Errorf("to adopt (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"default/let-go"}, names(maps.Release)); diff != "" {
+		t.Errorf("to let go (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"default/mine"}, names(snapshot.Children[1].Claimed)); diff != "" {
+		t.Errorf("claimed Pods (-want +got):\n%s", diff)
+	}
+}
+
+func TestSnapshotOfAClusterScopedParent(t *testing.T) {
+	const of = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]`
+	observer, _ := observing(t, fleets, NewSelectors(true),
+		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}, `+of+`}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: two, labels: {controller-uid: u-fleet}}}`,
+	)
+	snapshot, err := observer.Snapshot(name("", "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"one/a", "two/a"}, names(snapshot.Children[0].Claimed)); diff != "" {
+		t.Errorf("claimed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"controller-uid": "u-fleet"}, snapshot.GeneratedLabels); diff != "" {
+		t.Errorf("generated labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestParentsWithoutASnapshot(t *testing.T) {
+	observer, _ := observing(t, webs, NewSelectors(false), shop, blog, broken)
+	observer.ParentSelector = labels.SelectorFromSet(labels.Set{"run": "here"})
+	for what, parent := range map[string]types.NamespacedName{
+		"a parent that is gone":                   name("default", "gone"),
+		"a parent that the controller is not for": name("default", "blog"),
+		"one that is in another namespace":        name("far", "shop"),
+	} {
+		if snapshot, err := observer.Snapshot(parent); snapshot != nil || err != nil {
+			t.Errorf("%s: snapshot %v, error %v", what, snapshot, err)
+		}
+	}
+	observer.ParentSelector = labels.Everything()
+	if snapshot, err := observer.Snapshot(name("default", "broken")); snapshot != nil || err == nil {
+		t.Errorf("a parent without a selector: snapshot %v, error %v", snapshot, err)
+	}
+}
+
+func TestParentsOfAChange(t *testing.T) {
+	observer, _ := observing(t, webs, NewSelectors(false), shop, blog, faraway, broken)
+	child := func(rest string) string {
+		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
+	}
+	tests := map[string]struct {
+		before, after string
+		want          []types.NamespacedName
+	}{
+		"a child of a parent":                           {after: child(ofShop), want: []types.NamespacedName{name("default", "shop")}},
+		"a child that is gone":                          {before: child(ofShop), want: []types.NamespacedName{name("default", "shop")}},
+		"a child that went from one to another":         {before: child(ofShop), after: child(ofBlog), want: []types.NamespacedName{name("default", "shop"), name("default", "blog")}},
+		"a child that was let go":                       {before: child(ofShop), after: child(`labels: {app: x}`), want: []types.NamespacedName{name("default", "shop")}},
+		"a child that another parent may adopt now":     {before: child(ofShop), after: child(`labels: {app: blog}`), want: []types.NamespacedName{name("default", "shop"), name("default", "blog")}},
+		"an orphan that a parent may adopt":             {after: child(`labels: {app: shop}`), want: []types.NamespacedName{name("default", "shop")}},
+		"an orphan with an owner that is no controller": {after: child(`labels: {app: shop}, ` + asOwner), want: []types.NamespacedName{name("default", "shop")}},
+		"an orphan whose labels came to match":          {before: child(`labels: {app: x}`), after: child(`labels: {app: shop}`), want: []types.NamespacedName{name("default", "shop")}},
+		"an orphan that nobody may adopt":               {after: child(`labels: {app: x}`)},
+		"an orphan without labels":                      {after: child(`uid: u`)},
+		"an orphan that is gone":                        {before: child(`labels: {app: shop}`)},
+		"a child of somebody else":                      {after: child(`labels: {app: shop}, ` + ofOthers)},
+		"a child of a parent that is gone":              {after: child(`ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: gone, uid: u-gone, controller: true}]`)},
+		"a child of a parent's namesake":                {after: child(`ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: other, controller: true}]`)},
+		"a child by another version of the parent":      {after: child(`ownerReferences: [{apiVersion: ctl.example/v1beta1, kind: Web, name: shop, uid: u-shop, controller: true}]`), want: []types.NamespacedName{name("default", "shop")}},
+		"a child in another namespace":                  {after: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: far, labels: {app: shop}}}`, want: []types.NamespacedName{name("far", "shop")}},
+	}
+	for what, test := range tests {
+		t.Run(what, func(t *testing.T) {
+			got := map[types.NamespacedName]bool{}
+			for _, parent := range observer.ParentsOf(optional(t, test.before), optional(t, test.after)) {
+				got[parent] = true
+			}
+			want := map[types.NamespacedName]bool{}
+			for _, parent := range test.want {
+				want[parent] = true
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("parents (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
+	observer, _ := observing(t, fleets, NewSelectors(true),
+		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`, `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: blog, uid: u-blog}}`)
+	tests := map[string]struct {
+		child string
+		want  []types.NamespacedName
+	}{
+		"an orphan with the label":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}}}`, []types.NamespacedName{name("", "shop")}},
+		"an orphan with another's":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-blog}}}`, []types.NamespacedName{name("", "blog")}},
+		"an orphan with nobody's":     {`{metadata: {name: a, namespace: one, labels: {controller-uid: gone}}}`, nil},
+		"an orphan without the label": {`{metadata: {name: a, namespace: one, labels: {app: shop}}}`, nil},
+		"a child, in any namespace": {
+			`{metadata: {name: a, namespace: one, ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]}}`,
+			[]types.NamespacedName{name("", "shop")},
+		},
+	}
+	for what, test := range tests {
+		t.Run(what, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, observer.ParentsOf(nil, parsed(t, test.child))); diff != "" {
+				t.Errorf("parents (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Pending are writes of one parent's syncs that the caches may not show yet. Until
+// they do, a sync would decide on a state that is no more. The zero value is empty.
+// It is not safe for concurrent use.
+type Pending struct {
+	writes []pendingWrite
+}
+
+// pendingWrite is one write and the watch that will show it.
+type pendingWrite struct {
+	stage.Outcome
+	watch *host.Watch
+}
+
+// Wrote adds what a sync has written.
+func (c *Composite) Wrote(pending *Pending, outcomes []stage.Outcome) {
+	for _, outcome := range outcomes {
+		if watch := c.watchOf(outcome.Type.GroupVersionResource); watch != nil && outcome.Err == nil && !outcome.Overtaken {
+			pending.writes = append(pending.writes, pendingWrite{outcome, watch})
+		}
+	}
+}
+
+func (c *Composite) watchOf(resource schema.GroupVersionResource) *host.Watch {
+	if c.Parents.Type.GroupVersionResource == resource {
+		return c.Parents
+	}
+	i := slices.IndexFunc(c.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
+	if i < 0 {
+		return nil
+	}
+	return c.Children[i]
+}
+
+// Seen tells whether the caches show all writes, and forgets those they do.
+func (p *Pending) Seen() bool {
+	p.writes = slices.DeleteFunc(p.writes, pendingWrite.seen)
+	if len(p.writes) == 0 {
+		p.writes = nil
+	}
+	return p.writes == nil
+}
+
+func (w pendingWrite) seen() bool {
+	switch {
+	case w.Result != nil:
+		return w.watch.Seen(w.Result.ResourceVersion)
+	case w.Op == stage.Delete || w.Op == stage.Recreate:
+		cached := w.watch.Get(w.Observed.Key())
+		return cached == nil || cached.UID != w.Observed.UID || cached.DeletionTimestamp != nil
+	default:
+		return true
+	}
+}

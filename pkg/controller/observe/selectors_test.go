@@ -1,0 +1,147 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestSelectorOfTheSpec(t *testing.T) {
+	tests := map[string]struct{ spec, want string }{
+		"labels":                 {`{selector: {matchLabels: {app: shop, tier: web}}}`, "app=shop,tier=web"},
+		"expressions":            {`{selector: {matchExpressions: [{key: app, operator: In, values: [a, b]}, {key: x, operator: DoesNotExist}]}}`, "app in (a,b),!x"},
+		"labels and expressions": {`{selector: {matchLabels: {app: shop}, matchExpressions: [{key: x, operator: Exists}]}}`, "app=shop,x"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			selector, err := NewSelectors(false).Of(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}, spec: `+test.spec+`}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := selector.String(); got != test.want {
+				t.Errorf("the selector is %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestASpecWithoutAUsableSelector(t *testing.T) {
+	const empty = "Web default/shop: .spec.selector must have either matchLabels, matchExpressions, or both (or the controller must set spec.generateSelector)"
+	tests := map[string]struct{ spec, want string }{
+		"no spec":             {``, empty},
+		"no selector":         {`, spec: {}`, empty},
+		"a null":              {`, spec: {selector: null}`, empty},
+		"an empty selector":   {`, spec: {selector: {}}`, empty},
+		"no labels in it":     {`, spec: {selector: {matchLabels: {}, matchExpressions: []}}`, empty},
+		"other fields in it":  {`, spec: {selector: {app: shop}}`, empty},
+		"text":                {`, spec: {selector: "app=shop"}`, "Web default/shop: .spec.selector is no label selector: "},
+		"a list":              {`, spec: {selector: [1]}`, "Web default/shop: .spec.selector is no label selector: "},
+		"a number as a label": {`, spec: {selector: {matchLabels: {app: 1}}}`, "Web default/shop: .spec.selector is no label selector: "},
+		"an unknown operator": {`, spec: {selector: {matchExpressions: [{key: a, operator: Like}]}}`, `Web default/shop: .spec.selector: "Like" is not a valid label selector operator`},
+		"no values for In":    {`, spec: {selector: {matchExpressions: [{key: a, operator: In}]}}`, "Web default/shop: .spec.selector: "},
+		"a key that is none":  {`, spec: {selector: {matchLabels: {"a b": c}}}`, "Web default/shop: .spec.selector: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			selector, err := NewSelectors(false).Of(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}`+test.spec+`}`))
+			if err == nil {
+				t.Fatalf("the selector is %s", selector)
+			}
+			if !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("error is %q, want it to begin with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAGeneratedSelectorIsTheParentsUID(t *testing.T) {
+	selectors := NewSelectors(true)
+	parent := parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u-1}, spec: {selector: {matchLabels: {app: shop}}}}`)
+	selector, err := selectors.Of(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := selector.String(); got != "controller-uid=u-1" {
+		t.Errorf("the selector is %s", got)
+	}
+	if diff := cmp.Diff(map[string]string{"controller-uid": "u-1"}, selectors.Generated(parent)); diff != "" {
+		t.Errorf("generated labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoLabelIsGeneratedForASelectorOfTheSpec(t *testing.T) {
+	if got := NewSelectors(false).Generated(parsed(t, `{metadata: {uid: u}}`)); got != nil {
+		t.Errorf("generated labels are %v", got)
+	}
+}
+
+func TestASelectorFollowsItsSpec(t *testing.T) {
+	selectors := NewSelectors(false)
+	for _, step := range []struct{ parent, want string }{
+		{`{metadata: {uid: u-1}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
+		{`{metadata: {uid: u-2}, spec: {selector: {matchLabels: {app: two}}}}`, "app=two"},
+		{`{metadata: {uid: u-1}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
+		{`{metadata: {uid: u-1}, spec: {selector: {matchLabels: {app: three}}}}`, "app=three"},
+	} {
+		selector, err := selectors.Of(parsed(t, step.parent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := selector.String(); got != step.want {
+			t.Errorf("the selector of %s is %s", step.parent, got)
+		}
+	}
+	if _, err := selectors.Of(parsed(t, `{metadata: {uid: u-1}, spec: {selector: {}}}`)); err == nil {
+		t.Error("a selector that was emptied is still used")
+	}
+}
+
+func TestASelectorIsParsedOnceAndForgotten(t *testing.T) {
+	selectors := NewSelectors(false)
+	parent := parsed(t, `{metadata: {uid: u}, spec: {selector: {matchLabels: {app: shop}}}}`)
+	if _, err := selectors.Of(parent); err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"matchLabels":{"app":"shop"}}`
+	if known := selectors.parsed["u"]; known.text != text {
+		t.Errorf("remembered is %q", known.text)
+	}
+	selectors.Forget(types.UID("u"))
+	if len(selectors.parsed) != 0 {
+		t.Errorf("still remembered: %v", selectors.parsed)
+	}
+}
+
+func TestOnlyStatusChanged(t *testing.T) {
+	const before = `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "1"}, status: {x: 1}}`
+	tests := map[string]struct {
+		before, after string
+		want          bool
+	}{
+		"the status":          {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2"}, status: {x: 2}}`, true},
+		"nothing at all":      {before, before, true},
+		"finalizers alone":    {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", finalizers: [a/b]}}`, true},
+		"owners alone":        {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", ownerReferences: [{uid: u}]}}`, true},
+		"the generation":      {before, `{metadata: {generation: 4, labels: {a: "1"}, annotations: {b: "1"}}}`, false},
+		"a label":             {before, `{metadata: {generation: 3, labels: {a: "2"}, annotations: {b: "1"}}}`, false},
+		"a label that is new": {before, `{metadata: {generation: 3, labels: {a: "1", c: "1"}, annotations: {b: "1"}}}`, false},
+		"an annotation":       {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "2"}}}`, false},
+		"an annotation gone":  {before, `{metadata: {generation: 3, labels: {a: "1"}}}`, false},
+		"it is being deleted": {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, deletionTimestamp: "2026-03-04T05:06:07Z"}}`, false},
+		"the parent is new":   {"", before, false},
+		"the parent is gone":  {before, "", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := optional(t, test.before), optional(t, test.after)
+			if got := OnlyStatusChanged(before, after); got != test.want {
+				t.Errorf("only the status changed: %v, want %v", got, test.want)
+			}
+		})
+	}
+}

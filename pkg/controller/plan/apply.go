@@ -1,0 +1,158 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// change is what dynamic apply makes of an observed child.
+type change struct {
+	// merged is the child as it shall be.
+	merged map[string]any
+	// content tells that merged differs from what is observed, and annotation that
+	// only the record of what was last applied does; path is where.
+	content, annotation bool
+	path                string
+}
+
+// systemFields belong to the API server; a hook cannot change them.
+var systemFields = [...]string{"selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
+
+// change merges what the hook wants into an observed child, three ways: with what
+// was applied last as the base.
+func (p *parent) change(observed, desired *object.Object) (*change, error) {
+	want, err := p.content(desired)
+	if err != nil {
+		return nil, err
+	}
+	have, err := observed.Decode()
+	if err != nil {
+		return nil, err
+	}
+	last, err := lastApplied(observed, have)
+	if err != nil {
+		return nil, err
+	}
+	merged := merge(runtime.DeepCopyJSON(have), last, runtime.DeepCopyJSON(want)).(map[string]any)
+	restore(merged, have)
+
+	result := &change{merged: merged}
+	result.path, result.content = difference(have, merged)
+	if err := setLastApplied(merged, want); err != nil {
+		return nil, err
+	}
+	_, result.annotation = difference(withoutSystemFields(last), withoutSystemFields(want))
+	if result.annotation && !result.content {
+		result.path = "metadata.annotations[" + object.LastAppliedAnnotation + "]"
+	}
+	return result, nil
+}
+
+// newChild is the JSON to create a desired child with.
+func (p *parent) newChild(desired *object.Object) ([]byte, error) {
+	content, err := p.content(desired)
+	if err != nil {
+		return nil, err
+	}
+	want := runtime.DeepCopyJSON(content)
+	if err := setLastApplied(content, want); err != nil {
+		return nil, err
+	}
+	child := unstructured.Unstructured{Object: content}
+	owners := child.GetOwnerReferences()
+	if !slices.ContainsFunc(owners, p.owns) {
+		child.SetOwnerReferences(append(owners, p.ownerReference()))
+	}
+	return object.Canonical(content)
+}
+
+// content is what the hook wants of a child, completed: its namespace and the
+// generated labels are filled in. It is what is recorded as last applied.
+func (p *parent) content(desired *object.Object) (map[string]any, error) {
+	content, err := desired.Decode()
+	if err != nil {
+		return nil, err
+	}
+	child := unstructured.Unstructured{Object: content}
+	if desired.Namespace == "" && p.Namespace != "" {
+		child.SetNamespace(p.Namespace)
+	}
+	if len(p.generated) > 0 {
+		child.SetLabels(p.labelsOf(desired))
+	}
+	unstructured.RemoveNestedField(content, "metadata", "annotations", object.LastAppliedAnnotation)
+	return content, nil
+}
+
+// restore puts back what merging must not touch.
+func restore(merged, observed map[string]any) {
+	restoreFields(merged, observed, "status")
+	mergedMeta, _ := merged["metadata"].(map[string]any)
+	observedMeta, _ := observed["metadata"].(map[string]any)
+	if mergedMeta == nil {
+		merged["metadata"] = maps.Clone(observedMeta)
+		return
+	}
+	restoreFields(mergedMeta, observedMeta, systemFields[:]...)
+}
+
+// withoutSystemFields is a record without what merging never applies. In the answer
+// of a hook that echoes its children, these fields change with every write.
+func withoutSystemFields(record map[string]any) map[string]any {
+	record = maps.Clone(record)
+	delete(record, "status")
+	if metadata, ok := record["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		restoreFields(metadata, nil, systemFields[:]...)
+		record["metadata"] = metadata
+	}
+	return record
+}
+
+func restoreFields(merged, observed map[string]any, names ...string) {
+	for _, name := range names {
+		if value, there := observed[name]; there {
+			merged[name] = value
+		} else {
+			delete(merged, name)
+		}
+	}
+}
+
+// lastApplied takes the record of what was last applied out of an observed child.
+// A child without a record gives an empty one: nothing is known to be ours to remove.
+func lastApplied(observed *object.Object, have map[string]any) (map[string]any, error) {
+	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	if err != nil || !found {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	var last map[string]any
+	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
+		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",
+			observed, object.LastAppliedAnnotation, err)
+	}
+	return last, nil
+}
+
+func setLastApplied(content, want map[string]any) error {
+	record, err := object.Canonical(want)
+	if err != nil {
+		return err
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok && metadata["annotations"] == nil {
+		delete(metadata, "annotations") // into a null nothing can be set
+	}
+	return unstructured.SetNestedField(content, string(record), "metadata", "annotations", object.LastAppliedAnnotation)
+}

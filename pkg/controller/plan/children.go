@@ -1,0 +1,184 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// children plans what becomes of a parent's children.
+type children struct {
+	parent  *parent
+	methods Methods
+	settled *Settled
+	plan    *stage.Plan
+}
+
+// manage adds the steps that turn the observed children into the desired ones:
+// first all that is to go, then all that is to be, either type by type in the order
+// of their names.
+func (c *children) manage(observed []stage.Group, desired []*object.Object) {
+	observed = slices.SortedFunc(slices.Values(observed), byType)
+	wanted := c.sort(observed, desired)
+	// What was refused may be the child that seems to be unwanted, with a slip in it.
+	if len(c.plan.Refused) == 0 {
+		for i, group := range observed {
+			c.deleteUnwanted(group, wanted[i])
+		}
+	}
+	for i, group := range observed {
+		c.apply(group, wanted[i])
+	}
+}
+
+func byType(a, b stage.Group) int {
+	return cmp.Or(
+		cmp.Compare(a.Type.Group, b.Type.Group),
+		cmp.Compare(a.Type.Version, b.Type.Version),
+		cmp.Compare(a.Type.Kind, b.Type.Kind),
+	)
+}
+
+// wantedChildren are the desired children of one type: the last one of each name
+// counts, in the place of the first.
+type wantedChildren struct {
+	inOrder []types.NamespacedName
+	byName  map[types.NamespacedName]*object.Object
+}
+
+// sort puts each desired child to the observed ones of its type. Those that cannot
+// be had are refused.
+func (c *children) sort(observed []stage.Group, desired []*object.Object) []wantedChildren {
+	wanted := make([]wantedChildren, len(observed))
+	for _, child := range desired {
+		i, err := c.typeOf(child, observed)
+		if err != nil {
+			c.plan.Refused = append(c.plan.Refused, err)
+			continue
+		}
+		name := types.NamespacedName{Name: child.Name}
+		if observed[i].Type.Namespaced {
+			name.Namespace = c.parent.namespaceOf(child)
+		}
+		group := &wanted[i]
+		if group.byName == nil {
+			group.byName = map[types.NamespacedName]*object.Object{}
+		}
+		if _, twice := group.byName[name]; !twice {
+			group.inOrder = append(group.inOrder, name)
+		}
+		group.byName[name] = child
+	}
+	return wanted
+}
+
+// typeOf finds the group a desired child belongs to. The error says what the hook
+// or the controller's spec must change.
+func (c *children) typeOf(child *object.Object, observed []stage.Group) (int, error) {
+	i := slices.IndexFunc(observed, func(group stage.Group) bool {
+		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
+	})
+	switch {
+	case i < 0:
+		return 0, fmt.Errorf("child %s: spec.childResources declares no kind %q in apiVersion %q; declare it, or leave the child out",
+			child, child.Kind, child.APIVersion)
+	case child.Name == "":
+		return 0, fmt.Errorf("child %s of apiVersion %s has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it",
+			child.Kind, child.APIVersion)
+	}
+	namespaced := observed[i].Type.Namespaced
+	switch {
+	case c.parent.Namespace != "" && !namespaced:
+		return 0, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; make the parent's type cluster-scoped, or leave the child out",
+			child, c.parent)
+	case c.parent.Namespace != "" && c.parent.namespaceOf(child) != c.parent.Namespace:
+		return 0, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; leave out metadata.namespace",
+			child, c.parent)
+	case namespaced && c.parent.namespaceOf(child) == "":
+		return 0, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; name the namespace it is to be in",
+			child, c.parent)
+	}
+	return i, nil
+}
+
+func (c *children) deleteUnwanted(group stage.Group, wanted wantedChildren) {
+	for _, child := range group.Claimed {
+		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || isOrphan(group, child) {
+			continue
+		}
+		c.add(stage.Step{Op: stage.Delete, Type: group.Type, Observed: child, Why: "the hook does not list it"})
+	}
+}
+
+func (c *children) apply(group stage.Group, wanted wantedChildren) {
+	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
+	for _, child := range group.Claimed {
+		observed[child.Key()] = child
+	}
+	for _, name := range wanted.inOrder {
+		desired := wanted.byName[name]
+		step, err := c.step(group, observed[name], desired)
+		if err != nil {
+			c.plan.Refused = append(c.plan.Refused, err)
+			continue
+		}
+		step.Type, step.Desired = group.Type, desired.Hash
+		step.Namespace, step.Name = name.Namespace, name.Name
+		c.add(step)
+	}
+}
+
+// step decides about one desired child.
+func (c *children) step(group stage.Group, observed, desired *object.Object) (stage.Step, error) {
+	switch {
+	case observed == nil:
+		body, err := c.parent.newChild(desired)
+		return stage.Step{Op: stage.Create, Body: body, Why: "the hook lists it and it is not there"}, err
+	case observed.DeletionTimestamp != nil:
+		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is being deleted"}, nil
+	case isOrphan(group, observed):
+		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is adopted first"}, nil
+	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
+		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is as the hook wants it"}, nil
+	}
+	method := c.methods[group.Type.GroupKind()]
+	if method != Recreate && method != InPlace {
+		return stage.Step{Op: stage.Keep, Observed: observed, Why: "its update method is OnDelete"}, nil
+	}
+	return c.update(method, observed, desired)
+}
+
+func (c *children) update(method Method, observed, desired *object.Object) (stage.Step, error) {
+	change, err := c.parent.change(observed, desired)
+	if err != nil {
+		return stage.Step{}, err
+	}
+	if method == Recreate && change.content {
+		return stage.Step{Op: stage.Recreate, Observed: observed, Why: "it differs at " + change.path}, nil
+	}
+	if method == InPlace && (change.content || change.annotation) {
+		body, err := object.Canonical(change.merged)
+		return stage.Step{Op: stage.Update, Observed: observed, Body: body, Why: "it differs at " + change.path}, err
+	}
+	c.settled.Put(observed.UID, desired.Hash, observed.Hash)
+	return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is as the hook wants it"}, nil
+}
+
+func (c *children) add(step stage.Step) {
+	if step.Observed != nil {
+		step.Namespace, step.Name = step.Observed.Namespace, step.Observed.Name
+	}
+	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+func isOrphan(group stage.Group, child *object.Object) bool {
+	return slices.Contains(group.Adopt, child)
+}

@@ -1,0 +1,105 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan decides what a sync changes in the host: out of what was seen and
+// what the hook answered it makes a list of steps, each with its reason. It does no
+// I/O, so a plan can be made to be shown as well as to be carried out.
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Method says what happens to a child that is there and differs from what the hook
+// wants.
+type Method string
+
+const (
+	// OnDelete leaves the child alone until somebody deletes it.
+	OnDelete Method = "OnDelete"
+	// Recreate deletes the child; it is created anew once it is gone.
+	Recreate Method = "Recreate"
+	// InPlace updates the child.
+	InPlace Method = "InPlace"
+)
+
+// Methods are the update methods of the child types. A type that has none has OnDelete.
+type Methods map[schema.GroupKind]Method
+
+// Composite plans the sync of a CompositeController's parent. What it finds to need
+// no write it remembers in settled.
+func Composite(snapshot *stage.Snapshot, response *stage.Response, methods Methods, settled *Settled) (*stage.Plan, error) {
+	plan := &stage.Plan{}
+	parent, err := newParent(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range snapshot.Children {
+		if err := parent.claim(plan, group); err != nil {
+			return nil, err
+		}
+	}
+	if err := parent.checkLabels(response.Children); err != nil {
+		plan.Refused = append(plan.Refused, err)
+		return plan, nil
+	}
+	if parent.DeletionTimestamp == nil {
+		c := children{parent: parent, methods: methods, settled: settled, plan: plan}
+		c.manage(snapshot.Children, response.Children)
+	}
+	return plan, parent.status(plan, response.Status, settled)
+}
+
+// parent is the parent of a sync with what all decisions about its children need.
+type parent struct {
+	*object.Object
+	kind      stage.Type
+	selector  labels.Selector
+	generated map[string]string
+}
+
+func newParent(snapshot *stage.Snapshot) (*parent, error) {
+	if snapshot.Selector == nil {
+		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
+	}
+	return &parent{
+		Object:    snapshot.Parent,
+		kind:      snapshot.ParentType,
+		selector:  snapshot.Selector,
+		generated: snapshot.GeneratedLabels,
+	}, nil
+}
+
+// checkLabels refuses the whole answer if a child would not be found again.
+func (p *parent) checkLabels(desired []*object.Object) error {
+	for _, child := range desired {
+		if !p.selector.Matches(p.labelsOf(child)) {
+			return fmt.Errorf("labels on desired child %s %s/%s don't match parent selector %q: "+
+				"no child and no status was written; give the child labels that match, or set spec.generateSelector",
+				child.Kind, p.namespaceOf(child), child.Name, p.selector)
+		}
+	}
+	return nil
+}
+
+// labelsOf are the labels a desired child will have.
+func (p *parent) labelsOf(child *object.Object) labels.Set {
+	if len(p.generated) == 0 {
+		return child.Labels
+	}
+	return labels.Merge(p.generated, child.Labels)
+}
+
+// namespaceOf is the namespace a desired child will be in; empty names the parent's.
+func (p *parent) namespaceOf(child *object.Object) string {
+	if child.Namespace == "" {
+		return p.Namespace
+	}
+	return child.Namespace
+}

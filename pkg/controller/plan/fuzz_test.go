@@ -1,0 +1,212 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// FuzzMerge holds for any three values that what is desired is in the result, and
+// that merging once more changes nothing.
+func FuzzMerge(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		choices := make([]byte, 40)
+		for i := range choices {
+			choices[i] = byte(random.UintN(256))
+		}
+		f.Add(choices)
+	}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		g := generator{choices}
+		observed, last, desired := g.object(4), g.object(4), g.object(4)
+		merged := merge(copied(observed), copied(last), copied(desired))
+		if !contains(merged, desired) {
+			t.Errorf("%s over %s gives %s, which lacks something", text(desired), text(observed), text(merged))
+		}
+		again := merge(copied(merged), copied(desired), copied(desired))
+		if path, differ := difference(merged, again); differ {
+			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
+		}
+	})
+}
+
+// generator makes JSON out of bytes. It knows few names and values, so that those of
+// two values often are the same.
+type generator struct{ choices []byte }
+
+func (g *generator) choose(among int) int {
+	if len(g.choices) == 0 {
+		return 0
+	}
+	chosen := int(g.choices[0]) % among
+	g.choices = g.choices[1:]
+	return chosen
+}
+
+func (g *generator) value(depth int) any {
+	if depth == 0 {
+		return [...]any{nil, true, int64(1), 1.0, int64(2), "1", "x"}[g.choose(7)]
+	}
+	switch g.choose(4) {
+	case 0:
+		return g.object(depth)
+	case 1:
+		return g.list(depth)
+	default:
+		return g.value(0)
+	}
+}
+
+func (g *generator) object(depth int) any {
+	object := map[string]any{}
+	for range g.choose(4) {
+		name := [...]string{"a", "b", "name", "port", "containerPort"}[g.choose(5)]
+		below := depth - 1
+		if len(name) > 1 {
+			below = 0 // what identifies an item is no object
+		}
+		object[name] = g.value(below)
+	}
+	return object
+}
+
+// list makes lists of anything, but most often of objects that have names.
+func (g *generator) list(depth int) any {
+	list := []any{}
+	named := g.choose(4) > 0
+	for range g.choose(4) {
+		if !named {
+			list = append(list, g.value(depth-1))
+			continue
+		}
+		item := g.object(depth - 1).(map[string]any)
+		item["name"] = g.value(0)
+		list = append(list, item)
+	}
+	return list
+}
+
+// FuzzComposite holds for any child and any answer that planning does not panic, that
+// what is to be sent is an object, and that once it is there nothing is left to do.
+func FuzzComposite(f *testing.F) {
+	const child = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","labels":{"app":"shop"}},"data":{"a":"1"}}`
+	f.Add([]byte(child), child, []byte(child), []byte(`{"ready":true}`), true)
+	f.Add([]byte(child), "", []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":null,"ownerReferences":[{"uid":"x"}]},"data":null}`), []byte(`null`), false)
+	f.Add([]byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","annotations":null,"uid":"u"},"data":[{"name":"x"}]}`), `{"data":[{"name":"y"}],"metadata":null}`,
+		[]byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"","uid":"v","labels":null,"generation":1},"data":[{"name":"x","y":null}],"status":1}`), []byte(`{"observedGeneration":null}`), true)
+	f.Fuzz(func(t *testing.T, observedRaw []byte, record string, desiredRaw, status []byte, inPlace bool) {
+		observed, err := object.Parse(observedRaw)
+		if err != nil {
+			return
+		}
+		desired, err := object.Parse(desiredRaw)
+		if err != nil {
+			return
+		}
+		if observed = recorded(observed, record); observed == nil {
+			return
+		}
+		methods := Methods{configMaps.GroupKind(): Recreate}
+		if inPlace {
+			methods[configMaps.GroupKind()] = InPlace
+		}
+		response := &stage.Response{Children: []*object.Object{desired}, Status: status}
+		planned, err := Composite(fuzzSnapshot(t, observed), response, methods, &Settled{})
+		if err != nil {
+			return
+		}
+		for _, step := range planned.Steps {
+			if step.Op != stage.Create && step.Op != stage.Update {
+				continue
+			}
+			written, err := object.Parse(step.Body)
+			if err != nil {
+				t.Fatalf("%s sends %s: %v", step.Op, step.Body, err)
+			}
+			again, err := Composite(fuzzSnapshot(t, written), response, methods, &Settled{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, left := range again.Steps {
+				if left.Op != stage.Status && left.Writes() {
+					t.Errorf("after %s of %s there is still %s of %s/%s because %s", step.Op, step.Body, left.Op, left.Namespace, left.Name, left.Why)
+				}
+			}
+		}
+	})
+}
+
+func fuzzSnapshot(t *testing.T, child *object.Object) *stage.Snapshot {
+	return &stage.Snapshot{
+		ParentType: webs, Parent: parseYAML(t, web), Selector: labels.Everything(),
+		GeneratedLabels: map[string]string{"controller-uid": "parent-uid"},
+		Children:        []stage.Group{{Type: configMaps, Claimed: []*object.Object{child}}},
+	}
+}
+
+// recorded is a child with the record of what was last applied; nil if it cannot
+// have one.
+func recorded(child *object.Object, record string) *object.Object {
+	content, err := child.Decode()
+	if err != nil {
+		return nil
+	}
+	metadata, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok {
+		annotations = map[string]any{}
+	}
+	annotations[object.LastAppliedAnnotation] = record
+	metadata["annotations"] = annotations
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil
+	}
+	result, err := object.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	return result
+}
+
+// contains tells whether all that is wanted is in a value; a null wants nothing.
+func contains(value, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		value, ok := value.(map[string]any)
+		for name := range wanted {
+			ok = ok && contains(value[name], wanted[name])
+		}
+		return ok
+	case []any:
+		value, ok := value.([]any)
+		for _, item := range wanted {
+			ok = ok && slices.ContainsFunc(value, func(candidate any) bool { return contains(candidate, item) })
+		}
+		return ok
+	default:
+		_, differ := difference(value, wanted)
+		return !differ
+	}
+}
+
+func copied(value any) any { return runtime.DeepCopyJSONValue(value) }
+
+func text(value any) string { return fmt.Sprintf("%#v", value) }

@@ -1,0 +1,169 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRefusedChildren(t *testing.T) {
+	tests := map[string]struct {
+		parent string
+		child  string
+		want   string
+	}{
+		"a type that no rule declares": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: shop}}}`,
+			want:   `child Secret s: spec.childResources declares no kind "Secret" in apiVersion "v1"; declare it, or leave the child out`,
+		},
+		"a declared kind in another version": {
+			parent: web,
+			child:  `{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: d, labels: {app: shop}}}`,
+			want:   `child Deployment d: spec.childResources declares no kind "Deployment" in apiVersion "apps/v1beta1"; declare it, or leave the child out`,
+		},
+		"a child without an apiVersion": {
+			parent: web,
+			child:  `{kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
+			want:   `child ConfigMap x: spec.childResources declares no kind "ConfigMap" in apiVersion ""; declare it, or leave the child out`,
+		},
+		"a child without a name": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`,
+			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
+		},
+		"a child with generateName": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-, labels: {app: shop}}}`,
+			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
+		},
+		"a cluster-scoped child of a namespaced parent": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {app: shop}}}`,
+			want:   `child Namespace x is cluster-scoped and cannot belong to the namespaced parent Web default/shop; make the parent's type cluster-scoped, or leave the child out`,
+		},
+		"a child in another namespace": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: elsewhere, labels: {app: shop}}}`,
+			want:   `child ConfigMap elsewhere/x is in another namespace than its parent Web default/shop and cannot belong to it; leave out metadata.namespace`,
+		},
+		"a namespaced child without a namespace below a cluster-scoped parent": {
+			parent: fleet,
+			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
+			want:   `child ConfigMap x has no metadata.namespace, and neither has its parent Fleet shop; name the namespace it is to be in`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, test.parent, configMaps, deployments, namespaces)
+			good := strings.Replace(childA, "{name: a", "{name: a, namespace: default", 1)
+			response := w.answer(test.child, good)
+			response.Status = []byte(`{"ready":true}`)
+			planned := w.plan(response)
+			if diff := cmp.Diff([]string{test.want}, refusals(planned)); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"create ConfigMap default/a", "status " + w.parent.Kind + " " + strings.TrimPrefix(w.parent.Key().String(), "/")}, steps(planned)); diff != "" {
+				t.Errorf("the other steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryRefusedChildIsNamed(t *testing.T) {
+	w := newWorld(t, web, configMaps)
+	planned := w.plan(w.answer(`{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: shop}}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`))
+	if len(planned.Refused) != 2 || len(writes(planned)) != 0 {
+		t.Errorf("refused %v, writes %v", planned.Refused, writes(planned))
+	}
+}
+
+// The refused child may be one that is there, with a slip in it: if it counted as
+// unwanted, the slip would cost the child.
+func TestNothingIsDeletedWhereSomethingIsRefused(t *testing.T) {
+	w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childA, childB)
+	planned := w.plan(w.answer(childAChanged, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: elsewhere, labels: {app: shop}}}`))
+	if diff := cmp.Diff([]string{"update ConfigMap default/a"}, writes(planned)); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if len(planned.Refused) != 1 {
+		t.Errorf("refused %v", planned.Refused)
+	}
+}
+
+// A child that its parent's selector does not match would be created again and again.
+func TestLabelsThatDoNotMatchLeaveEverythingAsItIs(t *testing.T) {
+	w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childA, childB).
+		hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, uid: u, resourceVersion: "7", labels: {app: shop}}}`)
+	response := w.answer(childAChanged, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, labels: {app: other}}}`)
+	response.Status = []byte(`{"ready":true}`)
+	planned := w.plan(response)
+	if diff := cmp.Diff([]string{"adopt ConfigMap default/orphan"}, steps(planned)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	want := `labels on desired child ConfigMap default/c don't match parent selector "app=shop": no child and no status was written; give the child labels that match, or set spec.generateSelector`
+	if diff := cmp.Diff([]string{want}, refusals(planned)); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+}
+
+func TestAGeneratedLabelThatTheHookSetsOtherwiseIsRefused(t *testing.T) {
+	w := newWorld(t, web, configMaps)
+	w.generate = true
+	planned := w.plan(w.answer(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, labels: {controller-uid: other}}}`))
+	if len(planned.Refused) != 1 || len(planned.Steps) != 0 {
+		t.Errorf("refused %v, steps %v", planned.Refused, steps(planned))
+	}
+}
+
+func TestARecordOfWhatWasLastAppliedThatCannotBeRead(t *testing.T) {
+	for _, record := range []string{"", "{", "[1]", `"text"`, "no JSON"} {
+		t.Run("the record is "+record, func(t *testing.T) {
+			w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childB)
+			child := decode(t, w.applied(configMaps, childA, childA))
+			child["metadata"].(map[string]any)["annotations"].(map[string]any)["metacontroller.k8s.io/last-applied-configuration"] = record
+			w.children[configMaps] = append(w.children[configMaps], w.stored(child, "u"))
+			planned := w.plan(w.answer(childA, childB))
+			if diff := cmp.Diff([]string{"keep ConfigMap default/b"}, steps(planned)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			const want = "ConfigMap default/a: the annotation metacontroller.k8s.io/last-applied-configuration is no JSON object; delete the annotation: "
+			if len(planned.Refused) != 1 || !strings.HasPrefix(planned.Refused[0].Error(), want) {
+				t.Errorf("refused %v, want %s", planned.Refused, want)
+			}
+		})
+	}
+	t.Run("a null counts as none", func(t *testing.T) {
+		w := newWorld(t, web, configMaps).method(InPlace)
+		child := decode(t, w.applied(configMaps, childA, childA))
+		child["metadata"].(map[string]any)["annotations"].(map[string]any)["metacontroller.k8s.io/last-applied-configuration"] = "null"
+		w.children[configMaps] = append(w.children[configMaps], w.stored(child, "u"))
+		if diff := cmp.Diff([]string{"update ConfigMap default/a"}, steps(w.plan(w.answer(childA)))); diff != "" {
+			t.Errorf("steps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAChildWithANumberThatNothingHolds(t *testing.T) {
+	for _, method := range []Method{Recreate, InPlace} {
+		t.Run(string(method), func(t *testing.T) {
+			w := newWorld(t, web, configMaps).method(method).has(configMaps, childA)
+			response := w.answer(childB)
+			for _, name := range []string{"a", "new"} {
+				child := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `","namespace":"default","labels":{"app":"shop"}},"data":{"x":1e999}}`
+				response.Children = append(response.Children, parseJSON(t, []byte(child)))
+			}
+			planned := w.plan(response)
+			if diff := cmp.Diff([]string{"create ConfigMap default/b"}, writes(planned)); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			if refused := refusals(planned); len(refused) != 2 || !strings.HasPrefix(refused[0], "decode ConfigMap default/a: ") || !strings.HasPrefix(refused[1], "decode ConfigMap default/new: ") {
+				t.Errorf("refused %v", refused)
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// status adds the step that makes the parent's status what the hook answered, with
+// status.observedGeneration put in. Without an answer it is that field alone.
+func (p *parent) status(plan *stage.Plan, answered []byte, settled *Settled) error {
+	desired, err := decodeStatus(answered)
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", p, err)
+	}
+	if desired == nil {
+		desired = map[string]any{}
+	}
+	desired["observedGeneration"] = p.Generation
+	wanted, err := object.Canonical(desired)
+	if err != nil {
+		return err
+	}
+	have := p.Lookup("status")
+	step := stage.Step{
+		Op: stage.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
+		Desired: xxhash.Sum64(wanted),
+	}
+	if settled.Is(p.UID, step.Desired, xxhash.Sum64(have)) {
+		return nil
+	}
+	observed, err := decodeStatus(have)
+	if err != nil {
+		return fmt.Errorf("observed status of %s: %w", p, err)
+	}
+	path, differ := difference(observed, desired)
+	if !differ && observed != nil {
+		settled.Put(p.UID, step.Desired, xxhash.Sum64(have))
+		return nil
+	}
+	step.Why = join("it differs at status", path)
+	step.Body, err = object.WithMember(p.JSON, "status", wanted)
+	if err != nil {
+		return err
+	}
+	plan.Steps = append(plan.Steps, step)
+	return nil
+}
+
+func decodeStatus(raw []byte) (map[string]any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var status map[string]any
+	if err := utiljson.Unmarshal(raw, &status); err != nil {
+		return nil, err
+	}
+	return status, nil
+}

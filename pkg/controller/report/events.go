@@ -1,0 +1,124 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report tells people what came of the work: by events on parents and
+// controllers, and by the status of CompositeControllers.
+package report
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// component is the source of all events.
+const component = "metacontroller"
+
+// The reasons of events.
+const (
+	reasonStarting    = "Starting"
+	reasonStarted     = "Started"
+	reasonStopping    = "Stopping"
+	reasonStopped     = "Stopped"
+	reasonCreateError = "CreateError"
+	reasonSyncError   = "SyncError"
+	reasonNameTaken   = "ChildNameTaken"
+)
+
+// EventOptions bound the events that are written about one object.
+type EventOptions struct {
+	// QPS is how many events a second an object gets in the long run.
+	QPS float32
+	// Burst is how many it may get at once.
+	Burst int
+}
+
+// Events writes events to the host.
+type Events struct {
+	broadcaster record.EventBroadcaster
+	recorder    record.EventRecorder
+}
+
+// NewEvents makes a writer of events, which must be shut down. The scheme knows the
+// kinds of the controllers that events are about.
+func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions) (*Events, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the options bound the events of an object, and the host those of all
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for events: %w", err)
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx),
+		record.WithCorrelatorOptions(record.CorrelatorOptions{QPS: options.QPS, BurstSize: options.Burst}))
+	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return &Events{
+		broadcaster: broadcaster,
+		recorder:    broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component}),
+	}, nil
+}
+
+// Shutdown stops writing events.
+func (e *Events) Shutdown() { e.broadcaster.Shutdown() }
+
+// Starting tells that a controller's loop is about to start, Started that it has.
+func (e *Events) Starting(controller runtime.Object, name string) {
+	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStarting, "Starting controller: %s", name)
+}
+
+// Started tells that a controller's loop has started.
+func (e *Events) Started(controller runtime.Object, name string) {
+	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStarted, "Started controller: %s", name)
+}
+
+// Stopping tells that a controller's loop is about to stop.
+func (e *Events) Stopping(controller runtime.Object, name string) {
+	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStopping, "Stopping controller: %s", name)
+}
+
+// Stopped tells that a controller's loop has stopped.
+func (e *Events) Stopped(controller runtime.Object, name string) {
+	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStopped, "Stopped controller: %s", name)
+}
+
+// CreateError tells that a controller's spec cannot be run.
+func (e *Events) CreateError(controller runtime.Object, err error) {
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", short(err))
+}
+
+// NoStatusSubresource tells that the parents of a controller have no status that
+// could be written.
+func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonSyncError,
+		"[%s] Sync error - ignoring, CRD [%s] does not have subresource 'Status' enabled", name, parentType)
+}
+
+// SyncError tells that a parent could not be synced.
+func (e *Events) SyncError(parent *object.Object, err error) {
+	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", short(err))
+}
+
+// NameTaken tells that a child could not be created because the name belongs to
+// somebody else.
+func (e *Events) NameTaken(parent *object.Object, kind, name string) {
+	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNameTaken,
+		"%s %s exists and is not this object's: it was left alone; delete it, or have the hook choose another name", kind, name)
+}
+
+// short keeps an error within what an event's message may hold.
+func short(err error) string {
+	const most = 900
+	message := err.Error()
+	if len(message) <= most {
+		return message
+	}
+	return strings.ToValidUTF8(message[:most], "") + "…"
+}

@@ -1,0 +1,141 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// Health is how a running controller is doing.
+type Health struct {
+	// Total counts the parents the controller is for, Synced and Failing those whose
+	// last sync went well or did not.
+	Total, Synced, Failing int
+	// HookCalled tells whether the hook has been called at all, and HookErr why its
+	// last call was not answered.
+	HookCalled bool
+	HookErr    error
+	LastError  *ParentError
+}
+
+// ParentError is a failed sync of a parent.
+type ParentError struct {
+	Parent types.NamespacedName
+	Err    error
+	Time   time.Time
+}
+
+// Problem is why a controller does not run as its spec says.
+type Problem struct {
+	// Reason is one of the Reason constants.
+	Reason string
+	Err    error
+	// OldRuns tells that the controller still runs as an earlier spec said.
+	OldRuns bool
+}
+
+// Reasons of the conditions of a controller.
+const (
+	ReasonRunning         = "Running"
+	ReasonInvalidSpec     = "InvalidSpec"
+	ReasonUnsupported     = "Unsupported"
+	ReasonUnknownType     = "UnknownType"
+	ReasonNoStatus        = "NoStatusSubresource"
+	ReasonHostUnreachable = "HostUnreachable"
+	ReasonFound           = "Found"
+	ReasonAnswered        = "Answered"
+	ReasonNotCalled       = "NotCalledYet"
+	ReasonCallFailed      = "CallFailed"
+)
+
+// Status is the status of a controller of that generation: before is the one it has
+// now. Either health or problem may be nil.
+func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
+	after := *before.DeepCopy()
+	after.ObservedGeneration = generation
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&after.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
+		})
+	}
+	setReady(set, problem)
+	setResourcesFound(set, problem)
+	setHooksReachable(set, health)
+	if health == nil {
+		after.Parents = nil
+		return after
+	}
+	after.Parents = &v1alpha1.ParentCounts{
+		Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing),
+	}
+	if last := health.LastError; last != nil {
+		after.LastError = &v1alpha1.LastSyncError{
+			Message: short(last.Err), Parent: name(last.Parent), Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+		}
+	}
+	return after
+}
+
+type setter func(kind string, status metav1.ConditionStatus, reason, message string)
+
+func setReady(set setter, problem *Problem) {
+	switch {
+	case problem == nil:
+		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
+	case problem.OldRuns:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, short(problem.Err)+" (the controller still runs as its last working spec said)")
+	default:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, short(problem.Err))
+	}
+}
+
+func setResourcesFound(set setter, problem *Problem) {
+	switch {
+	case problem == nil:
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the host serves all types of the spec")
+	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus:
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, short(problem.Err))
+	default:
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, short(problem.Err))
+	}
+}
+
+func setHooksReachable(set setter, health *Health) {
+	switch {
+	case health == nil || !health.HookCalled:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
+	case health.HookErr != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, short(health.HookErr))
+	default:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
+	}
+}
+
+func name(parent types.NamespacedName) string {
+	if parent.Namespace == "" {
+		return parent.Name
+	}
+	return parent.String()
+}
+
+// SameReadiness tells whether two statuses are of the same generation and say the
+// same of being ready.
+func SameReadiness(a, b v1alpha1.ControllerStatus) bool {
+	ready := func(status v1alpha1.ControllerStatus) (metav1.ConditionStatus, string) {
+		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		if condition == nil {
+			return "", ""
+		}
+		return condition.Status, condition.Message
+	}
+	aStatus, aMessage := ready(a)
+	bStatus, bMessage := ready(b)
+	return a.ObservedGeneration == b.ObservedGeneration && aStatus == bStatus && aMessage == bMessage
+}

@@ -1,0 +1,193 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// condition is what a condition says, "False UnknownType: no such type".
+type conditions struct{ ready, found, reachable string }
+
+func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
+	t.Helper()
+	words := map[string]string{}
+	for _, condition := range status.Conditions {
+		words[condition.Type] = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
+		if condition.LastTransitionTime.IsZero() || condition.ObservedGeneration != status.ObservedGeneration {
+			t.Errorf("condition %s is of generation %d and time %s", condition.Type, condition.ObservedGeneration, condition.LastTransitionTime)
+		}
+	}
+	if len(words) != 3 || len(status.Conditions) != 3 {
+		t.Errorf("conditions are %v", status.Conditions)
+	}
+	return conditions{words[v1alpha1.ConditionReady], words[v1alpha1.ConditionResourcesFound], words[v1alpha1.ConditionHooksReachable]}
+}
+
+func TestConditions(t *testing.T) {
+	const (
+		runs     = "True Running: the controller runs as its spec says"
+		found    = "True Found: the host serves all types of the spec"
+		answered = "True Answered: the last call of a hook was answered"
+		uncalled = "Unknown NotCalledYet: no hook has been called yet"
+	)
+	tests := map[string]struct {
+		health  *Health
+		problem *Problem
+		want    conditions
+	}{
+		"it runs and its hook answers": {
+			health: &Health{HookCalled: true},
+			want:   conditions{runs, found, answered},
+		},
+		"it runs and has no parents yet": {
+			health: &Health{},
+			want:   conditions{runs, found, uncalled},
+		},
+		"its hook does not answer": {
+			health: &Health{HookCalled: true, HookErr: errors.New("connection refused")},
+			want:   conditions{runs, found, "False CallFailed: connection refused"},
+		},
+		"its spec cannot be run": {
+			problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined")},
+			want:    conditions{"False InvalidSpec: no hooks defined", "Unknown InvalidSpec: no hooks defined", uncalled},
+		},
+		"its new spec cannot be run and the old one is": {
+			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), OldRuns: true},
+			want: conditions{
+				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "Unknown InvalidSpec: no hooks defined", answered,
+			},
+		},
+		"a type is not there": {
+			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New("no such type")},
+			want:    conditions{"False UnknownType: no such type", "False UnknownType: no such type", uncalled},
+		},
+		"the parents have no status": {
+			problem: &Problem{Reason: ReasonNoStatus, Err: errors.New("no status")},
+			want:    conditions{"False NoStatusSubresource: no status", "False NoStatusSubresource: no status", uncalled},
+		},
+		"the host does not answer": {
+			problem: &Problem{Reason: ReasonHostUnreachable, Err: errors.New("timed out")},
+			want:    conditions{"False HostUnreachable: timed out", "Unknown HostUnreachable: timed out", uncalled},
+		},
+		"a long error is cut short": {
+			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New(strings.Repeat("ü", 1000))},
+			want:    conditions{"False UnknownType: " + strings.Repeat("ü", 450) + "…", "False UnknownType: " + strings.Repeat("ü", 450) + "…", uncalled},
+		},
+		"a long error is not cut within a letter": {
+			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New("a" + strings.Repeat("ü", 1000))},
+			want:    conditions{"False UnknownType: a" + strings.Repeat("ü", 449) + "…", "False UnknownType: a" + strings.Repeat("ü", 449) + "…", uncalled},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := Status(v1alpha1.ControllerStatus{}, 4, test.health, test.problem)
+			if status.ObservedGeneration != 4 {
+				t.Errorf("the generation is %d", status.ObservedGeneration)
+			}
+			if diff := cmp.Diff(test.want, conditionsOf(t, status), cmp.AllowUnexported(conditions{})); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if (status.Parents != nil) != (test.health != nil) {
+				t.Errorf("parents are %v", status.Parents)
+			}
+		})
+	}
+}
+
+func TestCountsAndTheLastError(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
+	health := &Health{Total: 5, Synced: 3, Failing: 1, LastError: &ParentError{
+		Parent: types.NamespacedName{Namespace: "default", Name: "shop"}, Err: errors.New(strings.Repeat("x", 5000)), Time: at,
+	}}
+	status := Status(v1alpha1.ControllerStatus{}, 1, health, nil)
+	if diff := cmp.Diff(&v1alpha1.ParentCounts{Total: 5, Synced: 3, Failing: 1}, status.Parents); diff != "" {
+		t.Errorf("parents (-want +got):\n%s", diff)
+	}
+	want := &v1alpha1.LastSyncError{Parent: "default/shop", Message: strings.Repeat("x", 900) + "…", Time: metav1.NewTime(at.Truncate(time.Second))}
+	if diff := cmp.Diff(want, status.LastError); diff != "" {
+		t.Errorf("last error (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheParentOfTheLastErrorMayBeClusterScoped(t *testing.T) {
+	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: &ParentError{Parent: types.NamespacedName{Name: "fleet"}, Err: errors.New("x")}}, nil)
+	if status.LastError.Parent != "fleet" {
+		t.Errorf("the parent is %q", status.LastError.Parent)
+	}
+}
+
+func TestWhatTheStatusHadBefore(t *testing.T) {
+	long := metav1.NewTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
+	before := v1alpha1.ControllerStatus{
+		ObservedGeneration: 1,
+		Conditions: []metav1.Condition{
+			{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: long},
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Old", LastTransitionTime: long},
+			{Type: v1alpha1.ConditionResourcesFound, Status: metav1.ConditionTrue, Reason: "Old", LastTransitionTime: long},
+		},
+		Parents:   &v1alpha1.ParentCounts{Total: 9},
+		LastError: &v1alpha1.LastSyncError{Message: "long ago", Time: long},
+	}
+	kept := before.DeepCopy()
+	after := Status(before, 2, nil, &Problem{Reason: ReasonHostUnreachable, Err: errors.New("timed out")})
+	if diff := cmp.Diff(*kept, before); diff != "" {
+		t.Errorf("the status before was changed (-want +got):\n%s", diff)
+	}
+	times := map[string]bool{}
+	for _, condition := range after.Conditions {
+		times[condition.Type] = condition.LastTransitionTime.Equal(&long)
+	}
+	want := map[string]bool{"Theirs": true, v1alpha1.ConditionReady: false, v1alpha1.ConditionResourcesFound: false, v1alpha1.ConditionHooksReachable: false}
+	if diff := cmp.Diff(want, times); diff != "" {
+		t.Errorf("conditions that kept their time (-want +got):\n%s", diff)
+	}
+	if after.Parents != nil {
+		t.Errorf("of a controller that does not run, the parents are %v", after.Parents)
+	}
+	if after.LastError == nil || after.LastError.Message != "long ago" {
+		t.Errorf("the last error is %v, want it to stay", after.LastError)
+	}
+	again := Status(after, 2, nil, &Problem{Reason: ReasonHostUnreachable, Err: errors.New("timed out")})
+	if diff := cmp.Diff(after, again); diff != "" {
+		t.Errorf("without news the status changes (-before +after):\n%s", diff)
+	}
+}
+
+func TestSameReadiness(t *testing.T) {
+	running := Status(v1alpha1.ControllerStatus{}, 1, &Health{}, nil)
+	broken := func(message string) v1alpha1.ControllerStatus {
+		return Status(v1alpha1.ControllerStatus{}, 1, nil, &Problem{Reason: ReasonInvalidSpec, Err: errors.New(message)})
+	}
+	tests := map[string]struct {
+		a, b v1alpha1.ControllerStatus
+		want bool
+	}{
+		"the same":                      {running, running, true},
+		"other counts":                  {running, Status(v1alpha1.ControllerStatus{}, 1, &Health{Total: 5}, nil), true},
+		"another state of the hook":     {running, Status(v1alpha1.ControllerStatus{}, 1, &Health{HookCalled: true}, nil), true},
+		"another generation":            {running, Status(v1alpha1.ControllerStatus{}, 2, &Health{}, nil), false},
+		"no longer ready":               {running, broken("x"), false},
+		"not ready for another reason":  {broken("x"), broken("y"), false},
+		"not ready for the same reason": {broken("x"), broken("x"), true},
+		"nothing was said so far":       {v1alpha1.ControllerStatus{ObservedGeneration: 1}, running, false},
+		"nothing is said at all":        {v1alpha1.ControllerStatus{}, v1alpha1.ControllerStatus{}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := SameReadiness(test.a, test.b); got != test.want {
+				t.Errorf("same: %v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// Op is what a step does to its object.
+type Op string
+
+const (
+	// Adopt makes the parent the controller of an object without one.
+	Adopt Op = "adopt"
+	// Release takes the parent off an object's owners.
+	Release Op = "release"
+	// Delete deletes a child that is no longer desired.
+	Delete Op = "delete"
+	// Recreate deletes a child that is to come back changed; a later sync creates it.
+	Recreate Op = "recreate"
+	// Create creates a missing child.
+	Create Op = "create"
+	// Update replaces a child by its desired form.
+	Update Op = "update"
+	// Keep leaves a child as it is.
+	Keep Op = "keep"
+	// Status replaces the parent's status.
+	Status Op = "status"
+)
+
+// Plan is what a sync is about to do, in order.
+type Plan struct {
+	Steps []Step
+	// Refused are desired children that cannot be had, each with the reason and
+	// what to do. The other steps are taken all the same.
+	Refused []error
+}
+
+// Step is one thing to do to one object.
+type Step struct {
+	Op   Op
+	Type Type
+	// Observed is the object as last seen; nil for Create.
+	Observed *object.Object
+	// Namespace and Name identify the object.
+	Namespace, Name string
+	// Body is the JSON to send with Create, Update and Status.
+	Body []byte
+	// Desired is the hash of what the hook wanted of the object. Together with the
+	// hash of the object that the host made of Body it lets later syncs see that
+	// there is nothing to do.
+	Desired uint64
+	// Why says in one line what made the step necessary.
+	Why string
+}
+
+// Writes tells whether the step changes the host.
+func (s Step) Writes() bool { return s.Op != Keep }
+
+// Outcome is what came of a step.
+type Outcome struct {
+	Step
+	// Result is the object as the host stored it; nil if nothing was stored.
+	Result *object.Object
+	// Err is why the step failed, nil if it did not.
+	Err error
+	// Overtaken tells that nothing was written because the object is no longer as it
+	// was observed.
+	Overtaken bool
+	// Taken tells that a child could not be created because an object of that name
+	// exists that is not the parent's.
+	Taken bool
+}

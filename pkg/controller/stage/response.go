@@ -1,0 +1,23 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// Response is a hook's answer.
+type Response struct {
+	// Status is the JSON object the parent's status shall be; nil where the answer
+	// has none or null.
+	Status []byte
+	// Children are the desired children in the order of the answer.
+	Children []*object.Object
+	// ResyncAfter asks for one more sync after this time; zero asks for none.
+	ResyncAfter time.Duration
+	// Finalized tells that a finalize hook has nothing left to do.
+	Finalized bool
+}

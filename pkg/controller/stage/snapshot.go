@@ -1,0 +1,69 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stage holds what the stages of a sync hand to one another:
+//
+//	observe ──Snapshot──▶ hook ──Response──▶ plan ──Plan──▶ act ──Outcome──▶ report
+//
+// The types are data; each stage's own package makes or reads them.
+package stage
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// Type is a resource of the host as discovery describes it.
+type Type struct {
+	schema.GroupVersionResource
+	Kind       string
+	Namespaced bool
+	// StatusSubresource tells whether status is written by a request of its own.
+	StatusSubresource bool
+}
+
+// GroupVersionKind is the type of the resource's objects.
+func (t Type) GroupVersionKind() schema.GroupVersionKind {
+	return t.GroupVersion().WithKind(t.Kind)
+}
+
+// GroupKind is the type of the resource's objects in any version.
+func (t Type) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
+}
+
+// String names the type as hooks do, "Pod.v1" or "StatefulSet.apps/v1".
+func (t Type) String() string { return t.Kind + "." + t.GroupVersion().String() }
+
+// Snapshot is what one sync saw of the host.
+type Snapshot struct {
+	// Controller is the JSON of the CompositeController or DecoratorController.
+	Controller []byte
+	// ParentType is the type of Parent.
+	ParentType Type
+	// Parent is the object that is synced.
+	Parent *object.Object
+	// Selector selects the parent's children. Desired children must match it.
+	Selector labels.Selector
+	// GeneratedLabels are put on desired children that lack them.
+	GeneratedLabels map[string]string
+	// Children holds one group for each child type, in the order of the rules.
+	Children []Group
+	// Finalizing is true when the finalize hook is to be asked instead of sync.
+	Finalizing bool
+}
+
+// Group is what a sync saw of one child type.
+type Group struct {
+	Type Type
+	// Claimed are the children the hook is shown, those to be adopted included,
+	// sorted by namespace and name.
+	Claimed []*object.Object
+	// Adopt are those of Claimed that have no controller yet.
+	Adopt []*object.Object
+	// Release are objects that the parent controls and its selector no longer
+	// matches. The hook is not shown them.
+	Release []*object.Object
+}

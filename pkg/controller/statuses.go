@@ -1,0 +1,94 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+)
+
+const (
+	// statusTick is how often the state of the controllers is looked at.
+	statusTick = 250 * time.Millisecond
+	// statusInterval is how often a controller's status is brought up to date. Whether
+	// it is ready, and at which generation, is told at once.
+	statusInterval = 5 * time.Second
+)
+
+// writeStatuses keeps the status of the CompositeControllers true until ctx ends.
+func (c *composites) writeStatuses(ctx context.Context) {
+	ticker := time.NewTicker(statusTick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		all := slices.Collect(maps.Values(c.byName))
+		c.mu.Unlock()
+		for _, hosted := range all {
+			if err := c.writeStatus(ctx, hosted); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Write status of CompositeController", "controller", hosted.name)
+			}
+		}
+	}
+}
+
+func (c *composites) writeStatus(ctx context.Context, hosted *hostedComposite) error {
+	object, err := c.lister.Get(hosted.name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	status, due := hosted.status(object, time.Now())
+	if !due {
+		return nil
+	}
+	changed := object.DeepCopy()
+	changed.Status = status
+	_, err = c.client.MetacontrollerV1alpha1().CompositeControllers().UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // the next look is at the newer object
+	}
+	if err != nil {
+		hosted.mu.Lock()
+		hosted.statusRefused = time.Now()
+		hosted.mu.Unlock()
+	}
+	return err
+}
+
+// status returns what the object's status should be, and whether it is time to
+// write it.
+func (h *hostedComposite) status(object *v1alpha1.CompositeController, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.looked(object) || now.Sub(h.statusRefused) < statusInterval {
+		return status, false
+	}
+	status = report.Status(object.Status, object.Generation, nil, h.problem)
+	if report.SameReadiness(status, object.Status) && now.Sub(h.statusLooked) < statusInterval {
+		return status, false
+	}
+	h.statusLooked = now
+	if h.controller != nil {
+		health := h.controller.Health()
+		status = report.Status(object.Status, object.Generation, &health, h.problem)
+	}
+	return status, !equality.Semantic.DeepEqual(status, object.Status)
+}
