@@ -1,0 +1,24 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command metacontroller-apiserver extends a Kubernetes cluster by CompositeControllers and DecoratorControllers: it serves
+// their API through the cluster's aggregation layer and runs the controllers they describe.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/component-base/cli"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
+)
+
+func main() {
+	command, err := server.NewCommand()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+	os.Exit(cli.Run(command))
+}

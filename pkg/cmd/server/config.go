@@ -1,0 +1,86 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+)
+
+// config makes the configuration of a server that keeps its objects in the etcd of the given endpoint, or in that of
+// --etcd-servers if there is none.
+func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserver.Config, error) {
+	scheme, err := apiserver.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions); err != nil {
+		return nil, err
+	}
+	recommended := o.recommended(o.etcdServers(embeddedEndpoint))
+	if !o.Standalone {
+		if err := prepareForHost(ctx, recommended); err != nil {
+			return nil, err
+		}
+	}
+	config := apiserver.NewConfig(scheme)
+	if err := o.ServerRun.ApplyTo(&config.GenericConfig.Config); err != nil {
+		return nil, fmt.Errorf("applying the options of requests: %w", err)
+	}
+	backend := recommended.Etcd.StorageConfig
+	backend.StorageObjectCountTracker = config.GenericConfig.StorageObjectCountTracker
+	factory := apiserver.NewStorageFactory(scheme, backend)
+	if err := recommended.Etcd.ApplyWithStorageFactoryTo(factory, &config.GenericConfig.Config); err != nil {
+		return nil, fmt.Errorf("connecting to the storage: %w", err)
+	}
+	recommended.Etcd = nil // is applied
+	if err := recommended.ApplyTo(config.GenericConfig); err != nil {
+		return nil, err
+	}
+	if o.embedded() {
+		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, etcd.Metrics())
+	}
+	if !o.Standalone {
+		config.ExtraConfig.RunControllers = o.runControllers(config.GenericConfig.ClientConfig)
+	}
+	return config, nil
+}
+
+func (o *Options) runControllers(host *rest.Config) func(context.Context, *rest.Config) error {
+	return func(ctx context.Context, loopback *rest.Config) error {
+		return controller.Run(ctx, controller.Config{Host: host, Loopback: loopback, Options: o.Controllers.Options})
+	}
+}
+
+// etcdServers are the servers of the options, or the embedded one.
+func (o *Options) etcdServers(embeddedEndpoint string) []string {
+	if o.embedded() {
+		return []string{embeddedEndpoint}
+	}
+	return o.Recommended.Etcd.StorageConfig.Transport.ServerList
+}
+
+// recommended is a copy of the options of any aggregated server, for the etcd servers and for the host there are.
+func (o *Options) recommended(etcdServers []string) *genericoptions.RecommendedOptions {
+	recommended, etcd := *o.Recommended, *o.Recommended.Etcd
+	etcd.StorageConfig.Transport.ServerList = etcdServers
+	recommended.Etcd = &etcd
+	if o.Standalone {
+		recommended.CoreAPI = nil
+	}
+	if recommended.Admission != nil {
+		admission := *recommended.Admission
+		recommended.Admission = &admission
+	}
+	features := *recommended.Features
+	recommended.Features = &features
+	return &recommended
+}

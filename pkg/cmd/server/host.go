@@ -1,0 +1,176 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// hostTimeout is how long the host is waited for at start; in a Pod, the network may come after the process.
+	hostTimeout  = 30 * time.Second
+	hostInterval = time.Second
+	// hostRequestTimeout bounds one request at start, so that a host that takes connections and never answers is noticed.
+	hostRequestTimeout = 10 * time.Second
+)
+
+// hostConfig reads how to reach the host: a kubeconfig file, or "" for the cluster that this process runs in.
+func hostConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading how to reach the host cluster: %w", err)
+	}
+	config.Timeout = hostRequestTimeout
+	return config, nil
+}
+
+// hostClient returns a client of the host, by the options from which the generic server makes its own.
+func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *rest.Config, error) {
+	config, err := hostConfig(options.CoreAPIKubeconfigPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client of the host cluster: %w", err)
+	}
+	return client, config, nil
+}
+
+// prepareForHost waits for the host, makes sure that it can aggregate an API, and turns off what needs APIs that it does
+// not serve. After that, and the start, nothing of our own API depends on the host being there.
+func prepareForHost(ctx context.Context, options *genericoptions.RecommendedOptions) error {
+	client, config, err := hostClient(options.CoreAPI)
+	if err != nil {
+		return err
+	}
+	if err := awaitHost(ctx, client.Discovery(), config.Host); err != nil {
+		return err
+	}
+	if err := checkAggregation(ctx, client, options.Authentication); err != nil {
+		return err
+	}
+	return trimToHost(ctx, client.Discovery(), options)
+}
+
+// awaitHost returns when the host answers.
+func awaitHost(ctx context.Context, host discovery.ServerVersionInterface, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, hostTimeout)
+	defer cancel()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, hostInterval, true, func(ctx context.Context) (bool, error) {
+		_, err := host.ServerVersion()
+		if err == nil {
+			return true, nil
+		}
+		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+			return false, err
+		}
+		if last == nil {
+			klog.FromContext(ctx).Info("Waiting for the host cluster", "address", address, "timeout", hostTimeout, "err", err)
+		}
+		last = err
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("host cluster %s cannot be reached: %w", address, errors.Join(last, err))
+	}
+	return nil
+}
+
+const (
+	authenticationConfigMap = "extension-apiserver-authentication"
+	requestHeaderCAKey      = "requestheader-client-ca-file"
+)
+
+// checkAggregation makes sure that the host says which front proxy to trust, if it is to be asked. The library's own
+// errors about it tell nothing of what to do.
+func checkAggregation(ctx context.Context, client kubernetes.Interface, options *genericoptions.DelegatingAuthenticationOptions) error {
+	if options.RequestHeader.ClientCAFile != "" || options.SkipInClusterLookup || options.TolerateInClusterLookupFailure {
+		return nil
+	}
+	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("reading which front proxy of the host cluster to trust: %w; bind the role "+
+			"extension-apiserver-authentication-reader in namespace kube-system to the user of this process", err)
+	case err != nil:
+		return fmt.Errorf("reading which front proxy of the host cluster to trust: %w", err)
+	case configMap.Data[requestHeaderCAKey] == "":
+		return fmt.Errorf("the host cluster does not aggregate APIs: ConfigMap %s/%s has no %s; start its kube-apiserver with "+
+			"--requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file",
+			metav1.NamespaceSystem, authenticationConfigMap, requestHeaderCAKey)
+	}
+	return nil
+}
+
+// hostNeed is an API of the host that a part of the generic server watches. If it is missing, that part would keep the
+// server from ever becoming ready.
+type hostNeed struct {
+	resource schema.GroupVersionResource
+	plugin   string // the admission plugin that watches it, "" for priority and fairness
+}
+
+func hostNeeds() []hostNeed {
+	return []hostNeed{
+		{resource: admissionv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies"), plugin: mutatingpolicy.PluginName},
+		{resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), plugin: validatingpolicy.PluginName},
+		{resource: flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")},
+	}
+}
+
+// trimToHost turns off what watches APIs that the host does not serve. It is no error: older hosts have fewer of them.
+func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, options *genericoptions.RecommendedOptions) error {
+	for _, need := range hostNeeds() {
+		served, err := serves(host, need.resource)
+		if err != nil {
+			return fmt.Errorf("asking the host cluster whether it serves %s: %w", need.resource, err)
+		}
+		if served {
+			continue
+		}
+		logger := klog.FromContext(ctx).WithValues("missing", need.resource)
+		switch {
+		case need.plugin == "":
+			options.Features.EnablePriorityAndFairness = false
+			logger.Info("Serving without priority and fairness, since the host cluster does not have it")
+		case slices.Contains(options.Admission.EnablePlugins, need.plugin):
+			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the host cluster does not serve", need.plugin, need.resource)
+		default:
+			options.Admission.DisablePlugins = append(slices.Clone(options.Admission.DisablePlugins), need.plugin)
+			logger.Info("Serving without an admission plugin, since the host cluster does not have it", "plugin", need.plugin)
+		}
+	}
+	return nil
+}
+
+func serves(host discovery.ServerResourcesInterface, resource schema.GroupVersionResource) (bool, error) {
+	list, err := host.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }), nil
+}

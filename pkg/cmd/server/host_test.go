@@ -1,0 +1,220 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const compositeControllersPath = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers"
+
+// asAlice are the headers by which the host's front proxy says on whose behalf it asks.
+func asAlice() []string {
+	return []string{"X-Remote-User", "alice", "X-Remote-Group", "developers", "X-Remote-Group", "system:authenticated"}
+}
+
+func TestUsersWhoComeThroughTheHostAreSeenAsThemselves(t *testing.T) {
+	clients := newClientAuthority(t)
+	host := newFakeHost(t, clients)
+	host.allow = func(review authorizationv1.SubjectAccessReviewSpec) bool { return review.User == "alice" }
+	server := start(t, host.serverConfig(t))
+
+	frontProxy := server.client(t, clients.client(t, "front-proxy"))
+	mustGet(t, frontProxy, server.url(compositeControllersPath), http.StatusOK, asAlice()...)
+	reviews := host.reviewed()
+	last := reviews[len(reviews)-1]
+	want(t, "user", last.User, "alice")
+	want(t, "verb", last.ResourceAttributes.Verb, "list")
+	want(t, "resource", last.ResourceAttributes.Resource, "compositecontrollers")
+	if !slices.Contains(last.Groups, "developers") {
+		t.Errorf("groups %v lack developers", last.Groups)
+	}
+}
+
+func TestOnlyTheFrontProxyMaySpeakForOthers(t *testing.T) {
+	clients := newClientAuthority(t)
+	host := newFakeHost(t, clients)
+	host.allow = func(review authorizationv1.SubjectAccessReviewSpec) bool { return review.User == "alice" }
+	server := start(t, host.serverConfig(t))
+
+	for name, client := range map[string]*http.Client{
+		"somebody without a certificate":       server.anonymous(t),
+		"somebody with another certificate":    server.client(t, clients.client(t, "mallory")),
+		"somebody whom the host does not know": server.client(t, newClientAuthority(t).client(t, "front-proxy")),
+	} {
+		if _, _, err := get(t, client, server.url(compositeControllersPath), http.StatusForbidden, asAlice()...); err != nil &&
+			!strings.Contains(err.Error(), "401 Unauthorized") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, review := range host.reviewed() {
+		if review.User == "alice" {
+			t.Error("somebody was taken for alice")
+		}
+	}
+}
+
+func TestTheServerBecomesReadyOnHostsThatServeLess(t *testing.T) {
+	for name, resources := range map[string][]string{
+		"a host of our version": currentResources(),
+		"a host without mutating policies": {
+			"validatingadmissionpolicies.v1.admissionregistration.k8s.io", "flowschemas.v1.flowcontrol.apiserver.k8s.io"},
+		"a host with nothing of it": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := newFakeHost(t, newClientAuthority(t))
+			host.resources = resources
+			start(t, host.serverConfig(t))
+		})
+	}
+}
+
+func TestWhatTheHostLacksIsTurnedOff(t *testing.T) {
+	tests := map[string]struct {
+		missing  string
+		enabled  []string // plugins asked for
+		disabled []string
+		noAPF    bool
+		wantErr  string
+	}{
+		"nothing is missing": {},
+		"mutating policies": {
+			missing:  "mutatingadmissionpolicies",
+			disabled: []string{"Own", "MutatingAdmissionPolicy"},
+		},
+		"validating policies": {
+			missing:  "validatingadmissionpolicies",
+			disabled: []string{"Own", "ValidatingAdmissionPolicy"},
+		},
+		"priority and fairness": {
+			missing: "flowschemas",
+			noAPF:   true,
+		},
+		"a plugin that was asked for": {
+			missing: "mutatingadmissionpolicies",
+			enabled: []string{"MutatingAdmissionPolicy"},
+			wantErr: "--enable-admission-plugins has MutatingAdmissionPolicy",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			host := newFakeHost(t, newClientAuthority(t))
+			host.resources = slices.DeleteFunc(host.resources, func(resource string) bool {
+				return test.missing != "" && strings.HasPrefix(resource, test.missing+".")
+			})
+			options := parse(t, "--kubeconfig="+host.kubeconfig(t))
+			options.Recommended.Admission.DisablePlugins = []string{"Own"}
+			options.Recommended.Admission.EnablePlugins = test.enabled
+			recommended := options.recommended(nil)
+			err := prepareForHost(t.Context(), recommended)
+			if test.wantErr != "" {
+				wantError(t, err, test.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.disabled == nil {
+				test.disabled = []string{"Own"}
+			}
+			if got := recommended.Admission.DisablePlugins; !slices.Equal(got, test.disabled) {
+				t.Errorf("disabled plugins %v, want %v", got, test.disabled)
+			}
+			want(t, "priority and fairness", recommended.Features.EnablePriorityAndFairness, !test.noAPF)
+			want(t, "number of disabled plugins in the options given", len(options.Recommended.Admission.DisablePlugins), 1)
+		})
+	}
+}
+
+func TestDiscoveryDoesNotNeedTheHost(t *testing.T) {
+	clients := newClientAuthority(t)
+	host := newFakeHost(t, clients)
+	server := start(t, host.serverConfig(t))
+	host.disappear()
+
+	frontProxy := server.client(t, clients.client(t, "front-proxy"))
+	for _, path := range []string{"/apis", "/apis/metacontroller.k8s.io", "/apis/metacontroller.k8s.io/v1alpha1", "/openapi/v2"} {
+		mustGet(t, frontProxy, server.url(path), http.StatusOK, asAlice()...)
+	}
+	mustGet(t, server.anonymous(t), server.url("/readyz"), http.StatusOK)
+	mustGet(t, server.anonymous(t), server.url("/livez"), http.StatusOK)
+}
+
+func TestHostsThatCannotBeExtendedAreErrorsThatSayWhatToDo(t *testing.T) {
+	tests := map[string]struct {
+		change func(*fakeHost)
+		want   string
+	}{
+		"no aggregation": {
+			change: func(h *fakeHost) { delete(h.configMap, "requestheader-client-ca-file") },
+			want:   "the host cluster does not aggregate APIs",
+		},
+		"no right to see the front proxy": {
+			change: func(h *fakeHost) {
+				h.configMapErr = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, authenticationConfigMap, nil)
+			},
+			want: "extension-apiserver-authentication-reader",
+		},
+		"no access at all": {
+			change: func(h *fakeHost) { h.versionErr = apierrors.NewUnauthorized("") },
+			want:   "cannot be reached: the server has asked for the client to provide credentials",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			host := newFakeHost(t, newClientAuthority(t))
+			test.change(host)
+			wantError(t, launch(t, host.serverConfig(t)).wait(t), test.want)
+		})
+	}
+}
+
+func TestAHostThatIsNotThereIsWaitedForUntilTheServerIsToldToStop(t *testing.T) {
+	host := newFakeHost(t, newClientAuthority(t))
+	options := parse(t, "--kubeconfig="+host.kubeconfig(t))
+	address := host.server.Listener.Addr().String()
+	host.disappear()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := prepareForHost(ctx, options.recommended(nil))
+	wantError(t, err, "host cluster http://"+address+" cannot be reached")
+	wantError(t, err, "connection refused")
+}
+
+func TestAHostThatComesLaterIsFound(t *testing.T) {
+	host := newFakeHost(t, newClientAuthority(t))
+	address := host.server.Listener.Addr().String()
+	options := parse(t, "--kubeconfig="+host.kubeconfig(t))
+	host.disappear()
+	prepared := make(chan error, 1)
+	go func() { prepared <- prepareForHost(t.Context(), options.recommended(nil)) }()
+
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &http.Server{Handler: host}
+	go func() { _ = again.Serve(listener) }()
+	defer again.Close()
+	if err := <-prepared; err != nil {
+		t.Error(err)
+	}
+}
+
+func wantError(t *testing.T, err error, part string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("error %v, want one that says %q", err, part)
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// parse makes completed options of a command line.
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // also where the tests run in a cluster
+	options, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, section := range options.Flags().FlagSets {
+		flags.AddFlagSet(section)
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := options.Complete(flags.Changed); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	writeFile(t, kubeconfig, nil)
+	tests := map[string]struct {
+		args []string
+		want []string // parts of the message; none if the options are valid
+	}{
+		"a kubeconfig is all that is needed": {
+			args: []string{"--kubeconfig=" + kubeconfig},
+		},
+		"a standalone server needs nothing": {
+			args: []string{"--standalone"},
+		},
+		"no host": {
+			want: []string{"no host cluster", "--kubeconfig"},
+		},
+		"a kubeconfig that is not there": {
+			args: []string{"--kubeconfig=/nowhere/kubeconfig"},
+			want: []string{"--kubeconfig", "/nowhere/kubeconfig", "no such file"},
+		},
+		"standalone with a host": {
+			args: []string{"--standalone", "--kubeconfig=" + kubeconfig},
+			want: []string{"--standalone"},
+		},
+		"no data directory": {
+			args: []string{"--standalone", "--data-dir="},
+			want: []string{"--data-dir must not be empty"},
+		},
+		"a negative quota": {
+			args: []string{"--standalone", "--etcd-quota-backend-bytes=-1"},
+			want: []string{"--etcd-quota-backend-bytes"},
+		},
+		"no port": {
+			args: []string{"--standalone", "--secure-port=0"},
+			want: []string{"--secure-port"},
+		},
+		"a certificate without its key": {
+			args: []string{"--standalone", "--tls-cert-file=a.crt"},
+			want: []string{"--tls-private-key-file"},
+		},
+		"a TLS version that is not secure": {
+			args: []string{"--standalone", "--tls-min-version=VersionTLS11"},
+			want: []string{"--tls-min-version", "VersionTLS12"},
+		},
+		"names that no Service can have": {
+			args: []string{"--standalone", "--service-name=My.Service", "--service-namespace=-"},
+			want: []string{`--service-name "My.Service"`, `--service-namespace "-"`},
+		},
+		"numbers that stop the controllers": {
+			args: []string{"--standalone", "--workers=0", "--parallel-writes=0", "--parallel-writes-per-sync=-1", "--events-qps=0",
+				"--events-burst=0", "--hook-max-response-bytes=0"},
+			want: []string{"--workers must be at least 1, not 0", "--parallel-writes must", "--parallel-writes-per-sync must", "--events-qps",
+				"--events-burst", "--hook-max-response-bytes"},
+		},
+		"a selector that is none": {
+			args: []string{"--standalone", "--target-label-selector=a=b=c"},
+			want: []string{"--target-label-selector"},
+		},
+		"a lease that no cluster can have": {
+			args: []string{"--standalone", "--leader-election", "--leader-election-id=A", "--leader-election-namespace=B.c"},
+			want: []string{`--leader-election-id "A"`, `--leader-election-namespace "B.c"`},
+		},
+		"a plugin that there is not": {
+			args: []string{"--kubeconfig=" + kubeconfig, "--enable-admission-plugins=PodSecurity"},
+			want: []string{"PodSecurity"},
+		},
+		"all that is wrong is said at once": {
+			args: []string{"--workers=0", "--data-dir=", "--secure-port=0"},
+			want: []string{"no host cluster", "--workers", "--data-dir", "--secure-port"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, test.args...).Validate()
+			if len(test.want) == 0 && err != nil {
+				t.Errorf("unexpected error: %v", err)
+			}
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOptionsThatFollowFromOthers(t *testing.T) {
+	tests := map[string]struct {
+		args  []string
+		check func(t *testing.T, o *Options)
+	}{
+		"the kubeconfig is used for everything": {
+			args: []string{"--kubeconfig=a"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "authentication", o.Recommended.Authentication.RemoteKubeConfigFile, "a")
+				want(t, "authorization", o.Recommended.Authorization.RemoteKubeConfigFile, "a")
+			},
+		},
+		"other kubeconfigs are kept": {
+			args: []string{"--kubeconfig=a", "--authentication-kubeconfig=b", "--authorization-kubeconfig=c"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "authentication", o.Recommended.Authentication.RemoteKubeConfigFile, "b")
+				want(t, "authorization", o.Recommended.Authorization.RemoteKubeConfigFile, "c")
+			},
+		},
+		"certificates are kept with the data": {
+			args: []string{"--data-dir=/data"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "directory", o.Recommended.SecureServing.ServerCert.CertDirectory, "/data/pki")
+			},
+		},
+		"certificates are kept elsewhere": {
+			args: []string{"--data-dir=/data", "--cert-dir=/certs"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "directory", o.Recommended.SecureServing.ServerCert.CertDirectory, "/certs")
+			},
+		},
+		"a server with its own storage is the only one": {
+			check: func(t *testing.T, o *Options) {
+				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, 0)
+				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
+				want(t, "leader election", o.Controllers.LeaderElection.Enabled, false)
+			},
+		},
+		"servers with a shared storage may be several": {
+			args: []string{"--etcd-servers=https://a", "--service-namespace=ours"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, shutdownDelay)
+				want(t, "goaway chance", o.ServerRun.GoawayChance, goawayChance)
+				want(t, "leader election", o.Controllers.LeaderElection.Enabled, true)
+				want(t, "namespace of the lease", o.Controllers.LeaderElection.Namespace, "ours")
+			},
+		},
+		"what was said holds": {
+			args: []string{"--etcd-servers=https://a", "--shutdown-delay-duration=1s", "--goaway-chance=0", "--leader-election=false",
+				"--leader-election-namespace=theirs"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, time.Second)
+				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
+				want(t, "leader election", o.Controllers.LeaderElection.Enabled, false)
+				want(t, "namespace of the lease", o.Controllers.LeaderElection.Namespace, "theirs")
+			},
+		},
+		"flags have the defaults of Metacontroller": {
+			check: func(t *testing.T, o *Options) {
+				want(t, "workers", o.Controllers.Workers, 5)
+				want(t, "events QPS", o.Controllers.Events.QPS, 1./300)
+				want(t, "events burst", o.Controllers.Events.Burst, 25)
+				want(t, "target label selector", o.Controllers.TargetLabelSelector, "")
+				want(t, "lease", o.Controllers.LeaderElection.Name, "metacontroller")
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.check(t, parse(t, test.args...))
+		})
+	}
+}
+
+func want[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}

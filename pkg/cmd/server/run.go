@@ -1,0 +1,96 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
+)
+
+// Run runs a server until the context ends, with completed and valid options. The storage starts before everything else
+// and stops after it. Run returns nil if nothing failed; being told to stop while starting is no failure.
+func (o *Options) Run(ctx context.Context) error {
+	err := o.run(ctx, seams{})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// storage is what has to be there as long as the server runs.
+type storage interface {
+	// Err delivers the reason if it ends by itself.
+	Err() <-chan error
+	Close() error
+}
+
+// seams are where tests reach into a run. Each may be nil.
+type seams struct {
+	config  func(*apiserver.Config)
+	storage func(storage) storage
+}
+
+func (o *Options) run(ctx context.Context, seams seams) (err error) {
+	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
+
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	endpoint := ""
+	if o.embedded() {
+		embedded, startErr := etcd.Start(ctx, etcd.Config{DataDir: o.Storage.DataDir, QuotaBytes: o.Storage.QuotaBytes})
+		if startErr != nil {
+			return startErr
+		}
+		endpoint = embedded.Endpoint()
+		var kept storage = embedded
+		if seams.storage != nil {
+			kept = seams.storage(embedded)
+		}
+		closeStorage := keepStorage(kept, stop)
+		defer func() { err = errors.Join(err, closeStorage()) }()
+	}
+	config, err := o.config(serving, endpoint)
+	if err != nil {
+		return err
+	}
+	if seams.config != nil {
+		seams.config(config)
+	}
+	completed, err := config.Complete()
+	if err != nil {
+		return err
+	}
+	server, err := completed.New()
+	if err != nil {
+		return err
+	}
+	return server.Run(serving)
+}
+
+// keepStorage has the server stopped if its storage fails. What it returns closes the storage, once the server has
+// stopped, and says how the storage failed, if it did.
+func keepStorage(kept storage, stopServer context.CancelCauseFunc) func() error {
+	closing := make(chan struct{})
+	var failure error
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case failure = <-kept.Err():
+			stopServer(failure)
+		case <-closing:
+		}
+	})
+	return func() error {
+		close(closing)
+		watching.Wait()
+		return errors.Join(failure, kept.Close())
+	}
+}
