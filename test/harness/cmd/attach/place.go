@@ -1,0 +1,58 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+
+	"k8s.io/client-go/rest"
+)
+
+// place is where the server listens, and how the cluster's kube-apiserver finds it there.
+type place struct {
+	bindAddress  string
+	externalName string
+}
+
+// placeFor stays on loopback if the cluster's kube-apiserver is there too. Else kube-apiserver comes back by the
+// address from which we reach it. Who knows better, as with a kube-apiserver in a container whose port is forwarded to
+// loopback, gives the external name, and the server listens everywhere.
+func placeFor(cluster *rest.Config, externalName string) (place, error) {
+	if externalName != "" {
+		return place{bindAddress: "0.0.0.0", externalName: externalName}, nil
+	}
+	server, _, err := rest.DefaultServerUrlFor(cluster)
+	if err != nil {
+		return place{}, fmt.Errorf("read the cluster's address: %w", err)
+	}
+	local, err := localAddress(server)
+	if err != nil {
+		return place{}, fmt.Errorf("find our address as seen by the cluster at %s: %w", server.Host, err)
+	}
+	switch {
+	case local.IsLoopback():
+		return place{bindAddress: "127.0.0.1", externalName: "localhost"}, nil
+	case local.To4() == nil:
+		return place{}, fmt.Errorf("the cluster at %s is reached from the IPv6 address %s, which a Service cannot name: "+
+			"give a DNS name (EXTERNAL_NAME=...)", server.Host, local)
+	default:
+		return place{bindAddress: local.String(), externalName: local.String()}, nil
+	}
+}
+
+// localAddress asks the system for its route; a UDP "connection" sends nothing.
+func localAddress(server *url.URL) (net.IP, error) {
+	port := server.Port()
+	if port == "" {
+		port = server.Scheme
+	}
+	conn, err := net.Dial("udp", net.JoinHostPort(server.Hostname(), port))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).IP, nil
+}

@@ -1,0 +1,201 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package harness gives a test package a real cluster to work with: a host control plane, and metacontroller-apiserver
+// as a process of its own joined to it through the aggregation layer.
+//
+//	var env *harness.Env
+//
+//	func TestMain(m *testing.M) {
+//		os.Exit(harness.Main(m, func(e *harness.Env) { env = e }))
+//	}
+//
+// All tests of the package share it, so each uses names of its own: see Env.Namespace and Env.CRD.
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
+)
+
+// ServerUser is who the server is at the host: the service account of artifacts/deploy, with exactly its rights.
+const ServerUser = "system:serviceaccount:" + aggregation.Namespace + ":metacontroller-apiserver"
+
+// binaryVariable names a ready-made server binary, for instance one built with the race detector.
+const binaryVariable = "METACONTROLLER_APISERVER"
+
+// Env is a host cluster with our server joined to it, and clients of a user who may do everything.
+type Env struct {
+	Host   *hostcluster.Cluster
+	Server *aggregation.Server
+
+	Config         *rest.Config
+	Kube           kubernetes.Interface
+	Dynamic        dynamic.Interface
+	Metacontroller versioned.Interface
+
+	dir string
+}
+
+// Main runs the tests of a package in an environment of its own and returns the exit code for os.Exit. The logs are
+// kept, and their last lines printed, if a test fails.
+func Main(m *testing.M, use func(*Env)) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	env, err := Start(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// An interrupted run leaves no process behind either.
+	ignoreInterrupts := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(os.Stderr, errors.Join(errors.New("the test run was interrupted"), env.Stop(), os.RemoveAll(env.dir)))
+		os.Exit(130)
+	})
+	defer ignoreInterrupts()
+
+	use(env)
+	code := m.Run()
+	if err := env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	if code != 0 {
+		env.printLogs()
+		return code
+	}
+	if err := os.RemoveAll(env.dir); err != nil {
+		fmt.Fprintln(os.Stderr, "remove the environment's files:", err)
+		return 1
+	}
+	return 0
+}
+
+// Start brings an environment up. On an error nothing is left running; the logs are kept.
+func Start(ctx context.Context) (*Env, error) {
+	dir, err := os.MkdirTemp("", "harness-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the environment: %w", err)
+	}
+	env := &Env{dir: dir}
+	if err := env.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the test environment (logs are in %s): %w", dir, err), env.Stop())
+	}
+	return env, nil
+}
+
+func (e *Env) start(ctx context.Context) error {
+	binary, err := e.serverBinary(ctx)
+	if err != nil {
+		return err
+	}
+	if e.Host, err = hostcluster.Start(ctx, e.dir); err != nil {
+		return err
+	}
+	if e.Config, err = e.Host.AdminConfig(); err != nil {
+		return err
+	}
+	clients := []error{nil, nil, nil}
+	e.Kube, clients[0] = kubernetes.NewForConfig(e.Config)
+	e.Dynamic, clients[1] = dynamic.NewForConfig(e.Config)
+	e.Metacontroller, clients[2] = versioned.NewForConfig(e.Config)
+	if err := errors.Join(clients...); err != nil {
+		return err
+	}
+	return e.startServer(ctx, binary)
+}
+
+// serverBinary returns the binary under test: the one the environment names, else one built from this source tree.
+func (e *Env) serverBinary(ctx context.Context) (string, error) {
+	if binary := os.Getenv(binaryVariable); binary != "" {
+		return binary, nil
+	}
+	binary := filepath.Join(e.dir, "metacontroller-apiserver")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/metacontroller-apiserver")
+	build.Dir = hostcluster.RepositoryRoot()
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build metacontroller-apiserver: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+func (e *Env) startServer(ctx context.Context, binary string) error {
+	// The rights that a deployed server has, no more: what is missing in the manifest fails here.
+	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
+	for _, file := range []string{"namespace.yaml", "rbac.yaml"} {
+		if _, err := e.Host.RunKubectl(ctx, "apply", "--server-side", "-f", filepath.Join(manifests, file)); err != nil {
+			return err
+		}
+	}
+	kubeconfig, err := e.Host.WriteKubeconfig("server", ServerUser, "system:serviceaccounts", "system:authenticated")
+	if err != nil {
+		return err
+	}
+	e.Server, err = aggregation.Start(ctx, aggregation.Config{
+		Binary:       binary,
+		DataDir:      filepath.Join(e.dir, "data"),
+		Kubeconfig:   kubeconfig,
+		Registrar:    e.Config,
+		BindAddress:  "127.0.0.1",
+		ExternalName: "localhost",
+		LogPath:      filepath.Join(e.dir, "metacontroller-apiserver.log"),
+	})
+	return err
+}
+
+// Stop ends the server, which has to end well, and the host. The files stay.
+func (e *Env) Stop() error {
+	var errs []error
+	if e.Server != nil {
+		if err := e.Server.Exited(); err == nil {
+			errs = append(errs, e.Server.Stop())
+		}
+		errs = append(errs, raceFree(e.Server.LogPath))
+	}
+	if e.Host != nil {
+		errs = append(errs, e.Host.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// raceFree returns an error if a server that was built with the race detector has reported something.
+func raceFree(logPath string) error {
+	log, err := os.ReadFile(logPath)
+	if err != nil {
+		return fmt.Errorf("look for data races in the server's log: %w", err)
+	}
+	const report = "WARNING: DATA RACE"
+	if _, race, found := bytes.Cut(log, []byte(report)); found {
+		return fmt.Errorf("%s in the server:%s", report, race[:min(len(race), 4000)])
+	}
+	return nil
+}
+
+func (e *Env) printLogs() {
+	const lines = 20
+	fmt.Fprintf(os.Stderr, "\nThe files of the test environment are kept in %s\n", e.dir)
+	for _, path := range append(e.Host.Logs(), e.Server.LogPath) {
+		fmt.Fprintf(os.Stderr, "--- the last %d lines of %s\n%s\n", lines, path, process.Tail(path, lines))
+	}
+}
+
+// deadline of a condition that a test waits for; long enough for a loaded machine, and only failing tests use it up.
+const deadline = 60 * time.Second

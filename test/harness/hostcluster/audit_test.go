@@ -1,0 +1,77 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostcluster
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const auditLines = `
+{"stage":"ResponseComplete","verb":"create","user":{"username":"admin"},"objectRef":{"resource":"pods","namespace":"a","name":"p","apiVersion":"v1"}}
+{"stage":"ResponseComplete","verb":"get","user":{"username":"admin"},"impersonatedUser":{"username":"jane"},"objectRef":{"resource":"pods","namespace":"a","name":"p","apiVersion":"v1"}}
+{"stage":"ResponseStarted","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"}}
+{"stage":"ResponseComplete","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"}}
+{"stage":"ResponseComplete","verb":"patch","user":{"username":"server"},"objectRef":{"resource":"pods","namespace":"b","name":"p","apiGroup":"other.example.com","apiVersion":"v1"}}
+{"stage":"ResponseComplete","verb":"get","user":{"username":"server"}}
+`
+
+func TestFindChoosesRequests(t *testing.T) {
+	log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
+	unfinished := `{"stage":"ResponseCompl`
+	if err := os.WriteFile(log.path, []byte(strings.TrimPrefix(auditLines, "\n")+unfinished), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		request Request
+		want    []string // verbs
+	}{
+		"everything, a watch only once":          {Request{}, []string{"create", "get", "watch", "patch", "get"}},
+		"by user, impersonated ones are those":   {Request{User: "jane"}, []string{"get"}},
+		"by user, not who impersonates":          {Request{User: "admin"}, []string{"create"}},
+		"by verb":                                {Request{Verbs: Writes()}, []string{"create", "patch"}},
+		"by resource, in its group only":         {Request{Resource: "pods"}, []string{"create", "get", "watch"}},
+		"by resource of another group":           {Request{Resource: "pods", Group: "other.example.com"}, []string{"patch"}},
+		"by namespace":                           {Request{Namespace: "b"}, []string{"patch"}},
+		"by name, requests of no object are out": {Request{User: "server", Name: "p"}, []string{"patch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, err := log.Find(0, test.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var verbs []string
+			for _, event := range events {
+				verbs = append(verbs, event.Verb)
+			}
+			if got, want := strings.Join(verbs, " "), strings.Join(test.want, " "); got != want {
+				t.Errorf("found %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestFindCountsOnlyWhatCameLater(t *testing.T) {
+	log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
+	lines := strings.SplitAfter(strings.TrimPrefix(auditLines, "\n"), "\n")
+	if err := os.WriteFile(log.path, []byte(strings.Join(lines[:4], "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	position, err := log.Position()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(log.path, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	events, err := log.Find(position, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != 2 {
+		t.Errorf("found %d requests after the position, want 2", len(events))
+	}
+}

@@ -1,0 +1,83 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// Namespace creates a namespace that only this test uses and returns its name. It goes with the cluster.
+func (e *Env) Namespace(t testing.TB) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	created, err := e.Kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	return created.Name
+}
+
+// Name returns a name that nothing else in the cluster has, for cluster-scoped objects of a test.
+func Name(prefix string) string { return prefix + "-" + rand.String(8) }
+
+// CRD describes a custom resource that a test needs. Objects may have any fields.
+type CRD struct {
+	Kind          string // the plural resource is its lower-case form with an s
+	ClusterScoped bool
+	NoStatus      bool // without the status subresource
+}
+
+// Install creates the CustomResourceDefinition in an API group of its own, version v1, and returns its resource once
+// the host serves it.
+func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
+	t.Helper()
+	resource := schema.GroupVersionResource{
+		Group:    Name("test") + ".example.com",
+		Version:  "v1",
+		Resource: strings.ToLower(crd.Kind) + "s",
+	}
+	scope := "Namespaced"
+	if crd.ClusterScoped {
+		scope = "Cluster"
+	}
+	version := map[string]any{
+		"name":    resource.Version,
+		"served":  true,
+		"storage": true,
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+		}},
+	}
+	if !crd.NoStatus {
+		version["subresources"] = map[string]any{"status": map[string]any{}}
+	}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": resource.GroupResource().String()},
+		"spec": map[string]any{
+			"group":    resource.Group,
+			"scope":    scope,
+			"names":    map[string]any{"plural": resource.Resource, "singular": strings.ToLower(crd.Kind), "kind": crd.Kind},
+			"versions": []any{version},
+		},
+	}}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if _, err := e.Dynamic.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create the CustomResourceDefinition of %s: %v", crd.Kind, err)
+	}
+	e.Eventually(t, func(ctx context.Context) error {
+		_, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	return resource
+}

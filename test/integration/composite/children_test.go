@@ -1,0 +1,237 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	parent := f.parent("a", object{"value": "1"})
+	child := f.waitForConfigMap("a", hasData("value", "1"))
+
+	owner := metav1.GetControllerOf(child)
+	if owner == nil || owner.UID != parent.GetUID() || owner.Kind != "Thing" || !ptr.Deref(owner.BlockOwnerDeletion, false) {
+		t.Errorf("the parent should be the controller of its child, but the owners are %v", child.OwnerReferences)
+	}
+	if got := child.Labels["controller-uid"]; got != string(parent.GetUID()) {
+		t.Errorf("the label controller-uid should be the parent's UID %s, but is %q", parent.GetUID(), got)
+	}
+	want := fmt.Sprintf(`{"apiVersion":"v1","data":{"value":"1"},"kind":"ConfigMap","metadata":{"labels":{"controller-uid":%q},"name":"a","namespace":%q}}`,
+		parent.GetUID(), f.namespace)
+	if got := child.Annotations["metacontroller.k8s.io/last-applied-configuration"]; got != want {
+		t.Errorf("the record of what was applied is\n%s\nbut should be\n%s", got, want)
+	}
+	if manager := child.ManagedFields[0]; manager.Manager != "metacontroller" || manager.Operation != metav1.ManagedFieldsOperationUpdate {
+		t.Errorf("the fields should be owned by an update of metacontroller, not by %v", manager)
+	}
+}
+
+func TestUpdateMethods(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		method v1alpha1.ChildUpdateMethod
+		// check compares the child before and after the parent changed.
+		check func(before, after *corev1.ConfigMap) error
+	}{
+		{v1alpha1.ChildUpdateInPlace, func(before, after *corev1.ConfigMap) error {
+			return errors.Join(hasData("value", "2")(after), same(before, after))
+		}},
+		{v1alpha1.ChildUpdateRecreate, func(before, after *corev1.ConfigMap) error {
+			if before.UID == after.UID {
+				return errors.New("the child should have been replaced")
+			}
+			return hasData("value", "2")(after)
+		}},
+		{v1alpha1.ChildUpdateOnDelete, func(before, after *corev1.ConfigMap) error {
+			return errors.Join(hasData("value", "1")(after), same(before, after))
+		}},
+	}
+	for _, test := range tests {
+		t.Run(string(test.method), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ChildResources[0] = childRule("v1", "configmaps", test.method)
+			})
+			f.parent("a", object{"value": "1"})
+			before := f.waitForConfigMap("a", hasData("value", "1"))
+			f.patchParent("a", `{"spec":{"value":"2"}}`)
+			f.waitUntilObserved("a", 2)
+			f.waitForConfigMap("a", func(after *corev1.ConfigMap) error { return test.check(before, after) })
+		})
+	}
+}
+
+func same(before, after *corev1.ConfigMap) error {
+	if before.UID != after.UID {
+		return errors.New("the child should not have been replaced")
+	}
+	return nil
+}
+
+func TestOnDeleteChildComesBackInItsNewForm(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources[0].UpdateStrategy = nil
+	})
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.waitUntilObserved("a", 2)
+	f.deleteConfigMap("a")
+	f.waitForConfigMap("a", hasData("value", "2"))
+}
+
+func TestFieldsOfOthersStay(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
+		[]byte(`{"data":{"other":"theirs","value":"overwritten"}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
+		return errors.Join(hasData("value", "1")(child), hasData("other", "theirs")(child))
+	})
+}
+
+func TestFieldTheHookDropsIsRemoved(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(asked request) object {
+		data, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec", "data")
+		return object{"children": []object{configMapChild("a", data)}}
+	}))
+	f.parent("a", object{"data": object{"kept": "1", "dropped": "1"}})
+	f.waitForConfigMap("a", hasData("dropped", "1"))
+	f.patchParent("a", `{"spec":{"data":{"dropped":null}}}`)
+	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
+		return errors.Join(hasData("kept", "1")(child), hasData("dropped", "")(child))
+	})
+}
+
+func TestChildTheHookDropsIsDeleted(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(asked request) object {
+		if asked.Parent.Object["spec"].(object)["value"] == "none" {
+			return object{"children": []object{}}
+		}
+		return oneConfigMap(asked)
+	}))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	f.patchParent("a", `{"spec":{"value":"none"}}`)
+	f.waitUntilGone("a")
+}
+
+func TestDeletedChildComesBack(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	before := f.waitForConfigMap("a", hasData("value", "1"))
+	f.deleteConfigMap("a")
+	f.waitForConfigMap("a", func(after *corev1.ConfigMap) error {
+		if before.UID == after.UID {
+			return errors.New("the child is not deleted yet")
+		}
+		return hasData("value", "1")(after)
+	})
+}
+
+func TestChildrenOfADeletedParentAreCollected(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.waitUntilGone("a")
+}
+
+func TestNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "theirs"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.parent("a", object{"value": "1"})
+	waitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a")
+	f.waitUntilObserved("a", 1)
+	f.waitForConfigMap("a", hasData("value", "theirs"))
+
+	f.deleteConfigMap("a")
+	f.waitForConfigMap("a", hasData("value", "1"))
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	env.Eventually(t, func(ctx context.Context) error {
+		return f.statusIs(ctx, "a", object{"children": int64(1), "observedGeneration": int64(1)})
+	})
+	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	env.Eventually(t, func(ctx context.Context) error {
+		return f.statusIs(ctx, "a", object{"children": int64(1), "observedGeneration": int64(2)})
+	})
+	f.hook.Handle(answers(t, func(request) object { return object{} }))
+	f.patchParent("a", `{"spec":{"value":"3"}}`)
+	env.Eventually(t, func(ctx context.Context) error {
+		return f.statusIs(ctx, "a", object{"observedGeneration": int64(3)})
+	})
+}
+
+func (f *fixture) statusIs(ctx context.Context, name string, want object) error {
+	parent, err := f.getParent(ctx, name)
+	if err != nil {
+		return err
+	}
+	if got := parent.Object["status"]; mustJSON(f, got) != mustJSON(f, want) {
+		return fmt.Errorf("the status of %s should be %v, but is %v", name, want, got)
+	}
+	return nil
+}
+
+// waitUntilObserved waits until a parent was synced at a generation.
+func (f *fixture) waitUntilObserved(name string, generation int64) {
+	f.Helper()
+	env.Eventually(f, func(ctx context.Context) error {
+		parent, err := f.getParent(ctx, name)
+		if err != nil {
+			return err
+		}
+		observed, _, err := unstructured.NestedInt64(parent.Object, "status", "observedGeneration")
+		if err != nil || observed < generation {
+			return fmt.Errorf("generation %d of %s should have been synced, but %d was (%v)", generation, name, observed, err)
+		}
+		return nil
+	})
+}
+
+func (f *fixture) deleteConfigMap(name string) {
+	f.Helper()
+	err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(f.Context(), name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		f.Fatalf("delete ConfigMap %s: %v", name, err)
+	}
+}

@@ -1,0 +1,246 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// patchController applies a JSON merge patch to the fixture's CompositeController.
+func (f *fixture) patchController(patch any) {
+	f.Helper()
+	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().
+		Patch(f.Context(), f.controller.Name, types.MergePatchType, []byte(mustJSON(f, patch)), metav1.PatchOptions{})
+	if err != nil {
+		f.Fatalf("patch the CompositeController: %v", err)
+	}
+}
+
+// waitForReady waits until the condition Ready has a status and a reason.
+func (f *fixture) waitForReady(status metav1.ConditionStatus, reason string) {
+	f.Helper()
+	env.Eventually(f, func(ctx context.Context) error {
+		controller, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.controller.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range controller.Status.Conditions {
+			if condition.Type == v1alpha1.ConditionReady && condition.Status == status && condition.Reason == reason &&
+				controller.Status.ObservedGeneration == controller.Generation {
+				return nil
+			}
+		}
+		return fmt.Errorf("Ready should be %s because of %s, but the conditions are %v", status, reason, controller.Status.Conditions)
+	})
+}
+
+func TestLifeOfAControllerIsToldByEvents(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	name := f.controller.Name
+	for _, reason := range []string{"Starting", "Started"} {
+		waitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
+	}
+	env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+name, "--timeout=30s")
+	env.Kubectl(t, "delete", "cc", name)
+	for _, reason := range []string{"Stopping", "Stopped"} {
+		waitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
+	}
+}
+
+func TestDeletedControllerLeavesParentsAlone(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	env.Kubectl(t, "delete", "cc", f.controller.Name)
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", f.controller.Name)
+	calls := len(f.hook.Calls())
+	f.patchParent("a", `{"spec":{"value":"2"}}`)
+
+	// Another controller of the same parents shows that their change has arrived.
+	other := hook.Serve(t, answers(t, func(request) object { return object{} }))
+	f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources, spec.Hooks.Sync.Webhook.URL = nil, ptr.To(other.URL("/other"))
+	}))
+	f.waitUntilObserved("a", 2)
+	if after := len(f.hook.Calls()); after != calls {
+		t.Errorf("the hook of a deleted controller was called %d times more", after-calls)
+	}
+	f.waitForConfigMap("a", hasData("value", "1"))
+}
+
+func TestChangedSpecTakesEffect(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	next := hook.Serve(t, answers(t, func(request) object {
+		return object{"children": []object{configMapChild("next", object{"value": "from the next hook"})}}
+	}))
+	f.patchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{"url": next.URL("/")}}}}})
+	f.waitForConfigMap("next", hasData("value", "from the next hook"))
+	f.waitUntilGone("a")
+}
+
+func TestChangedControllerDoesNotDisturbOthers(t *testing.T) {
+	t.Parallel()
+	f, other := start(t, answers(t, oneConfigMap)), start(t, answers(t, oneConfigMap))
+	other.parent("a", object{"value": "1"})
+	other.waitUntilObserved("a", 1)
+	f.patchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", "")
+	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
+		FieldSelector: "involvedObject.name=" + other.controller.Name + ",reason=Stopping",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events.Items) > 0 {
+		t.Errorf("a controller was stopped because another changed: %v", events.Items)
+	}
+}
+
+// A spec that cannot be run leaves the previous one running, and says so.
+func TestBrokenSpecLeavesTheOldOneRunning(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	f.waitForReady(metav1.ConditionTrue, "Running")
+
+	f.patchController(object{"spec": object{"childResources": []object{{"apiVersion": "v1", "resource": "nonsense"}}}})
+	f.waitForReady(metav1.ConditionFalse, "UnknownType")
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", `Cannot create new controller: child type: can't find resource "nonsense"`)
+	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.waitForConfigMap("a", hasData("value", "2"))
+}
+
+func TestTypesThatComeLateAreNoticed(t *testing.T) {
+	t.Parallel()
+	f := &fixture{T: t, hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
+	name := harness.Name("late")
+	f.parents.Group, f.parents.Version, f.parents.Resource = name+".example.com", "v1", "things"
+	f.controller = f.create(f.spec())
+	f.waitForReady(metav1.ConditionFalse, "UnknownType")
+
+	env.Apply(t, f.definition("{}"))
+	f.waitForReady(metav1.ConditionFalse, "NoStatusSubresource")
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "SyncError", "does not have subresource 'Status' enabled")
+
+	env.Apply(t, f.definition("{status: {}}"))
+	f.waitForReady(metav1.ConditionTrue, "Running")
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+
+	env.Kubectl(t, "delete", "crd", f.parents.GroupResource().String())
+	f.waitForReady(metav1.ConditionFalse, "UnknownType")
+	env.Apply(t, f.definition("{status: {}}"))
+	f.waitForReady(metav1.ConditionTrue, "Running")
+	env.Eventually(t, func(ctx context.Context) error {
+		_, err := env.Dynamic.Resource(f.parents).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	f.parent("b", object{"value": "1"})
+	f.waitForConfigMap("b", hasData("value", "1"))
+}
+
+// definition is the manifest of the fixture's parent type.
+func (f *fixture) definition(subresources string) string {
+	return strings.NewReplacer("GROUP", f.parents.Group, "SUBRESOURCES", subresources).Replace(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: SUBRESOURCES
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`)
+}
+
+// From applying a type and its controller together it takes less than a second until
+// its parents are synced. The host itself holds back the first object of a new type
+// for two seconds, so what counts is when the controller is ready, and then how long
+// the first parent waits.
+func TestFirstSyncComesWithinASecond(t *testing.T) {
+	f := &fixture{T: t, hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
+	f.parents.Group, f.parents.Version, f.parents.Resource = harness.Name("quick")+".example.com", "v1", "things"
+	name := harness.Name("quick")
+	controller := mustJSON(t, object{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "CompositeController",
+		"metadata": object{"name": name}, "spec": f.spec(),
+	})
+	applied := time.Now()
+	env.Apply(t, f.definition("{status: {}}")+"---\n"+controller)
+	f.controller = &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	f.waitForReady(metav1.ConditionTrue, "Running")
+	ready := time.Since(applied)
+
+	f.parent("a", object{"value": "1"})
+	created := time.Now()
+	env.Eventually(t, func(context.Context) error {
+		if len(f.hook.Calls()) == 0 {
+			return fmt.Errorf("the hook has not been called")
+		}
+		return nil
+	})
+	waited := f.hook.Calls()[0].At.Sub(created)
+	t.Logf("ready %s after kubectl apply, first call of the hook %s after the parent was there", ready, waited)
+	if ready+waited > time.Second {
+		t.Errorf("the first sync took %s; it should come within a second", ready+waited)
+	}
+}
+
+func TestResync(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*v1alpha1.CompositeControllerSpec)
+		answer object
+	}{
+		{"in the period of the spec", func(spec *v1alpha1.CompositeControllerSpec) { spec.ResyncPeriodSeconds = ptr.To(int32(1)) }, object{}},
+		{"when the hook asks for it", func(*v1alpha1.CompositeControllerSpec) {}, object{"resyncAfterSeconds": 0.2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, func(request) object { return test.answer }), test.change)
+			f.parent("a", object{})
+			env.Eventually(t, func(context.Context) error {
+				if calls := len(f.hook.Calls()); calls < 5 {
+					return fmt.Errorf("the hook should be called again and again, but was %d times", calls)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// What this version cannot do it does not half do: the controller waits, and says why.
+func TestUnsupportedSpecIsNotRun(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Finalize = spec.Hooks.Sync
+	})
+	f.waitForReady(metav1.ConditionFalse, "Unsupported")
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "does not support hooks.finalize yet")
+}

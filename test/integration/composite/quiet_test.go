@@ -1,0 +1,91 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// Parents whose hook answers the same again cost the host nothing: no write, and no
+// read of the parent.
+func TestQuietSyncsLeaveTheHostAlone(t *testing.T) {
+	const parents, children = 100, 10
+	f := start(t, answers(t, func(asked request) object {
+		var desired []object
+		for i := range children {
+			desired = append(desired, configMapChild(fmt.Sprintf("%s-%d", asked.Parent.GetName(), i), object{"number": fmt.Sprint(i)}))
+		}
+		return object{"status": object{"children": len(asked.Children["ConfigMap.v1"])}, "children": desired}
+	}))
+	for i := range parents {
+		f.parent(fmt.Sprintf("p%d", i), object{})
+	}
+	for i := range parents {
+		env.Eventually(t, func(ctx context.Context) error {
+			return f.statusIs(ctx, fmt.Sprintf("p%d", i), object{"children": int64(children), "observedGeneration": int64(1)})
+		})
+	}
+	f.waitUntilSeenByHook(parents, func(parent *unstructured.Unstructured) bool {
+		seen, _, _ := unstructured.NestedInt64(parent.Object, "status", "children")
+		return seen == children
+	})
+
+	from, err := env.Host.Audit().Position()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		touch := fmt.Sprint(round)
+		for i := range parents {
+			f.patchParent(fmt.Sprintf("p%d", i), mustJSON(t, object{"metadata": object{"annotations": object{"touched": touch}}}))
+		}
+		f.waitUntilSeenByHook(parents, func(parent *unstructured.Unstructured) bool {
+			return parent.GetAnnotations()["touched"] == touch
+		})
+	}
+	f.expectNoRequests(from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes(), Namespace: f.namespace})
+	f.expectNoRequests(from, hostcluster.Request{User: harness.ServerUser, Verbs: []string{"get", "list", "watch"}, Namespace: f.namespace})
+	f.expectNoRequests(from, hostcluster.Request{
+		User: harness.ServerUser, Verbs: []string{"get"}, Group: f.parents.Group, Resource: f.parents.Resource,
+	})
+}
+
+// waitUntilSeenByHook waits until the hook was last sent all parents in a state.
+func (f *fixture) waitUntilSeenByHook(parents int, state func(*unstructured.Unstructured) bool) {
+	f.Helper()
+	env.Eventually(f, func(context.Context) error {
+		seen := map[string]bool{}
+		for _, call := range f.hook.Calls() {
+			var asked request
+			if err := call.Decode(&asked); err != nil {
+				return err
+			}
+			if state(&asked.Parent) {
+				seen[asked.Parent.GetName()] = true
+			}
+		}
+		if len(seen) < parents {
+			return fmt.Errorf("the hook has seen %d of %d parents in their last state", len(seen), parents)
+		}
+		return nil
+	})
+}
+
+func (f *fixture) expectNoRequests(from hostcluster.Position, request hostcluster.Request) {
+	f.Helper()
+	events, err := env.Host.Audit().Find(from, request)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, event := range events {
+		f.Errorf("a quiet sync should not make requests, but there was: %s %s", event.Verb, event.RequestURI)
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// withSelector makes parents bring a selector of their own.
+func withSelector(spec *v1alpha1.CompositeControllerSpec) { spec.GenerateSelector = nil }
+
+// labelledConfigMap answers one ConfigMap with the labels that the parent's selector asks for.
+func labelledConfigMap(asked request) object {
+	answer := oneConfigMap(asked)
+	answer["children"].([]object)[0]["metadata"].(object)["labels"] = object{"app": "mine"}
+	return answer
+}
+
+func selectorSpec(value string) object {
+	return object{"value": value, "selector": object{"matchLabels": object{"app": "mine"}}}
+}
+
+func TestOrphanIsAdoptedAndReleased(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, labelledConfigMap), withSelector)
+	orphan, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := f.parent("a", selectorSpec("1"))
+	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
+		if child.UID != orphan.UID {
+			t.Fatal("the orphan was replaced")
+		}
+		if owner := metav1.GetControllerOf(child); owner == nil || owner.UID != parent.GetUID() {
+			return fmt.Errorf("the orphan should be adopted, but its owners are %v", child.OwnerReferences)
+		}
+		return hasData("value", "1")(child)
+	})
+
+	// The hook goes on to ask for the child: an answer without it could come before the new label is seen, and delete it.
+	_, err = env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"app":"not-any-more"}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
+		if len(child.OwnerReferences) > 0 {
+			return fmt.Errorf("the child should be released, but its owners are %v", child.OwnerReferences)
+		}
+		return nil
+	})
+}
+
+func TestAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(request) object { return object{} }), withSelector)
+	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "mine"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.parent("a", selectorSpec("1"))
+	f.waitUntilGone("orphan")
+}
+
+func TestParentWithoutSelectorIsToldSo(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), withSelector)
+	f.parent("a", object{"value": "1"})
+	waitForEvent(t, f.namespace, "a", "SyncError", ".spec.selector must have either matchLabels, matchExpressions, or both")
+	if calls := f.hook.Calls(); len(calls) > 0 {
+		t.Errorf("the hook should not be asked about a parent without selector, but was %d times", len(calls))
+	}
+}
+
+func TestChildThatTheSelectorDoesNotMatchIsRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), withSelector)
+	f.parent("a", selectorSpec("1"))
+	waitForEvent(t, f.namespace, "a", "SyncError", "labels on desired child ConfigMap "+f.namespace+"/a don't match parent selector")
+}
+
+func TestOnlySelectedParentsAreHandled(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
+	})
+	f.parent("a", object{"value": "1"})
+	f.parent("b", object{"value": "1"})
+	f.patchParent("b", `{"metadata":{"labels":{"handled":"yes"}}}`)
+	f.waitForConfigMap("b", hasData("value", "1"))
+	for _, call := range f.hook.Calls() {
+		var asked request
+		if err := call.Decode(&asked); err != nil {
+			t.Fatal(err)
+		}
+		if asked.Parent.GetName() == "a" {
+			t.Error("the hook was asked about a parent that is not selected")
+		}
+	}
+	f.patchParent("a", `{"metadata":{"labels":{"handled":"yes"}}}`)
+	f.waitForConfigMap("a", hasData("value", "1"))
+}
+
+func TestIgnoreStatusChanges(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(request) object { return object{} }), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
+	})
+	f.parent("a", object{})
+	f.waitUntilObserved("a", 1)
+	_, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
+		[]byte(`{"status":{"other":"program"}}`), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.waitUntilObserved("a", 2)
+	if calls := len(f.hook.Calls()); calls != 2 {
+		t.Errorf("two changes of the spec should be two calls, and the changes of the status none, but there were %d calls", calls)
+	}
+}
