@@ -1,0 +1,101 @@
+# `make help` lists the targets. Everything that is built lands in bin/; the host cluster's programs in the user's cache.
+
+SHELL := /usr/bin/env bash
+.DEFAULT_GOAL := build
+
+# Variables for `make run`: where the storage is, the port to serve on, further flags of the server, and the name under
+# which the cluster's kube-apiserver reaches this machine if neither localhost nor our address towards it is right.
+DATA_DIR ?= .data
+PORT ?= 7443
+ARGS ?=
+EXTERNAL_NAME ?=
+
+# `make demo KEEP=1` leaves the demo's cluster running, for `make demo-stop` to end.
+KEEP ?=
+
+# The race detector needs a C compiler; where there is none, the tests run without it.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+LINT := go tool -modfile=hack/tools/go.mod golangci-lint
+
+.PHONY: help
+help:
+	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/metacontroller-apiserver.
+	go build -trimpath -o bin/metacontroller-apiserver ./cmd/metacontroller-apiserver
+
+.PHONY: host-binaries
+host-binaries: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl of the host cluster, once.
+	@hack/hostcluster/build.sh
+
+.PHONY: tools
+tools:
+	go build -o bin/ ./test/harness/cmd/...
+
+.PHONY: clean
+clean: ## Remove what was built here; the host cluster's programs stay in the user's cache.
+	rm -rf bin
+
+##@ Try
+
+.PHONY: demo
+demo: host-binaries build tools ## Play the Hello World tutorial on a cluster of its own; KEEP=1 leaves it running.
+	@hack/demo.py $(if $(KEEP),keep)
+
+.PHONY: demo-stop
+demo-stop: ## End what `make demo KEEP=1` left running.
+	@hack/demo.py stop
+
+.PHONY: host
+host: host-binaries tools ## Run an empty host cluster in the foreground and print its KUBECONFIG.
+	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster
+
+.PHONY: run
+run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the foreground (DATA_DIR, PORT, ARGS, EXTERNAL_NAME).
+	@exec bin/attach run -server bin/metacontroller-apiserver -data-dir "$(DATA_DIR)" -port "$(PORT)" -external-name "$(EXTERNAL_NAME)" -- $(ARGS)
+
+.PHONY: run-clean
+run-clean: tools ## Take away what `make run` registered at the cluster of $KUBECONFIG.
+	@bin/attach clean
+
+##@ Check
+
+# Results are not cached, since go test does not see that the server's binary is another one. Most tests wait for a
+# cluster, so more of them run at once than there are processors.
+.PHONY: test
+test: host-binaries ## Run all tests, with the race detector.
+	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
+	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m ./...
+
+.PHONY: generate
+generate: ## Write the generated code anew.
+	hack/update-codegen.sh
+
+.PHONY: verify
+verify: ## Fail if the generated code is not what `make generate` would write.
+	hack/verify-codegen.sh
+
+.PHONY: fmt-check
+fmt-check: ## Fail if a Go file is not formatted.
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go' | grep -v zz_generated))"; \
+	if [[ -n "$$unformatted" ]]; then echo "run gofmt -w on:" && echo "$$unformatted" && exit 1; fi
+
+.PHONY: vet
+vet: ## Run go vet.
+	go vet ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint, which also checks who may import whom.
+	$(LINT) run
+
+.PHONY: tidy-check
+tidy-check: ## Fail if a go.mod is not what `go mod tidy` would write.
+	go mod tidy -diff
+	cd hack/hostcluster && go mod tidy -diff
+	cd hack/tools && go mod tidy -diff

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""The sync hook of ImmortalContainer: one Pod that is always wanted."""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def sync(parent, children):
+    name = parent["metadata"]["name"] + "-immortalpod"
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "immortal", "image": parent["spec"]["image"]}]},
+    }
+    # The status tells what is there, the children what should be: after a deletion they differ for a moment.
+    current = name if name in children["Pod.v1"] else ""
+    return {"status": {"currentPod": current}, "children": [pod]}
+
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = json.dumps(sync(request["parent"], request["children"])).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+
+if __name__ == "__main__":
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 8081
+    server = ThreadingHTTPServer(("127.0.0.1", port), Hook)
+    print(f"The hook listens on port {port}.", flush=True)
+    server.serve_forever()
