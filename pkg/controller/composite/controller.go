@@ -37,13 +37,13 @@ type Dependencies struct {
 // Controller runs the spec of one CompositeController.
 type Controller struct {
 	Dependencies
-	spec     *Spec
-	observer observe.Composite
-	hook     *hook.Webhook
-	methods  plan.Methods
-	loop     *hosted.Loop
-	parents  *parents
-	calls    calls
+	spec       *Spec
+	observer   observe.Composite
+	hook       *hook.Webhook
+	strategies plan.Strategies
+	loop       *hosted.Loop
+	parents    *parents
+	calls      calls
 	// object is the JSON of the CompositeController as hooks are sent it.
 	object atomic.Pointer[[]byte]
 }
@@ -51,7 +51,7 @@ type Controller struct {
 // New makes a controller and acquires its watches. Whoever makes it must run it or
 // close it.
 func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *Spec) (*Controller, error) {
-	webhook, err := hook.New("sync", spec.Sync, dependencies.Hook)
+	webhook, err := hook.New(hook.Sync, spec.Sync, spec.EndpointConfigs, dependencies.Hook)
 	if err != nil {
 		return nil, fmt.Errorf("sync hook: %w", err)
 	}
@@ -59,7 +59,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		Dependencies: dependencies,
 		spec:         spec,
 		hook:         webhook,
-		methods:      spec.Methods,
+		strategies:   spec.Strategies,
 		parents:      newParents(),
 	}
 	if err := c.SetObject(object); err != nil {

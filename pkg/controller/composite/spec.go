@@ -28,9 +28,12 @@ type Spec struct {
 	IgnoreStatusChanges bool
 	GenerateSelector    bool
 	// Children are the child types, each once.
-	Children []stage.Type
-	Methods  plan.Methods
-	Sync     *v1alpha1.Webhook
+	Children   []stage.Type
+	Strategies plan.Strategies
+	Sync       *v1alpha1.Hook
+	// EndpointConfigs are the settings of connections to hosts of hooks that set none
+	// themselves.
+	EndpointConfigs []v1alpha1.EndpointConfig
 	// Resync is how often all parents are synced again; zero is never.
 	Resync time.Duration
 }
@@ -52,7 +55,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 		Name:                object.Name,
 		IgnoreStatusChanges: isTrue(object.Spec.ParentResource.IgnoreStatusChanges),
 		GenerateSelector:    isTrue(object.Spec.GenerateSelector),
-		Methods:             plan.Methods{},
+		Strategies:          plan.Strategies{},
 	}
 	for _, resolve := range []func(context.Context, *host.Discovery, *v1alpha1.CompositeControllerSpec) error{
 		spec.resolveHooks, spec.resolveParent, spec.resolveChildren,
@@ -75,7 +78,8 @@ func (s *Spec) resolveHooks(_ context.Context, _ *host.Discovery, object *v1alph
 	case hooks.Sync == nil || hooks.Sync.Webhook == nil:
 		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
 	}
-	s.Sync = hooks.Sync.Webhook
+	s.Sync = hooks.Sync
+	s.EndpointConfigs = object.EndpointConfigs
 	return checkSupported(object)
 }
 
@@ -103,7 +107,7 @@ func (s *Spec) resolveChildren(ctx context.Context, discovery *host.Discovery, o
 			s.Children = append(s.Children, child)
 		}
 		if strategy := rule.UpdateStrategy; strategy != nil {
-			s.Methods[child.GroupKind()] = plan.Method(strategy.Method)
+			s.Strategies[child.GroupKind()] = plan.Strategy{Method: plan.Method(strategy.Method), Engine: plan.DynamicApply}
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func TestResolve(t *testing.T) {
 		IgnoreStatusChanges bool
 		GenerateSelector    bool
 		Children            []stage.Type
-		Methods             plan.Methods
+		Strategies          plan.Strategies
 		Resync              time.Duration
 	}
 	podKind, namespaceKind := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "Namespace"}
@@ -109,7 +109,7 @@ func TestResolve(t *testing.T) {
 	}{
 		"the least there is": {
 			spec: `{` + parentWebs + `, ` + syncHook + `}`,
-			want: resolved{Parent: webs, Methods: plan.Methods{}},
+			want: resolved{Parent: webs, Strategies: plan.Strategies{}},
 		},
 		"everything": {
 			spec: `{parentResource: {apiVersion: ctl.example/v1, resource: webs, labelSelector: {matchLabels: {run: here}}, ignoreStatusChanges: true},
@@ -117,33 +117,33 @@ func TestResolve(t *testing.T) {
 				childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate}}]}`,
 			want: resolved{
 				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, GenerateSelector: true, Resync: 30 * time.Second,
-				Children: []stage.Type{pods, namespaces}, Methods: plan.Methods{podKind: plan.InPlace, namespaceKind: plan.Recreate},
+				Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.DynamicApply}},
 			},
 		},
 		"switches that are off": {
 			spec: `{parentResource: {apiVersion: ctl.example/v1, resource: webs, ignoreStatusChanges: false}, generateSelector: false, ` + syncHook + `}`,
-			want: resolved{Parent: webs, Methods: plan.Methods{}},
+			want: resolved{Parent: webs, Strategies: plan.Strategies{}},
 		},
 		"a child type without an update strategy": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []stage.Type{pods}, Methods: plan.Methods{}},
+			want: resolved{Parent: webs, Children: []stage.Type{pods}, Strategies: plan.Strategies{}},
 		},
 		"a child type of the parent's group, without a status": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains, updateStrategy: {}}]}`,
-			want: resolved{Parent: webs, Children: []stage.Type{plains}, Methods: plan.Methods{{Group: "ctl.example", Kind: "Plain"}: ""}},
+			want: resolved{Parent: webs, Children: []stage.Type{plains}, Strategies: plan.Strategies{{Group: "ctl.example", Kind: "Plain"}: {Engine: plan.DynamicApply}}},
 		},
 		"a child type that is named twice": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}},
 				{apiVersion: v1, resource: namespaces}, {apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []stage.Type{pods, namespaces}, Methods: plan.Methods{podKind: plan.InPlace}},
+			want: resolved{Parent: webs, Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}}},
 		},
 		"a period below a second is a second": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, resyncPeriodSeconds: 0}`,
-			want: resolved{Parent: webs, Methods: plan.Methods{}, Resync: time.Second},
+			want: resolved{Parent: webs, Strategies: plan.Strategies{}, Resync: time.Second},
 		},
 		"a parent of a built-in type": {
 			spec: `{parentResource: {apiVersion: v1, resource: pods}, ` + syncHook + `}`,
-			want: resolved{Parent: pods, Methods: plan.Methods{}},
+			want: resolved{Parent: pods, Strategies: plan.Strategies{}},
 		},
 	}
 	for name, test := range tests {
@@ -153,12 +153,12 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := resolved{
-				spec.Parent, spec.ParentSelector.String(), spec.IgnoreStatusChanges, spec.GenerateSelector, spec.Children, spec.Methods, spec.Resync,
+				spec.Parent, spec.ParentSelector.String(), spec.IgnoreStatusChanges, spec.GenerateSelector, spec.Children, spec.Strategies, spec.Resync,
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("resolved (-want +got):\n%s", diff)
 			}
-			if spec.Name != "webs" || *spec.Sync.URL != "http://hooks.example" {
+			if spec.Name != "webs" || *spec.Sync.Webhook.URL != "http://hooks.example" {
 				t.Errorf("the name is %q, the hook is %v", spec.Name, spec.Sync)
 			}
 		})

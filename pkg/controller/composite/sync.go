@@ -64,7 +64,7 @@ func (c *Controller) ask(ctx context.Context, name types.NamespacedName) (*stage
 // carryOut plans what the hook's answer takes and does it. Again tells that something
 // stood in the way which may pass without an event that leads to another sync.
 func (c *Controller) carryOut(ctx context.Context, memory *memory, snapshot *stage.Snapshot, response *stage.Response) (again bool, err error) {
-	planned, err := plan.Composite(snapshot, response, c.methods, &memory.settled)
+	planned, err := plan.Composite(snapshot, response, c.strategies, &memory.settled)
 	if err != nil {
 		return false, err
 	}

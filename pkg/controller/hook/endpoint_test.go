@@ -113,7 +113,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			webhook, err := New("sync", &test.webhook, Options{})
+			webhook, err := New(Sync, &v1alpha1.Hook{Webhook: &test.webhook}, nil, Options{})
 			if err == nil {
 				t.Fatalf("it would be called at %s", webhook.endpoint)
 			}
@@ -138,7 +138,7 @@ func TestPasswordsInAURLAreNotInErrors(t *testing.T) {
 		"a control character":         "http://user:s3cret@hooks.example/\x7f",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := New("sync", &v1alpha1.Webhook{URL: &url}, Options{})
+			_, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil, Options{})
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -162,7 +162,7 @@ func TestTimeout(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			webhook, err := New("sync", &v1alpha1.Webhook{URL: ptr.To("http://hooks.example"), Timeout: test.timeout}, Options{})
+			webhook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To("http://hooks.example"), Timeout: test.timeout}}, nil, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

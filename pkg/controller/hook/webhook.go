@@ -38,9 +38,17 @@ type Webhook struct {
 	client   *http.Client
 }
 
-// New makes the webhook called name ("sync", "finalize"). The error says what in
-// the spec cannot work.
-func New(name string, spec *v1alpha1.Webhook, options Options) (*Webhook, error) {
+// Names of the hooks of a controller.
+const (
+	Sync      = "sync"
+	Finalize  = "finalize"
+	Customize = "customize"
+)
+
+// New makes the webhook of that name. Endpoints are the settings of connections for
+// hosts of hooks that set none themselves. The error says what in the spec cannot work.
+func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
+	spec := hook.Webhook
 	target, err := endpoint(spec)
 	if err != nil {
 		return nil, err

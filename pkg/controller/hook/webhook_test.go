@@ -43,7 +43,7 @@ func webhook(t *testing.T, url, timeout string) *Webhook {
 	if timeout != "" {
 		spec.Timeout = ptr.To(v1alpha1.Duration(timeout))
 	}
-	made, err := New("sync", spec, Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
+	made, err := New(Sync, &v1alpha1.Hook{Webhook: spec}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestConnectionsAreKeptBetweenCalls(t *testing.T) {
 		<-release
 		_, _ = io.WriteString(w, "{}")
 	})
-	hook, err := New("sync", &v1alpha1.Webhook{URL: &address}, Options{MaxResponseBytes: limit, MaxIdleConnections: workers})
+	hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: workers})
 	if err != nil {
 		t.Fatal(err)
 	}

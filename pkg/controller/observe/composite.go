@@ -19,6 +19,8 @@ type Composite struct {
 	// Parents and Children are the watches of the parent type and the child types.
 	Parents  *host.Watch
 	Children []*host.Watch
+	// Finalizer is the finalizer by which the controller holds its parents.
+	Finalizer string
 	// ParentSelector selects the parents the controller is for.
 	ParentSelector labels.Selector
 	// Selectors selects the children of a parent.
@@ -42,6 +44,8 @@ func (c *Composite) Snapshot(name types.NamespacedName) (*stage.Snapshot, error)
 		Parent:          parent,
 		Selector:        selector,
 		GeneratedLabels: c.Selectors.Generated(parent),
+		Finalizer:       c.Finalizer,
+		Managed:         parent.DeletionTimestamp == nil,
 		Children:        make([]stage.Group, len(c.Children)),
 	}
 	for i, watch := range c.Children {

@@ -16,10 +16,10 @@ import (
 
 // children plans what becomes of a parent's children.
 type children struct {
-	parent  *parent
-	methods Methods
-	settled *Settled
-	plan    *stage.Plan
+	parent     *parent
+	strategies Strategies
+	settled    *Settled
+	plan       *stage.Plan
 }
 
 // manage adds the steps that turn the observed children into the desired ones:
@@ -149,7 +149,7 @@ func (c *children) step(group stage.Group, observed, desired *object.Object) (st
 	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
 		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is as the hook wants it"}, nil
 	}
-	method := c.methods[group.Type.GroupKind()]
+	method := c.strategies[group.Type.GroupKind()].Method
 	if method != Recreate && method != InPlace {
 		return stage.Step{Op: stage.Keep, Observed: observed, Why: "its update method is OnDelete"}, nil
 	}
@@ -162,11 +162,11 @@ func (c *children) update(method Method, observed, desired *object.Object) (stag
 		return stage.Step{}, err
 	}
 	if method == Recreate && change.content {
-		return stage.Step{Op: stage.Recreate, Observed: observed, Why: "it differs at " + change.path}, nil
+		return stage.Step{Op: stage.Recreate, Observed: observed, Path: change.path, Why: "it differs at " + change.path}, nil
 	}
 	if method == InPlace && (change.content || change.annotation) {
 		body, err := object.Canonical(change.merged)
-		return stage.Step{Op: stage.Update, Observed: observed, Body: body, Why: "it differs at " + change.path}, err
+		return stage.Step{Op: stage.Update, Observed: observed, Body: body, Path: change.path, Why: "it differs at " + change.path}, err
 	}
 	c.settled.Put(observed.UID, desired.Hash, observed.Hash)
 	return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is as the hook wants it"}, nil

@@ -139,8 +139,8 @@ func TestUpdateMethods(t *testing.T) {
 
 func TestTheMethodOfAChildIsThatOfItsGroupAndKind(t *testing.T) {
 	w := newWorld(t, web, configMaps, deployments)
-	w.methods[configMaps.GroupKind()] = InPlace
-	w.methods[deployments.GroupKind()] = Recreate
+	w.strategies[configMaps.GroupKind()] = Strategy{Method: InPlace}
+	w.strategies[deployments.GroupKind()] = Strategy{Method: Recreate}
 	deployment := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, labels: {app: shop}}, spec: {replicas: 1}}`
 	w.has(configMaps, childA).has(deployments, deployment)
 	planned := w.plan(w.answer(childAChanged, strings.Replace(deployment, "replicas: 1", "replicas: 2", 1)))

@@ -29,12 +29,30 @@ const (
 	InPlace Method = "InPlace"
 )
 
-// Methods are the update methods of the child types. A type that has none has OnDelete.
-type Methods map[schema.GroupKind]Method
+// Engine is the way in which children are made to be what the hook wants.
+type Engine string
+
+const (
+	// DynamicApply merges three ways, with a record of what was applied last kept in an
+	// annotation.
+	DynamicApply Engine = "DynamicApply"
+	// ServerSideApply leaves merging to the host, which records who owns which field.
+	ServerSideApply Engine = "ServerSideApply"
+)
+
+// Strategy is how the children of one type are kept up to date.
+type Strategy struct {
+	Method Method
+	Engine Engine
+}
+
+// Strategies are those of the child types. A type that has none has OnDelete and
+// DynamicApply.
+type Strategies map[schema.GroupKind]Strategy
 
 // Composite plans the sync of a CompositeController's parent. What it finds to need
 // no write it remembers in settled.
-func Composite(snapshot *stage.Snapshot, response *stage.Response, methods Methods, settled *Settled) (*stage.Plan, error) {
+func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies Strategies, settled *Settled) (*stage.Plan, error) {
 	plan := &stage.Plan{}
 	parent, err := newParent(snapshot)
 	if err != nil {
@@ -49,8 +67,8 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, methods Metho
 		plan.Refused = append(plan.Refused, err)
 		return plan, nil
 	}
-	if parent.DeletionTimestamp == nil {
-		c := children{parent: parent, methods: methods, settled: settled, plan: plan}
+	if snapshot.Managed {
+		c := children{parent: parent, strategies: strategies, settled: settled, plan: plan}
 		c.manage(snapshot.Children, response.Children)
 	}
 	return plan, parent.status(plan, response.Status, settled)

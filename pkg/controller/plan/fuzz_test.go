@@ -118,12 +118,12 @@ func FuzzComposite(f *testing.F) {
 		if observed = recorded(observed, record); observed == nil {
 			return
 		}
-		methods := Methods{configMaps.GroupKind(): Recreate}
+		strategies := Strategies{configMaps.GroupKind(): {Method: Recreate}}
 		if inPlace {
-			methods[configMaps.GroupKind()] = InPlace
+			strategies[configMaps.GroupKind()] = Strategy{Method: InPlace}
 		}
 		response := &stage.Response{Children: []*object.Object{desired}, Status: status}
-		planned, err := Composite(fuzzSnapshot(t, observed), response, methods, &Settled{})
+		planned, err := Composite(fuzzSnapshot(t, observed), response, strategies, &Settled{})
 		if err != nil {
 			return
 		}
@@ -135,7 +135,7 @@ func FuzzComposite(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s sends %s: %v", step.Op, step.Body, err)
 			}
-			again, err := Composite(fuzzSnapshot(t, written), response, methods, &Settled{})
+			again, err := Composite(fuzzSnapshot(t, written), response, strategies, &Settled{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,6 +150,7 @@ func FuzzComposite(f *testing.F) {
 
 func fuzzSnapshot(t *testing.T, child *object.Object) *stage.Snapshot {
 	return &stage.Snapshot{
+		Managed:    true,
 		ParentType: webs, Parent: parseYAML(t, web), Selector: labels.Everything(),
 		GeneratedLabels: map[string]string{"controller-uid": "parent-uid"},
 		Children:        []stage.Group{{Type: configMaps, Claimed: []*object.Object{child}}},

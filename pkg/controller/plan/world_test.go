@@ -70,7 +70,7 @@ type world struct {
 	parentType stage.Type
 	parent     *object.Object
 	generate   bool
-	methods    Methods
+	strategies Strategies
 	settled    Settled
 	children   map[stage.Type][]*object.Object
 	// defaults is what the API server adds to an object that is written.
@@ -81,7 +81,7 @@ type world struct {
 // newWorld makes a world that has child types and no children.
 func newWorld(t testing.TB, parent string, childTypes ...stage.Type) *world {
 	w := &world{
-		t: t, parentType: webs, parent: parseYAML(t, parent), methods: Methods{},
+		t: t, parentType: webs, parent: parseYAML(t, parent), strategies: Strategies{},
 		children: map[stage.Type][]*object.Object{}, defaults: func(map[string]any) {}, version: 100,
 	}
 	if w.parent.Kind == "Fleet" {
@@ -96,7 +96,7 @@ func newWorld(t testing.TB, parent string, childTypes ...stage.Type) *world {
 // method sets the update method of all child types.
 func (w *world) method(method Method) *world {
 	for of := range w.children {
-		w.methods[of.GroupKind()] = method
+		w.strategies[of.GroupKind()] = Strategy{Method: method}
 	}
 	return w
 }
@@ -164,6 +164,7 @@ func (w *world) stored(content map[string]any, uid types.UID) *object.Object {
 // snapshot is what observe sees of the world.
 func (w *world) snapshot() *stage.Snapshot {
 	snapshot := &stage.Snapshot{
+		Managed:    w.parent.DeletionTimestamp == nil,
 		ParentType: w.parentType, Parent: w.parent,
 		Selector: labels.SelectorFromSet(labels.Set{"app": "shop"}),
 	}
@@ -205,7 +206,7 @@ func (w *world) answer(children ...string) *stage.Response {
 
 func (w *world) plan(response *stage.Response) *stage.Plan {
 	w.t.Helper()
-	planned, err := Composite(w.snapshot(), response, w.methods, &w.settled)
+	planned, err := Composite(w.snapshot(), response, w.strategies, &w.settled)
 	if err != nil {
 		w.t.Fatalf("plan: %v", err)
 	}

@@ -23,10 +23,14 @@ const (
 	Create Op = "create"
 	// Update replaces a child by its desired form.
 	Update Op = "update"
+	// Apply makes the child, there or not, have what the hook wants by server-side apply.
+	Apply Op = "apply"
 	// Keep leaves a child as it is.
 	Keep Op = "keep"
 	// Status replaces the parent's status.
 	Status Op = "status"
+	// Finalizer puts the controller's finalizer on the parent or takes it off.
+	Finalizer Op = "finalizer"
 )
 
 // Plan is what a sync is about to do, in order.
@@ -45,12 +49,15 @@ type Step struct {
 	Observed *object.Object
 	// Namespace and Name identify the object.
 	Namespace, Name string
-	// Body is the JSON to send with Create, Update and Status.
+	// Body is the JSON to send with what is not a deletion.
 	Body []byte
 	// Desired is the hash of what the hook wanted of the object. Together with the
 	// hash of the object that the host made of Body it lets later syncs see that
 	// there is nothing to do.
 	Desired uint64
+	// Path is the field in which a child differs from what the hook wants, if that is
+	// why it is written.
+	Path string
 	// Why says in one line what made the step necessary.
 	Why string
 }

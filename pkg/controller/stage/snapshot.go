@@ -51,8 +51,23 @@ type Snapshot struct {
 	GeneratedLabels map[string]string
 	// Children holds one group for each child type, in the order of the rules.
 	Children []Group
+	// Related holds one group for each type that a rule of the customize hook names, in
+	// the order of the rules.
+	Related []Related
+	// Finalizer is the finalizer by which the controller holds its parents.
+	Finalizer string
 	// Finalizing is true when the finalize hook is to be asked instead of sync.
 	Finalizing bool
+	// Managed tells whether this sync creates, changes and deletes children. Of a parent
+	// that is being deleted and no longer ours to clean up they are left to the host.
+	Managed bool
+}
+
+// Related are the objects of one type that a parent's customize hook asked to be shown.
+// They are read and never written.
+type Related struct {
+	Type    Type
+	Objects []*object.Object
 }
 
 // Group is what a sync saw of one child type.
