@@ -35,7 +35,8 @@ type ExtraConfig struct {
 	// nil means that there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
 
-	// Metrics are shown at /metrics beside those of the server itself. No family may be in two of them.
+	// Metrics are shown at /metrics beside those of the server itself. A family may be in several of them if its type and
+	// help are the same, and the labels of its series differ.
 	Metrics []prometheus.Gatherer
 }
 

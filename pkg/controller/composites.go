@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
@@ -36,6 +38,9 @@ type composites struct {
 	informers externalversions.SharedInformerFactory
 	lister    listers.CompositeControllerLister
 	queue     workqueue.TypedRateLimitingInterface[string]
+	// queued and reconciled are the metrics of the queue and of the work on it.
+	queued     *metrics.Queue
+	reconciled *metrics.Reconciles
 
 	mu     sync.Mutex
 	byName map[string]*hostedComposite
@@ -52,7 +57,11 @@ const (
 // builders is how many controllers are built, started or stopped at once.
 const builders = 4
 
+// compositeReconciler is the name in metrics of what brings controllers up and down.
+const compositeReconciler = "composite-metacontroller"
+
 func newComposites(client versioned.Interface, selector labels.Selector, dependencies composite.Dependencies) *composites {
+	queued := metrics.NewQueue(compositeReconciler)
 	informers := externalversions.NewSharedInformerFactoryWithOptions(client, 0,
 		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
 	return &composites{
@@ -62,8 +71,10 @@ func newComposites(client versioned.Interface, selector labels.Selector, depende
 		lister:       informers.Metacontroller().V1alpha1().CompositeControllers().Lister(),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, longestBackoff),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "composite-metacontroller"}),
-		byName: map[string]*hostedComposite{},
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: compositeReconciler, MetricsProvider: queued}),
+		queued:     queued,
+		reconciled: metrics.NewReconciles(compositeReconciler, builders),
+		byName:     map[string]*hostedComposite{},
 	}
 }
 
@@ -71,6 +82,12 @@ func newComposites(client versioned.Interface, selector labels.Selector, depende
 // have stopped.
 func (c *composites) run(ctx context.Context) error {
 	defer c.queue.ShutDown()
+	for _, measured := range []prometheus.Collector{c.queued, c.reconciled} {
+		if err := c.Metrics.Register(measured); err != nil {
+			return fmt.Errorf("show metrics of CompositeControllers: %w", err)
+		}
+		defer c.Metrics.Unregister(measured)
+	}
 	informer := c.informers.Metacontroller().V1alpha1().CompositeControllers().Informer()
 	enqueue := func(obj any) {
 		if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
@@ -106,7 +123,7 @@ func (c *composites) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		if c.reconcile(ctx, name) {
+		if c.reconciled.Measure(func() (bool, error) { return c.reconcile(ctx, name) }) {
 			c.queue.Forget(name)
 		} else {
 			c.queue.AddRateLimited(name)
@@ -148,34 +165,34 @@ func uses(spec *v1alpha1.CompositeControllerSpec, group string) bool {
 }
 
 // reconcile makes what runs under a name be what the CompositeController of that
-// name says. It returns false if it is to be tried again.
-func (c *composites) reconcile(ctx context.Context, name string) (done bool) {
+// name says. It is not done if it is to be tried again; the error says why it failed.
+func (c *composites) reconcile(ctx context.Context, name string) (done bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("controller", name)
 	object, err := c.lister.Get(name)
 	if apierrors.IsNotFound(err) {
 		c.remove(ctx, name)
-		return true
+		return true, nil
 	}
 	if err != nil {
 		logger.Error(err, "Read CompositeController")
-		return false
+		return false, err
 	}
 	hosted := c.of(name)
 	spec, err := composite.Resolve(ctx, c.discovery, object)
 	if err == nil && hosted.runs(object, spec) {
 		hosted.setProblem(object, nil)
 		err = hosted.controller.SetObject(object)
-		return err == nil
+		return err == nil, err
 	}
 	var next *composite.Controller
 	if err == nil {
 		next, err = composite.New(c.Dependencies, object, spec)
 	}
 	if err != nil {
-		return c.cannotRun(klog.NewContext(ctx, logger), hosted, object, err)
+		return c.cannotRun(klog.NewContext(ctx, logger), hosted, object, err), err
 	}
 	c.replace(ctx, hosted, object, spec, next)
-	return true
+	return true, nil
 }
 
 // cannotRun deals with a spec that cannot be run: what ran before goes on, unless

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -31,6 +32,8 @@ type Config struct {
 	Host *rest.Config
 	// Loopback is the API server of this process, which has the controllers.
 	Loopback *rest.Config
+	// Metrics is where controllers show their metrics while they run.
+	Metrics prometheus.Registerer
 	Options
 }
 
@@ -104,6 +107,7 @@ func run(ctx context.Context, config Config) error {
 		Events:  events,
 		Hook:    hook.Options{MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers},
 		Workers: config.Workers,
+		Metrics: config.Metrics,
 	})
 	composites.discovery = host.NewDiscovery(client, composites.groupChanged)
 

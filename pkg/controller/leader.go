@@ -45,7 +45,7 @@ func lead(ctx context.Context, config Config, work func(context.Context, Config)
 		return fmt.Errorf("leader election: %w", err)
 	}
 	for ctx.Err() == nil {
-		if err := term(ctx, lock, func(ctx context.Context) error { return work(ctx, config) }); err != nil {
+		if err := term(ctx, config.LeaderElection.Name, lock, func(ctx context.Context) error { return work(ctx, config) }); err != nil {
 			return err
 		}
 	}
@@ -53,15 +53,15 @@ func lead(ctx context.Context, config Config, work func(context.Context, Config)
 }
 
 // term waits until this process is the leader, has work done and returns when that
-// is over.
-func term(ctx context.Context, lock resourcelock.Interface, work func(context.Context) error) error {
+// is over. The name is that of the lease in metrics.
+func term(ctx context.Context, name string, lock resourcelock.Interface, work func(context.Context) error) error {
 	elected, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	var leading atomic.Bool
 	result := make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-		Name: "controllers",
+		Name: name,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leader context.Context) {
 				leading.Store(true)

@@ -34,7 +34,7 @@ func startCandidate(t *testing.T, client *fake.Clientset, identity string) *cand
 	ctx, stop := context.WithCancel(t.Context())
 	c := &candidate{stop: stop, working: make(chan struct{}), finish: make(chan struct{}), result: make(chan error, 1)}
 	go func() {
-		c.result <- term(ctx, lock, func(ctx context.Context) error {
+		c.result <- term(ctx, "metacontroller", lock, func(ctx context.Context) error {
 			close(c.working)
 			<-ctx.Done()
 			<-c.finish
@@ -124,7 +124,7 @@ func TestErrorOfTheWorkEndsTheTerm(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken := errors.New("cannot work")
-		if err := term(t.Context(), lock, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+		if err := term(t.Context(), "metacontroller", lock, func(context.Context) error { return broken }); !errors.Is(err, broken) {
 			t.Errorf("term should return the error of the work, but returned %v", err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/rest"
 
@@ -49,14 +50,16 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, etcd.Metrics())
 	}
 	if !o.Standalone {
-		config.ExtraConfig.RunControllers = o.runControllers(config.GenericConfig.ClientConfig)
+		registry := prometheus.NewRegistry()
+		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
+		config.ExtraConfig.RunControllers = o.runControllers(config.GenericConfig.ClientConfig, registry)
 	}
 	return config, nil
 }
 
-func (o *Options) runControllers(host *rest.Config) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(host *rest.Config, metrics prometheus.Registerer) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
-		return controller.Run(ctx, controller.Config{Host: host, Loopback: loopback, Options: o.Controllers.Options})
+		return controller.Run(ctx, controller.Config{Host: host, Loopback: loopback, Metrics: metrics, Options: o.Controllers.Options})
 	}
 }
 

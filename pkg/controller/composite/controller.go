@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -32,6 +33,8 @@ type Dependencies struct {
 	Hook hook.Options
 	// Workers is how many parents of one controller are synced at once.
 	Workers int
+	// Metrics is where a controller shows its metrics while it runs.
+	Metrics prometheus.Registerer
 }
 
 // Controller runs the spec of one CompositeController.
@@ -116,6 +119,11 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	stopResync := c.resync(ctx)
 	defer stopResync()
+	if err := c.Metrics.Register(c.loop.Metrics); err != nil {
+		klog.FromContext(ctx).Error(err, "Controller runs without metrics of its queue")
+	} else {
+		defer c.Metrics.Unregister(c.loop.Metrics)
+	}
 	c.loop.Run(ctx)
 }
 

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -98,7 +100,7 @@ func made(t *testing.T) *Controller {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client(t)), Workers: 2}, controller(t, `{}`), spec)
+	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client(t)), Workers: 2, Metrics: prometheus.NewRegistry()}, controller(t, `{}`), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

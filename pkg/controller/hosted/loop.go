@@ -17,6 +17,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 )
 
 // The time after which a parent that fails is tried again doubles from the first to
@@ -45,6 +47,9 @@ type SyncFunc func(ctx context.Context, parent types.NamespacedName) Verdict
 
 // Loop is the queue and the workers of one hosted controller.
 type Loop struct {
+	// Metrics are those of the queue. They are worth telling while the loop runs.
+	Metrics *metrics.Queue
+
 	queue   priorityqueue.PriorityQueue[types.NamespacedName]
 	stop    func()
 	sync    SyncFunc
@@ -54,10 +59,12 @@ type Loop struct {
 // NewLoop makes a loop, which must be run or closed. The name is the one its queue
 // has in metrics.
 func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
+	measured := metrics.NewQueue(name)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+		o.MetricProvider = measured
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, longestBackoff)
 	})
-	return &Loop{queue: queue, stop: sync.OnceFunc(queue.ShutDown), sync: syncOne, workers: workers}
+	return &Loop{Metrics: measured, queue: queue, stop: sync.OnceFunc(queue.ShutDown), sync: syncOne, workers: workers}
 }
 
 // Close ends the queue. It is for a loop that is not run, and does no harm to one
