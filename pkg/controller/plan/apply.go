@@ -29,9 +29,9 @@ type change struct {
 var systemFields = [...]string{"selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
 
-// change merges what the hook wants into an observed child, three ways: with what
+// merge merges what the hook wants into an observed child, three ways: with what
 // was applied last as the base.
-func (p *parent) change(observed, desired *object.Object) (*change, error) {
+func (p *parent) merge(observed, desired *object.Object) (*change, error) {
 	want, err := p.content(desired)
 	if err != nil {
 		return nil, err

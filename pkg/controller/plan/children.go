@@ -136,40 +136,28 @@ func (c *children) apply(group stage.Group, wanted wantedChildren) {
 	}
 }
 
-// step decides about one desired child.
+// step decides about one desired child: here whether it may be written at all, in the
+// engine of its type what is.
 func (c *children) step(group stage.Group, observed, desired *object.Object) (stage.Step, error) {
+	strategy := c.strategies[group.Type.GroupKind()]
+	engine := c.parent.engine(strategy.Engine)
 	switch {
 	case observed == nil:
-		body, err := c.parent.newChild(desired)
-		return stage.Step{Op: stage.Create, Body: body, Why: "the hook lists it and it is not there"}, err
+		return engine.create(desired)
 	case observed.DeletionTimestamp != nil:
-		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is being deleted"}, nil
+		return keep(observed, "it is being deleted"), nil
 	case isOrphan(group, observed):
-		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is adopted first"}, nil
+		return keep(observed, "it is adopted first"), nil
 	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
-		return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is as the hook wants it"}, nil
+		return keep(observed, asWanted), nil
+	case strategy.Method != Recreate && strategy.Method != InPlace:
+		return keep(observed, "its update method is OnDelete"), nil
 	}
-	method := c.strategies[group.Type.GroupKind()].Method
-	if method != Recreate && method != InPlace {
-		return stage.Step{Op: stage.Keep, Observed: observed, Why: "its update method is OnDelete"}, nil
+	step, err := engine.change(strategy.Method, observed, desired)
+	if err == nil && step.Op == stage.Keep {
+		c.settled.Put(observed.UID, desired.Hash, observed.Hash)
 	}
-	return c.update(method, observed, desired)
-}
-
-func (c *children) update(method Method, observed, desired *object.Object) (stage.Step, error) {
-	change, err := c.parent.change(observed, desired)
-	if err != nil {
-		return stage.Step{}, err
-	}
-	if method == Recreate && change.content {
-		return stage.Step{Op: stage.Recreate, Observed: observed, Path: change.path, Why: "it differs at " + change.path}, nil
-	}
-	if method == InPlace && (change.content || change.annotation) {
-		body, err := object.Canonical(change.merged)
-		return stage.Step{Op: stage.Update, Observed: observed, Body: body, Path: change.path, Why: "it differs at " + change.path}, err
-	}
-	c.settled.Put(observed.UID, desired.Hash, observed.Hash)
-	return stage.Step{Op: stage.Keep, Observed: observed, Why: "it is as the hook wants it"}, nil
+	return step, err
 }
 
 func (c *children) add(step stage.Step) {

@@ -1,0 +1,32 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// dynamicApply is the engine that merges three ways and writes whole children.
+type dynamicApply struct{ *parent }
+
+func (d dynamicApply) create(desired *object.Object) (stage.Step, error) {
+	body, err := d.newChild(desired)
+	return stage.Step{Op: stage.Create, Body: body, Why: missing}, err
+}
+
+func (d dynamicApply) change(method Method, observed, desired *object.Object) (stage.Step, error) {
+	change, err := d.merge(observed, desired)
+	if err != nil {
+		return stage.Step{}, err
+	}
+	if method == Recreate && change.content {
+		return stage.Step{Op: stage.Recreate, Observed: observed, Path: change.path, Why: "it differs at " + change.path}, nil
+	}
+	if method == InPlace && (change.content || change.annotation) {
+		body, err := object.Canonical(change.merged)
+		return stage.Step{Op: stage.Update, Observed: observed, Body: body, Path: change.path, Why: "it differs at " + change.path}, err
+	}
+	return keep(observed, asWanted), nil
+}

@@ -1,0 +1,35 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// engine is a way of making a parent's children be what the hook wants. Whether a
+// child may be written is decided before.
+type engine interface {
+	// create is the step that brings a missing child into being.
+	create(desired *object.Object) (stage.Step, error)
+	// change is the step that method, Recreate or InPlace, takes with a child that is
+	// there; Keep if the child is as the hook wants it.
+	change(method Method, observed, desired *object.Object) (stage.Step, error)
+}
+
+// engine returns the engine of that name for the parent's children.
+func (p *parent) engine(Engine) engine {
+	return dynamicApply{p}
+}
+
+// The reasons of steps that engines share.
+const (
+	missing  = "the hook lists it and it is not there"
+	asWanted = "it is as the hook wants it"
+)
+
+// keep is the step that leaves a child as it is.
+func keep(observed *object.Object, why string) stage.Step {
+	return stage.Step{Op: stage.Keep, Observed: observed, Why: why}
+}
