@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,24 +29,48 @@ func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(name.Namespace, name.Name)))
 	memory := c.parents.get(name)
 	if !memory.pending.Seen() {
-		return hosted.Verdict{After: readBackInterval}
+		return hosted.Wait(readBackInterval)
 	}
-	snapshot, response, err := c.ask(ctx, name)
-	if snapshot == nil && err == nil {
+	attempt := c.attempt(ctx, name, memory)
+	switch {
+	case ctx.Err() != nil:
+		return hosted.Done(0)
+	case attempt.gone:
 		c.parents.forget(name)
-		return hosted.Verdict{}
+		return hosted.Gone()
 	}
-	again := false
-	if err == nil {
-		again, err = c.carryOut(ctx, memory, snapshot, response)
+	c.parents.record(name, attempt.err)
+	return c.verdict(ctx, name, memory, attempt)
+}
+
+// attempt is how a sync went.
+type attempt struct {
+	// gone tells that there is no parent to sync.
+	gone bool
+	// resync is when the hook asks for another sync.
+	resync time.Duration
+	// again tells that something stood in the way which may pass without an event that
+	// leads to another sync.
+	again bool
+	err   error
+}
+
+// attempt asks the hook about a parent and does what it answers. A panic becomes the
+// error of the sync.
+func (c *Controller) attempt(ctx context.Context, name types.NamespacedName, memory *memory) (result attempt) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			result.err = fmt.Errorf("panic: %v", panicked)
+			klog.FromContext(ctx).Error(result.err, "Sync panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	snapshot, response, err := c.ask(ctx, name)
+	if snapshot == nil || err != nil {
+		return attempt{gone: err == nil, err: err}
 	}
-	if ctx.Err() != nil {
-		return hosted.Verdict{}
-	}
-	verdict := c.verdict(ctx, name, memory, response, err)
-	verdict.Failed = verdict.Failed || again
-	c.parents.record(name, err)
-	return verdict
+	result.resync = response.ResyncAfter
+	result.again, result.err = c.carryOut(ctx, memory, snapshot, response)
+	return result
 }
 
 // ask observes the parent and asks the hook about it. Without a parent there is no
@@ -61,8 +86,7 @@ func (c *Controller) ask(ctx context.Context, name types.NamespacedName) (*stage
 	return snapshot, response, err
 }
 
-// carryOut plans what the hook's answer takes and does it. Again tells that something
-// stood in the way which may pass without an event that leads to another sync.
+// carryOut plans what the hook's answer takes and does it.
 func (c *Controller) carryOut(ctx context.Context, memory *memory, snapshot *stage.Snapshot, response *stage.Response) (again bool, err error) {
 	planned, err := plan.Composite(snapshot, response, c.strategies, &memory.settled)
 	if err != nil {
@@ -95,22 +119,24 @@ func (c *Controller) tellTaken(memory *memory, snapshot *stage.Snapshot, outcome
 }
 
 // verdict reports how the sync went and says when the parent's next one is.
-func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, memory *memory, response *stage.Response, err error) hosted.Verdict {
-	if throttled, ok := errors.AsType[*hook.Throttled](err); ok {
+func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, memory *memory, attempt attempt) hosted.Verdict {
+	if throttled, ok := errors.AsType[*hook.Throttled](attempt.err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
-		return hosted.Verdict{After: throttled.After, Failed: throttled.After == 0}
+		if throttled.After == 0 {
+			return hosted.Failed(0)
+		}
+		return hosted.Wait(throttled.After)
 	}
-	if err != nil {
-		klog.FromContext(ctx).Error(err, fmt.Sprintf("failed to sync %s '%s'", c.spec.Parent.Kind, name))
-		if parent := c.observer.Parents.Get(name); parent != nil && memory.told.news(err.Error(), time.Now()) {
-			c.Events.SyncError(parent, err)
+	if attempt.err != nil {
+		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", c.spec.Parent.Kind, name))
+		if parent := c.observer.Parents.Get(name); parent != nil && memory.told.news(attempt.err.Error(), time.Now()) {
+			c.Events.SyncError(parent, attempt.err)
 		}
-		verdict := hosted.Verdict{Failed: true}
-		if response != nil {
-			verdict.After = response.ResyncAfter
-		}
-		return verdict
+		return hosted.Failed(attempt.resync)
 	}
 	memory.told = told{}
-	return hosted.Verdict{After: response.ResyncAfter}
+	if attempt.again {
+		return hosted.Failed(attempt.resync)
+	}
+	return hosted.Done(attempt.resync)
 }

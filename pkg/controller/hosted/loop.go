@@ -34,14 +34,6 @@ const (
 	againPriority   = -100
 )
 
-// Verdict is what is to become of a parent after its sync.
-type Verdict struct {
-	// After is when to sync it again; zero is not before something happens.
-	After time.Duration
-	// Failed makes it be tried again with a growing delay, or after After if that is sooner.
-	Failed bool
-}
-
 // SyncFunc syncs one parent. It is never called twice at once for the same parent.
 type SyncFunc func(ctx context.Context, parent types.NamespacedName) Verdict
 
@@ -54,6 +46,7 @@ type Loop struct {
 	stop    func()
 	sync    SyncFunc
 	workers int
+	asked   asked
 }
 
 // NewLoop makes a loop, which must be run or closed. The name is the one its queue
@@ -64,7 +57,14 @@ func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
 		o.MetricProvider = measured
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, longestBackoff)
 	})
-	return &Loop{Metrics: measured, queue: queue, stop: sync.OnceFunc(queue.ShutDown), sync: syncOne, workers: workers}
+	return &Loop{
+		Metrics: measured,
+		queue:   queue,
+		stop:    sync.OnceFunc(queue.ShutDown),
+		sync:    syncOne,
+		workers: workers,
+		asked:   asked{at: map[types.NamespacedName]time.Time{}},
+	}
 }
 
 // Close ends the queue. It is for a loop that is not run, and does no harm to one
@@ -98,30 +98,51 @@ func (l *Loop) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		l.settle(parent, l.syncSafely(ctx, parent))
+		started := time.Now()
+		l.settle(parent, started, l.syncSafely(ctx, parent))
 		l.queue.Done(parent)
 	}
 }
 
-// syncSafely keeps a panic from ending the process.
+// syncSafely keeps a panic from ending the process. Syncs tell about their own panics;
+// this is for one in the telling.
 func (l *Loop) syncSafely(ctx context.Context, parent types.NamespacedName) (verdict Verdict) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
 				"parent", parent, "stack", string(debug.Stack()))
-			verdict = Verdict{Failed: true}
+			verdict = Failed(0)
 		}
 	}()
 	return l.sync(ctx, parent)
 }
 
-func (l *Loop) settle(parent types.NamespacedName, verdict Verdict) {
-	if verdict.Failed {
-		l.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: verdict.After, Priority: ptr.To(againPriority)}, parent)
+// settle puts a parent back into the queue as the verdict on its sync says.
+func (l *Loop) settle(parent types.NamespacedName, started time.Time, verdict Verdict) {
+	if verdict.kind == gone {
+		l.asked.forget(parent)
+		l.queue.Forget(parent)
 		return
 	}
-	l.queue.Forget(parent)
-	if verdict.After > 0 {
-		l.queue.AddWithOpts(priorityqueue.AddOpts{After: verdict.After, Priority: ptr.To(againPriority)}, parent)
+	again := priorityqueue.AddOpts{Priority: ptr.To(againPriority), RateLimited: verdict.kind == failed}
+	now := time.Now()
+	var asked time.Time
+	if verdict.kind != waiting && verdict.after > 0 {
+		asked = now.Add(verdict.after)
 	}
+	if next := l.asked.next(parent, started, asked); !next.IsZero() {
+		again.After = max(next.Sub(now), 1) // zero would be never
+	}
+	switch verdict.kind {
+	case waiting:
+		if again.After == 0 || verdict.after < again.After {
+			again.After = verdict.after
+		}
+	case done:
+		l.queue.Forget(parent)
+		if again.After == 0 {
+			return
+		}
+	}
+	l.queue.AddWithOpts(again, parent)
 }

@@ -74,7 +74,7 @@ func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 			mu.Lock()
 			underWay[parent]--
 			mu.Unlock()
-			return Verdict{}
+			return Done(0)
 		})
 		for range 100 {
 			loop.Changed(named("a"), named("b"))
@@ -99,7 +99,7 @@ func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 		loop, _ := start(t, 3, func(_ *diary, parent types.NamespacedName) Verdict {
 			underWay <- parent
 			<-release
-			return Verdict{}
+			return Done(0)
 		})
 		loop.Changed(named("a"), named("b"), named("c"), named("d"), named("e"))
 		synctest.Wait()
@@ -121,7 +121,7 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 			if noted.note(parent) == 1 {
 				<-release
 			}
-			return Verdict{}
+			return Done(0)
 		})
 		loop.Changed(named("a"))
 		synctest.Wait()
@@ -144,7 +144,7 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 			if noted.note(parent) == 1 {
 				<-release
 			}
-			return Verdict{}
+			return Done(0)
 		})
 		loop.Changed(named("first"))
 		synctest.Wait()
@@ -165,7 +165,7 @@ func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
 			noted.note(parent)
-			return Verdict{Failed: true}
+			return Failed(0)
 		})
 		loop.Changed(named("a"))
 		time.Sleep(6 * time.Hour)
@@ -192,7 +192,10 @@ func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop, noted := start(t, 2, func(noted *diary, parent types.NamespacedName) Verdict {
 			noted.note(parent)
-			return Verdict{Failed: parent.Name == "failing"}
+			if parent.Name == "failing" {
+				return Failed(0)
+			}
+			return Done(0)
 		})
 		loop.Changed(named("failing"))
 		time.Sleep(time.Minute)
@@ -212,7 +215,7 @@ func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
 			noted.note(parent)
-			return Verdict{Failed: true}
+			return Failed(0)
 		})
 		loop.Changed(named("a"))
 		time.Sleep(time.Hour)
@@ -231,7 +234,10 @@ func TestSuccessClearsTheBackoff(t *testing.T) {
 		failing := true
 		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
 			noted.note(parent)
-			return Verdict{Failed: failing}
+			if failing {
+				return Failed(0)
+			}
+			return Done(0)
 		})
 		loop.Changed(named("a"))
 		time.Sleep(time.Minute)
@@ -256,7 +262,7 @@ func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
 			noted.note(parent)
-			return Verdict{Failed: true, After: time.Second}
+			return Failed(time.Second)
 		})
 		loop.Changed(named("a"))
 		time.Sleep(time.Minute)
@@ -274,11 +280,11 @@ func TestASyncMayAskForTheNext(t *testing.T) {
 		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
 			switch noted.note(parent) {
 			case 1:
-				return Verdict{After: time.Minute}
+				return Done(time.Minute)
 			case 2:
-				return Verdict{After: time.Second}
+				return Done(time.Second)
 			default:
-				return Verdict{}
+				return Done(0)
 			}
 		})
 		loop.Changed(named("a"))
@@ -297,7 +303,7 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 			if parent.Name == "bad" {
 				panic("boom")
 			}
-			return Verdict{}
+			return Done(0)
 		})
 		loop.Changed(named("bad"))
 		time.Sleep(20 * time.Millisecond)
@@ -319,7 +325,7 @@ func TestASyncHasTheContextOfTheLoop(t *testing.T) {
 		loop := NewLoop(t.Name(), 1, func(ctx context.Context, _ types.NamespacedName) Verdict {
 			<-ctx.Done()
 			ended <- ctx.Err()
-			return Verdict{}
+			return Done(0)
 		})
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
 		loop.Changed(named("a"))
@@ -352,7 +358,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 			mu.Lock()
 			ended++
 			mu.Unlock()
-			return Verdict{After: time.Second}
+			return Done(time.Second)
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -386,7 +392,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 // Else the goroutines of its queue would go on for ever; synctest finds them.
 func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := NewLoop(t.Name(), 1, func(context.Context, types.NamespacedName) Verdict { return Verdict{} })
+		loop := NewLoop(t.Name(), 1, func(context.Context, types.NamespacedName) Verdict { return Done(0) })
 		loop.Changed(named("a"))
 		loop.Close()
 	})
@@ -394,7 +400,7 @@ func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 
 func TestCloseAfterRunDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := NewLoop(t.Name(), 1, func(context.Context, types.NamespacedName) Verdict { return Verdict{} })
+		loop := NewLoop(t.Name(), 1, func(context.Context, types.NamespacedName) Verdict { return Done(0) })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		loop.Run(ctx)

@@ -1,0 +1,101 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+// hostOf serves watches of one parent, webs/a, and of no children, and takes events.
+func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
+	t.Helper()
+	events = make(chan corev1.Event, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events"):
+			var event corev1.Event
+			if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
+				t.Errorf("an event cannot be read: %v", err)
+			}
+			events <- event
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(event)
+		case r.URL.Query().Get("watch") == "true":
+			kind, apiVersion := "Pod", "v1"
+			if strings.HasSuffix(r.URL.Path, "/webs") {
+				kind, apiVersion = "Web", "ctl.example/v1"
+				_, _ = io.WriteString(w, `{"type":"ADDED","object":{"apiVersion":"ctl.example/v1","kind":"Web",
+					"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}}}`)
+			}
+			_, _ = fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,
+				"metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`, kind, apiVersion)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, events
+}
+
+// A bug that shows itself by a panic harms one parent, and is told like any failure.
+func TestASyncThatPanicsFails(t *testing.T) {
+	config, sent := hostOf(t)
+	client, err := host.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(cancel)
+	events, err := report.NewEvents(ctx, config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	spec, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, generateSelector: true}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client), Workers: 1, Events: events}, controller(t, `{}`), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if err := c.observer.Parents.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c.object.Store(nil) // the bug
+
+	if verdict := c.sync(t.Context(), types.NamespacedName{Namespace: "default", Name: "a"}); verdict != hosted.Failed(0) {
+		t.Errorf("the verdict is %v, want a failure", verdict)
+	}
+	event := <-sent
+	if event.Reason != "SyncError" || event.InvolvedObject.Name != "a" || !strings.Contains(event.Message, "panic: ") {
+		t.Errorf("the event is %s about %s: %s", event.Reason, event.InvolvedObject.Name, event.Message)
+	}
+	if health := c.Health(); health.Total != 1 || health.Failing != 1 || !strings.Contains(health.LastError.Err.Error(), "panic: ") {
+		t.Errorf("the health is %+v", health)
+	}
+}
