@@ -56,3 +56,18 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	return parsed, nil
 }
+
+// withoutCredentials is the URL as it may be told: without user name, password and query,
+// any of which may be what lets one in.
+func withoutCredentials(endpoint *url.URL) string {
+	shown := *endpoint
+	shown.User, shown.RawQuery, shown.ForceQuery, shown.Fragment, shown.RawFragment = nil, "", false, "", ""
+	text := shown.String()
+	if endpoint.User != nil {
+		text = strings.Replace(text, "://", "://xxxxx@", 1)
+	}
+	if endpoint.RawQuery != "" {
+		text += "?xxxxx"
+	}
+	return text
+}

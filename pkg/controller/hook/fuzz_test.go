@@ -20,7 +20,7 @@ func FuzzDecodeComposite(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		response, err := decodeComposite(body)
+		response, err := (&reader{}).composite(body)
 		if err != nil {
 			if response != nil || !errors.Is(err, ErrUnreadable) {
 				t.Errorf("response %v with error %v", response, err)

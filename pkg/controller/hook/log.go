@@ -4,6 +4,7 @@
 package hook
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -24,15 +25,23 @@ func (w *Webhook) log(ctx context.Context, message string, body []byte, secret b
 	}
 	text := string(body)
 	if secret {
-		text = "(not shown, there are Secrets in it)"
+		text = notShown
 	}
-	logger.Info(message, "hook", w.name, "url", w.endpoint.Redacted(), "bytes", len(body), "body", text)
+	logger.Info(message, "hook", w.name, "url", w.shown, "bytes", len(body), "body", text)
 }
 
-func showsSecrets(snapshot *stage.Snapshot) bool {
-	return isSecret(snapshot.Parent) || slices.ContainsFunc(snapshot.Children, func(group stage.Group) bool {
-		return slices.ContainsFunc(group.Claimed, isSecret)
-	})
+// involvesSecrets tells whether a call of a hook is, or may be, about Secrets.
+func involvesSecrets(snapshot *stage.Snapshot) bool {
+	return isSecret(snapshot.Parent) ||
+		slices.ContainsFunc(snapshot.Children, func(group stage.Group) bool { return hasSecrets(group.Type, group.Claimed) }) ||
+		slices.ContainsFunc(snapshot.Related, func(group stage.Related) bool { return hasSecrets(group.Type, group.Objects) })
 }
 
-func isSecret(child *object.Object) bool { return child.APIVersion == "v1" && child.Kind == "Secret" }
+func hasSecrets(of stage.Type, objects []*object.Object) bool {
+	return of.Kind == "Secret" && of.Group == "" || slices.ContainsFunc(objects, isSecret)
+}
+
+func isSecret(o *object.Object) bool { return o.APIVersion == "v1" && o.Kind == "Secret" }
+
+// mentionsSecrets tells whether there may be Secrets in an answer, which may not even be JSON.
+func mentionsSecrets(answer []byte) bool { return bytes.Contains(answer, []byte("Secret")) }

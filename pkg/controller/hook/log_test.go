@@ -27,9 +27,9 @@ func TestWhatIsSaidIsLoggedUnlessThereAreSecretsInIt(t *testing.T) {
 	}{
 		"both are shown":                             {web, pod, `{"status":{"word":"in-answer"}}`, 6, true, true},
 		"neither is at a lower level":                {web, pod, `{"status":{"word":"in-answer"}}`, 5, false, false},
-		"a request with a Secret is not":             {web, secret, `{"status":{"word":"in-answer"}}`, 6, false, true},
+		"a request with a Secret is not":             {web, secret, `{"status":{"word":"in-answer"}}`, 6, false, false},
 		"an answer with a Secret is not":             {web, pod, `{"children":[` + pod + `,` + secret + `]}`, 6, true, false},
-		"nor is the request about one":               {secret, pod, `{"status":{"word":"in-answer"}}`, 6, false, true},
+		"nor is what is said about one":              {secret, pod, `{"status":{"word":"in-answer"}}`, 6, false, false},
 		"an answer that cannot be read is not shown": {web, pod, `{"children":["in-answer"]}`, 6, true, false},
 	}
 	for name, test := range tests {

@@ -4,71 +4,58 @@
 package hook
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// ErrUnreadable is what every error about an answer's content starts with. An
-// unreadable answer changes nothing in the host.
-var ErrUnreadable = errors.New("the hook's answer cannot be read")
-
-// decodeComposite reads the answer to a composite sync or finalize request. Fields
-// it does not know are ignored.
-func decodeComposite(body []byte) (*stage.Response, error) {
-	body = bytes.TrimSpace(body)
-	switch {
-	case len(body) == 0:
-		return nil, fmt.Errorf("%w: it is empty; a hook answers with a JSON object", ErrUnreadable)
-	case string(body) == "null":
-		return &stage.Response{}, nil
-	case body[0] != '{':
-		return nil, fmt.Errorf("%w: it must be a JSON object, but it starts with %q", ErrUnreadable, beginning(body))
-	}
+// composite reads the answer to a composite sync or finalize request.
+func (r *reader) composite(answer []byte) (*stage.Response, error) {
 	response := &stage.Response{}
-	err := object.Members(body, func(name string, value []byte) error {
-		var err error
-		switch name {
-		case "status":
-			response.Status, err = decodeStatus(value)
-		case "children":
-			response.Children, err = decodeChildren(value)
-		case "resyncAfterSeconds":
-			response.ResyncAfter, err = decodeSeconds(value)
-		case "finalized":
-			response.Finalized, err = decodeBool(value)
-		}
-		if err != nil {
-			return fmt.Errorf("field %q: %w", name, err)
-		}
-		return nil
+	err := r.read(answer, fields{
+		"status": func(value []byte) (err error) {
+			response.Status, err = r.status(value)
+			return err
+		},
+		"children": func(value []byte) (err error) {
+			response.Children, err = r.children(value)
+			return err
+		},
+		"resyncAfterSeconds": func(value []byte) (err error) {
+			response.ResyncAfter, err = r.seconds(value)
+			return err
+		},
+		"finalized": func(value []byte) (err error) {
+			response.Finalized, err = r.yesOrNo(value)
+			return err
+		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return nil, err
 	}
 	return response, nil
 }
 
-func decodeStatus(value []byte) ([]byte, error) {
+func (r *reader) status(value []byte) ([]byte, error) {
 	switch {
 	case string(value) == "null":
 		return nil, nil
 	case value[0] != '{':
-		return nil, fmt.Errorf("must be a JSON object, not %s", beginning(value))
+		return nil, fmt.Errorf("must be a JSON object, not %s", r.quote(value))
+	}
+	if r.closely {
+		r.odd.duplicatesIn("status", value)
 	}
 	return value, nil
 }
 
-func decodeChildren(value []byte) ([]*object.Object, error) {
+func (r *reader) children(value []byte) ([]*object.Object, error) {
 	if value[0] != '[' && string(value) != "null" {
-		return nil, fmt.Errorf("must be a list of objects, not %s", beginning(value))
+		return nil, fmt.Errorf("must be a list of objects, not %s", r.quote(value))
 	}
 	var children []*object.Object
 	err := object.Elements(value, func(index int, element []byte) error {
@@ -77,10 +64,10 @@ func decodeChildren(value []byte) ([]*object.Object, error) {
 		}
 		child, err := object.Parse(element)
 		if err != nil {
-			return fmt.Errorf("entry %d: %w", index, err)
+			return fmt.Errorf("entry %d: %w", index, r.tell(err))
 		}
 		if child.Kind == "" {
-			return fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, beginning(element))
+			return fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, r.quote(element))
 		}
 		children = append(children, child)
 		return nil
@@ -91,10 +78,10 @@ func decodeChildren(value []byte) ([]*object.Object, error) {
 // longestWait keeps a hook's number of seconds within what a timer can hold.
 const longestWait = 365 * 24 * time.Hour
 
-func decodeSeconds(value []byte) (time.Duration, error) {
+func (r *reader) seconds(value []byte) (time.Duration, error) {
 	var seconds *float64
 	if err := json.Unmarshal(value, &seconds); err != nil {
-		return 0, fmt.Errorf("must be a number of seconds, not %s", beginning(value))
+		return 0, fmt.Errorf("must be a number of seconds, not %s", r.quote(value))
 	}
 	if seconds == nil {
 		return 0, nil
@@ -108,20 +95,10 @@ func wait(seconds float64) time.Duration {
 	return time.Duration(min(max(nanoseconds, 0), float64(longestWait)))
 }
 
-func decodeBool(value []byte) (bool, error) {
+func (r *reader) yesOrNo(value []byte) (bool, error) {
 	var yes bool
 	if err := json.Unmarshal(value, &yes); err != nil {
-		return false, fmt.Errorf("must be true or false, not %s", beginning(value))
+		return false, fmt.Errorf("must be true or false, not %s", r.quote(value))
 	}
 	return yes, nil
-}
-
-// beginning is enough of a text to recognise it by, on one line.
-func beginning(text []byte) string {
-	const most = 120
-	line := strings.Join(strings.Fields(string(text[:min(len(text), 2*most)])), " ")
-	if len(line) <= most && len(text) <= 2*most {
-		return line
-	}
-	return strings.ToValidUTF8(line[:min(len(line), most)], "") + "…"
 }

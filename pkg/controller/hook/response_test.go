@@ -49,7 +49,7 @@ func TestDecodeComposite(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodeComposite([]byte(test.body))
+			got, err := (&reader{}).composite([]byte(test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestDecodeCompositeRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodeComposite([]byte(test.body))
+			got, err := (&reader{}).composite([]byte(test.body))
 			if err == nil {
 				t.Fatalf("read as %+v", got)
 			}

@@ -13,10 +13,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -32,10 +32,14 @@ type Options struct {
 // that a slow hook takes none from another.
 type Webhook struct {
 	name     string
+	version  v1alpha1.HookVersion
+	mode     v1alpha1.ResponseUnmarshallMode
 	endpoint *url.URL
-	timeout  time.Duration
-	limit    int64
-	client   *http.Client
+	// shown is the endpoint as it may be told.
+	shown   string
+	timeout time.Duration
+	limit   int64
+	client  *http.Client
 }
 
 // Names of the hooks of a controller.
@@ -62,7 +66,10 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	transport.MaxIdleConnsPerHost = options.MaxIdleConnections
 	return &Webhook{
 		name:     name,
+		version:  hook.GetVersion(),
+		mode:     unmarshalMode(hook),
 		endpoint: target,
+		shown:    withoutCredentials(target),
 		timeout:  timeout,
 		limit:    options.MaxResponseBytes,
 		client:   &http.Client{Transport: transport},
@@ -74,28 +81,45 @@ func (w *Webhook) Close() { w.client.CloseIdleConnections() }
 
 // SyncComposite asks for the children and the status of the snapshot's parent.
 func (w *Webhook) SyncComposite(ctx context.Context, snapshot *stage.Snapshot) (*stage.Response, error) {
-	request := compositeRequest(snapshot)
-	w.log(ctx, "Hook request", request, showsSecrets(snapshot))
-	answer, err := w.call(ctx, request)
+	var response *stage.Response
+	err := w.ask(ctx, snapshot.Parent, compositeRequest(snapshot), involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
+		response, err = r.composite(answer)
+		return err
+	})
 	if err != nil {
-		return nil, w.explain(err)
+		return nil, err
 	}
-	response, err := decodeComposite(answer)
-	if err != nil {
-		return nil, w.explain(err)
-	}
-	w.log(ctx, "Hook answer", answer, slices.ContainsFunc(response.Children, isSecret))
 	return response, nil
+}
+
+// ask calls the hook about a parent and has its answer read. Errors say which hook they
+// are about. Secret tells that Secrets are concerned, so that nothing of what is said is
+// shown to others.
+func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) error {
+	w.log(ctx, "Hook request", request, secret)
+	answer, err := w.call(ctx, request, secret)
+	if err != nil {
+		return w.explain(err)
+	}
+	r := &reader{secret: secret || mentionsSecrets(answer), closely: w.looksClosely(ctx)}
+	if err := read(r, answer); err != nil {
+		return w.explain(err)
+	}
+	if err := w.judge(ctx, r.odd); err != nil {
+		return w.explain(err)
+	}
+	w.log(ctx, "Hook answer", answer, r.secret)
+	return nil
 }
 
 // explain adds which hook an error is about.
 func (w *Webhook) explain(err error) error {
-	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.endpoint.Redacted(), err)
+	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
 }
 
 // call posts the body and returns the answer's. The deadline covers connecting,
 // sending and reading.
-func (w *Webhook) call(ctx context.Context, body []byte) ([]byte, error) {
+func (w *Webhook) call(ctx context.Context, body []byte, secret bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout,
 		fmt.Errorf("no complete answer within %s, the hook's timeout", w.timeout))
 	defer cancel()
@@ -117,8 +141,9 @@ func (w *Webhook) call(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
+		r := &reader{secret: secret || mentionsSecrets(answer)}
 		return nil, fmt.Errorf("unsupported status code: %d body: %s (a hook answers with status 200)",
-			response.StatusCode, beginning(answer))
+			response.StatusCode, r.quote(answer))
 	}
 	return answer, nil
 }

@@ -319,8 +319,16 @@ func (s *scanner) wrongKind(path, wanted string) error {
 	if path == "" {
 		return fmt.Errorf("expected %s, found %s", wanted, cutShort(value))
 	}
-	return fmt.Errorf("%s: expected %s, found %s", path, wanted, cutShort(value))
+	return &FieldError{path: path, wanted: wanted, found: string(cutShort(value))}
 }
+
+// FieldError tells that a field of an object holds something else than it must.
+type FieldError struct{ path, wanted, found string }
+
+func (e *FieldError) Error() string { return e.Problem() + ", found " + e.found }
+
+// Problem says what is wrong without quoting what the field holds.
+func (e *FieldError) Problem() string { return e.path + ": expected " + e.wanted }
 
 func cutShort(text []byte) []byte {
 	const most = 40

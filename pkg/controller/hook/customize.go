@@ -1,0 +1,84 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Customize asks which objects the other hooks are to be shown of the snapshot's parent
+// beside its children. Of the snapshot only Controller and Parent are sent.
+func (w *Webhook) Customize(ctx context.Context, snapshot *stage.Snapshot) ([]stage.RelatedRule, error) {
+	var rules []stage.RelatedRule
+	err := w.ask(ctx, snapshot.Parent, customizeRequest(snapshot), isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
+		rules, err = r.customize(answer)
+		return err
+	})
+	return rules, err
+}
+
+// customizeRequest is the body of a customize request, the same in all versions.
+func customizeRequest(snapshot *stage.Snapshot) []byte {
+	body := make([]byte, 0, 32+len(snapshot.Controller)+len(snapshot.Parent.JSON))
+	body = append(body, `{"controller":`...)
+	body = append(body, snapshot.Controller...)
+	body = append(body, `,"parent":`...)
+	body = append(body, snapshot.Parent.JSON...)
+	return append(body, '}')
+}
+
+// customize reads the answer to a customize request.
+func (r *reader) customize(answer []byte) (rules []stage.RelatedRule, err error) {
+	err = r.read(answer, fields{
+		"relatedResources": func(value []byte) (err error) {
+			rules, err = r.rules(value)
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rules, nil
+}
+
+func (r *reader) rules(value []byte) ([]stage.RelatedRule, error) {
+	if value[0] != '[' && string(value) != "null" {
+		return nil, fmt.Errorf("must be a list of rules, not %s", r.quote(value))
+	}
+	var rules []stage.RelatedRule
+	err := object.Elements(value, func(index int, element []byte) error {
+		if element[0] != '{' {
+			return fmt.Errorf("entry %d must be a rule, which is a JSON object, not %s", index, r.quote(element))
+		}
+		var written relatedRule
+		odd, err := json.UnmarshalStrict(element, &written)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", index, explainType(err))
+		}
+		r.odd.add(fmt.Sprintf("relatedResources[%d]", index), odd)
+		rule, err := written.resolve()
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", index, err)
+		}
+		rules = append(rules, rule)
+		return nil
+	})
+	return rules, err
+}
+
+// explainType names the field that has a value of the wrong type.
+func explainType(err error) error {
+	if wrong, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s: a JSON %s is not allowed here", wrong.Field, wrong.Value)
+	}
+	return err
+}
