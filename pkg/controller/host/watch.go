@@ -6,6 +6,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,16 +26,21 @@ type Watch struct {
 	done     chan struct{}
 	// users is guarded by the Watches that the watch is from.
 	users int
+	// failure is why the host last refused to list or watch; nil if it never did.
+	failure atomic.Pointer[error]
+	// indexed adds the index by namespace for the first who needs it.
+	indexed sync.Once
 }
 
 const (
 	byController      = "controller"
 	orphanByNamespace = "orphan"
+	byNamespace       = "namespace"
 )
 
 func newWatch(client *Client, of stage.Type) *Watch {
 	lister := &listWatch{client: client, of: of}
-	return &Watch{
+	watch := &Watch{
 		Type: of,
 		informer: cache.NewSharedIndexInformerWithOptions(lister.listWatch(), &object.Object{}, cache.SharedIndexInformerOptions{
 			ObjectDescription: of.String(),
@@ -44,6 +51,14 @@ func newWatch(client *Client, of stage.Type) *Watch {
 		}),
 		done: make(chan struct{}),
 	}
+	// It could fail only if the informer ran already.
+	_ = watch.informer.SetWatchErrorHandlerWithContext(watch.failed)
+	return watch
+}
+
+func (w *Watch) failed(ctx context.Context, reflector *cache.Reflector, err error) {
+	w.failure.Store(&err)
+	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
 func controllerUID(obj any) ([]string, error) {
@@ -78,11 +93,22 @@ func (w *Watch) stop() {
 // WaitForSync waits until the cache has been filled. It fails when ctx ends first.
 func (w *Watch) WaitForSync(ctx context.Context) error {
 	select {
-	case <-w.informer.HasSyncedChecker().Done():
+	case <-w.Synced():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the first list of %s: %w", w.Type, context.Cause(ctx))
 	}
+}
+
+// Synced is closed when the cache has been filled.
+func (w *Watch) Synced() <-chan struct{} { return w.informer.HasSyncedChecker().Done() }
+
+// Failure is why the host last refused to list or watch the type; nil if it never did.
+func (w *Watch) Failure() error {
+	if failure := w.failure.Load(); failure != nil {
+		return *failure
+	}
+	return nil
 }
 
 // Get returns the object of that name, nil if there is none.
@@ -98,6 +124,20 @@ func (w *Watch) Get(name types.NamespacedName) *object.Object {
 // List returns all objects.
 func (w *Watch) List() []*object.Object {
 	return objects(w.informer.GetIndexer().List())
+}
+
+// In returns the objects of a namespace. The first call makes an index, which most
+// watches do without.
+func (w *Watch) In(namespace string) []*object.Object {
+	w.indexed.Do(func() {
+		// It fails only when the watch has stopped, and then there is nothing to find.
+		_ = w.informer.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
+	})
+	found, err := w.informer.GetIndexer().ByIndex(byNamespace, namespace)
+	if err != nil {
+		return nil // see above
+	}
+	return objects(found)
 }
 
 // ControlledBy returns the objects whose controller has this UID.
@@ -141,41 +181,4 @@ func objects(found []any) []*object.Object {
 func (w *Watch) Seen(resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(w.informer.GetIndexer().LastStoreSyncResourceVersion(), resourceVersion)
 	return err != nil || order >= 0
-}
-
-// Subscription is one receiver of a watch's changes.
-type Subscription struct {
-	watch        *Watch
-	registration cache.ResourceEventHandlerRegistration
-}
-
-// Subscribe calls changed for each object there is and then for each change: before
-// is nil when an object is new, after when it is gone. Calls come one at a time.
-func (w *Watch) Subscribe(changed func(before, after *object.Object)) (*Subscription, error) {
-	registration, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { changed(nil, obj.(*object.Object)) },
-		UpdateFunc: func(before, after any) {
-			old, new := before.(*object.Object), after.(*object.Object)
-			if old.ResourceVersion != new.ResourceVersion {
-				changed(old, new)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, missed := obj.(cache.DeletedFinalStateUnknown); missed {
-				obj = tombstone.Obj
-			}
-			if last, ok := obj.(*object.Object); ok {
-				changed(last, nil)
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("subscribe to changes of %s: %w", w.Type, err)
-	}
-	return &Subscription{watch: w, registration: registration}, nil
-}
-
-// Stop ends the calls and waits for the one under way.
-func (s *Subscription) Stop() error {
-	return cache.ShutDownEventHandler(s.watch.informer, s.registration)
 }

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -154,6 +155,79 @@ func names(objects []*object.Object) string {
 		names = append(names, object.Name)
 	}
 	return strings.Join(names, " ")
+}
+
+func TestObjectsOfANamespace(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	host.send("ADDED", thing("a", "2", ""))
+	host.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(watch.In("ns")); got != "a" {
+		t.Errorf("in the namespace is %q, want a", got)
+	}
+	host.send("ADDED", thing("b", "6", "owner"))
+	waitUntil(t, "b is seen", func() bool { return watch.Seen("6") })
+	if got := names(watch.In("ns")); got != "a b" && got != "b a" {
+		t.Errorf("in the namespace is %q, want a b", got)
+	}
+	if got := names(watch.In("other")); got != "" {
+		t.Errorf("in another namespace is %q", got)
+	}
+}
+
+func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
+	host, client := newFakeHost(t)
+	host.refuse, host.status = 1000, http.StatusForbidden
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	waitUntil(t, "the host's answer is told", func() bool { return watch.Failure() != nil })
+	select {
+	case <-watch.Synced():
+		t.Error("what was refused counts as filled")
+	default:
+	}
+}
+
+func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
+	for _, filled := range []bool{true, false} {
+		t.Run(fmt.Sprint("the cache is filled ", filled), func(t *testing.T) {
+			host, client := newFakeHost(t)
+			watches := NewWatches(t.Context(), client)
+			watch := watches.Acquire(things)
+			defer watches.Release(watch)
+			list := func() {
+				host.send("ADDED", thing("a", "2", ""))
+				host.sendListed("5")
+				if err := watch.WaitForSync(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if filled {
+				list()
+			}
+			changes := make(chan string, 10)
+			_, err := watch.SubscribeToChanges(func(before, after *object.Object) { changes <- after.Name + after.ResourceVersion })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !filled {
+				list()
+			}
+			host.send("ADDED", thing("b", "6", ""))
+			host.send("MODIFIED", thing("a", "7", ""))
+			for _, want := range []string{"b6", "a7"} {
+				if got := <-changes; got != want {
+					t.Errorf("the change is %s, want %s", got, want)
+				}
+			}
+		})
+	}
 }
 
 func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
