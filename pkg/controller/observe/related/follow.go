@@ -1,0 +1,137 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// follow has the rules stand for the parent from now on: changes of what they select
+// lead to its sync, and what only its earlier rules needed is no longer watched.
+func (o *Observer) follow(ctx context.Context, parent types.NamespacedName, rules []*rule) error {
+	if o.follows(parent, rules) {
+		return nil
+	}
+	idle, err := o.change(parent, rules)
+	o.drop(ctx, idle)
+	return err
+}
+
+func (o *Observer) follows(parent types.NamespacedName, rules []*rule) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return slices.Equal(o.byParent[parent], rules)
+}
+
+// change opens what the rules need, puts them where the parent's earlier ones were and
+// returns the sources that no rule needs any more, which are to be dropped.
+func (o *Observer) change(parent types.NamespacedName, rules []*rule) (idle []*source, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err = o.open(rules); err == nil {
+		o.replace(parent, rules)
+	}
+	return o.takeIdle(), err
+}
+
+// Forget drops the rules for a parent that is gone, and the watches only it needed.
+func (o *Observer) Forget(ctx context.Context, parent types.NamespacedName) {
+	o.note(parent, nil)
+	// Without rules there is nothing to open, which is what can fail.
+	_ = o.follow(ctx, parent, nil)
+}
+
+// Close drops all rules and watches. Nothing may use the observer any more.
+func (o *Observer) Close(ctx context.Context) {
+	o.mu.Lock()
+	all := slices.Collect(maps.Values(o.sources))
+	clear(o.sources)
+	clear(o.byParent)
+	o.mu.Unlock()
+	o.drop(ctx, all)
+}
+
+// open makes the sources that the rules need and that are not there.
+func (o *Observer) open(rules []*rule) error {
+	for _, r := range rules {
+		for _, of := range r.needs() {
+			if o.sources[of] != nil {
+				continue
+			}
+			watch := o.Watches.Acquire(of)
+			opened, err := open(watch,
+				func(before, after *object.Object) { o.changed(of, before, after) },
+				func() { o.filled(of) })
+			if err != nil {
+				o.Watches.Release(watch)
+				return err
+			}
+			o.sources[of] = opened
+		}
+	}
+	return nil
+}
+
+// replace puts the rules where the parent's earlier ones were.
+func (o *Observer) replace(parent types.NamespacedName, rules []*rule) {
+	for _, r := range o.byParent[parent] {
+		o.sources[r.of].rules.remove(r)
+		if r.namespaces != nil {
+			o.sources[r.in].byLabels.Delete(r)
+		}
+	}
+	for _, r := range rules {
+		o.sources[r.of].rules.add(r)
+		if r.namespaces != nil {
+			o.sources[r.in].byLabels.Insert(r)
+		}
+	}
+	o.byParent[parent] = rules
+	if len(rules) == 0 {
+		delete(o.byParent, parent)
+	}
+}
+
+// takeIdle takes out the sources that no rule needs.
+func (o *Observer) takeIdle() []*source {
+	var idle []*source
+	for of, source := range o.sources {
+		if !source.needed() {
+			idle = append(idle, source)
+			delete(o.sources, of)
+		}
+	}
+	return idle
+}
+
+// drop closes sources. The lock must not be held, since calls under way may need it.
+func (o *Observer) drop(ctx context.Context, sources []*source) {
+	for _, source := range sources {
+		if err := source.close(); err != nil {
+			klog.FromContext(ctx).Error(err, "Unsubscribe", "type", source.watch.Type)
+		}
+		o.Watches.Release(source.watch)
+	}
+}
+
+// filled has the parents synced that waited for the first list of a type.
+func (o *Observer) filled(of stage.Type) {
+	o.mu.RLock()
+	var parents []types.NamespacedName
+	if source := o.sources[of]; source != nil {
+		parents = source.parents()
+	}
+	o.mu.RUnlock()
+	if len(parents) > 0 {
+		o.Changed(parents...)
+	}
+}
