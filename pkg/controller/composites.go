@@ -179,8 +179,12 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 	}
 	hosted := c.of(name)
 	spec, err := composite.Resolve(ctx, c.discovery, object)
+	if err == nil {
+		c.missSchemas(ctx, spec)
+	}
 	if err == nil && hosted.runs(object, spec) {
 		hosted.setProblem(object, nil)
+		hosted.controller.SetSchemas(spec.Schemas)
 		err = hosted.controller.SetObject(object)
 		return err == nil, err
 	}

@@ -20,8 +20,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // Dependencies are what the hosted controllers of a process share.
@@ -73,6 +75,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		Parents:        dependencies.Watches.Acquire(spec.Parent),
 		ParentSelector: spec.ParentSelector,
 		Selectors:      observe.NewSelectors(spec.GenerateSelector),
+		Schemas:        observe.NewSchemas(spec.Schemas),
 	}
 	for _, child := range spec.Children {
 		c.observer.Children = append(c.observer.Children, dependencies.Watches.Acquire(child))
@@ -102,6 +105,11 @@ func (c *Controller) SetObject(object *v1alpha1.CompositeController) error {
 	}
 	c.object.Store(&body)
 	return nil
+}
+
+// SetSchemas takes in what the host publishes of the child types by now.
+func (c *Controller) SetSchemas(published map[stage.Type]*openapi.Type) {
+	c.observer.Schemas.Update(published)
 }
 
 // Run syncs parents until ctx ends, and gives everything back that New acquired.

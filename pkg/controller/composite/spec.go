@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -30,6 +31,10 @@ type Spec struct {
 	// Children are the child types, each once.
 	Children   []stage.Type
 	Strategies plan.Strategies
+	// Schemas are what the host publishes of the child types. SchemasErr tells why that
+	// is not known of some; they do without.
+	Schemas    map[stage.Type]*openapi.Type
+	SchemasErr error
 	Sync       *v1alpha1.Hook
 	// EndpointConfigs are the settings of connections to hosts of hooks that set none
 	// themselves.
@@ -64,6 +69,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 			return nil, err
 		}
 	}
+	spec.Schemas, spec.SchemasErr = discovery.Schemas(ctx, spec.Children)
 	if seconds := object.Spec.ResyncPeriodSeconds; seconds != nil {
 		spec.Resync = time.Duration(max(*seconds, 1)) * time.Second
 	}

@@ -47,7 +47,8 @@ const SettleTime = 3 * time.Second
 // Discovery knows the types of the host. What it has read of a group it keeps until
 // a CustomResourceDefinition or APIService of the group changes.
 type Discovery struct {
-	client *Client
+	client    *Client
+	documents documents
 
 	mu       sync.Mutex
 	known    map[schema.GroupVersion]map[string]stage.Type
@@ -59,10 +60,11 @@ type Discovery struct {
 // name of each API group whose types may have changed.
 func NewDiscovery(client *Client, onChange func(group string)) *Discovery {
 	return &Discovery{
-		client:   client,
-		known:    map[schema.GroupVersion]map[string]stage.Type{},
-		changes:  map[string]time.Time{},
-		onChange: onChange,
+		client:    client,
+		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
+		known:     map[schema.GroupVersion]map[string]stage.Type{},
+		changes:   map[string]time.Time{},
+		onChange:  onChange,
 	}
 }
 
@@ -102,6 +104,14 @@ func (d *Discovery) keep(version schema.GroupVersion, types map[string]stage.Typ
 	if asked.Sub(d.changes[version.Group]) > SettleTime {
 		d.known[version] = types
 	}
+}
+
+// isSettled tells whether what the host was asked about a group at a time still holds,
+// as far as is known.
+func (d *Discovery) isSettled(group string, asked time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return asked.Sub(d.changes[group]) > SettleTime
 }
 
 // forget makes the next Resolve ask the host: what is missing may be there by then.
@@ -159,5 +169,6 @@ func (d *Discovery) changed(group string) {
 		}
 	}
 	d.mu.Unlock()
+	d.documents.doubt(group)
 	d.onChange(group)
 }

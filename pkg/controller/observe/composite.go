@@ -25,6 +25,8 @@ type Composite struct {
 	ParentSelector labels.Selector
 	// Selectors selects the children of a parent.
 	Selectors *Selectors
+	// Schemas are what the host publishes of the child types.
+	Schemas *Schemas
 }
 
 // Snapshot returns what there is of a parent and its children, or nil if the parent
@@ -51,6 +53,7 @@ func (c *Composite) Snapshot(name types.NamespacedName) (*stage.Snapshot, error)
 	for i, watch := range c.Children {
 		snapshot.Children[i] = claim(watch.Type, parent, selector,
 			watch.ControlledBy(parent.UID), watch.Orphans(parent.Namespace))
+		snapshot.Children[i].Schema = c.Schemas.of(watch.Type)
 	}
 	return snapshot, nil
 }

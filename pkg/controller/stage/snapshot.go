@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
 // Type is a resource of the host as discovery describes it.
@@ -73,6 +74,8 @@ type Related struct {
 // Group is what a sync saw of one child type.
 type Group struct {
 	Type Type
+	// Schema is what the host publishes of the type, nil if that is not known.
+	Schema *openapi.Type
 	// Claimed are the children the hook is shown, those to be adopted included,
 	// sorted by namespace and name.
 	Claimed []*object.Object

@@ -1,0 +1,141 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// schemasTimeout bounds the wait for what the host publishes of some types.
+const schemasTimeout = 15 * time.Second
+
+// Schemas returns what the host publishes of types, as far as merging needs it. A type
+// that it does not describe has no entry; neither has one that it could not be asked
+// for, and then there is an error. What was read is kept until a definition in the
+// group of the type changes, and a document that has not changed is not read again.
+func (d *Discovery) Schemas(ctx context.Context, types []stage.Type) (map[stage.Type]*openapi.Type, error) {
+	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
+	for _, of := range types {
+		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
+	}
+	ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
+	defer cancel()
+	var urls map[schema.GroupVersion]string
+	var errs []error
+	for version, wanted := range wanted {
+		if d.documents.knows(version, wanted) {
+			continue
+		}
+		asked := time.Now()
+		if urls == nil {
+			var err error
+			if urls, err = d.readIndex(ctx); err != nil {
+				return d.knownSchemas(types), fmt.Errorf("read which types the host describes: %w", err)
+			}
+		}
+		missing := d.documents.confirm(version, urls[version], d.isSettled(version.Group, asked), wanted)
+		if err := d.readDocument(ctx, version, urls[version], missing); err != nil {
+			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
+		}
+	}
+	return d.knownSchemas(types), errors.Join(errs...)
+}
+
+// knownSchemas returns what was read of types.
+func (d *Discovery) knownSchemas(types []stage.Type) map[stage.Type]*openapi.Type {
+	known := make(map[stage.Type]*openapi.Type, len(types))
+	for _, of := range types {
+		if found := d.documents.typeOf(of.GroupVersionKind()); found != nil {
+			known[of] = found
+		}
+	}
+	return known
+}
+
+// readIndex reads where the host has the document of which version. There are none if
+// it has no OpenAPI v3, or does not show it.
+func (d *Discovery) readIndex(ctx context.Context) (map[schema.GroupVersion]string, error) {
+	urls := map[schema.GroupVersion]string{}
+	body, err := d.get(ctx, "/openapi/v3")
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return urls, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(body, &index); err != nil {
+		return nil, err
+	}
+	for path, published := range index.Paths {
+		switch segments := strings.Split(path, "/"); {
+		case len(segments) == 2 && segments[0] == "api":
+			urls[schema.GroupVersion{Version: segments[1]}] = published.ServerRelativeURL
+		case len(segments) == 3 && segments[0] == "apis":
+			urls[schema.GroupVersion{Group: segments[1], Version: segments[2]}] = published.ServerRelativeURL
+		}
+	}
+	d.documents.prune(urls)
+	return urls, nil
+}
+
+// readDocument reads some kinds out of the document of a version. Without a URL there
+// is none.
+func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind) error {
+	if url == "" || len(kinds) == 0 {
+		return nil
+	}
+	body, err := d.get(ctx, url)
+	if err != nil {
+		return err
+	}
+	read, err := openapi.Read(body, goType, kinds...)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		read[kind] = read[kind] // also of those it does not describe it is known by now
+	}
+	d.documents.add(version, url, read)
+	return nil
+}
+
+// get reads what the host has at a URL that is relative to it.
+func (d *Discovery) get(ctx context.Context, relative string) ([]byte, error) {
+	parsed, err := url.Parse(relative)
+	if err != nil {
+		return nil, err
+	}
+	request := d.client.rest.Get().AbsPath(parsed.Path)
+	for name, values := range parsed.Query() {
+		request = request.Param(name, values[0])
+	}
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+// goType is the Go type of a kind that is built into Kubernetes.
+func goType(kind schema.GroupVersionKind) reflect.Type {
+	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
+}
