@@ -13,6 +13,9 @@ const (
 	ConditionResourcesFound = "ResourcesFound"
 	// ConditionHooksReachable is True if the last calls of the hooks were answered.
 	ConditionHooksReachable = "HooksReachable"
+	// ConditionStable is True unless children or parents' status are written again and again, because somebody else
+	// undoes it or because the hook answers something else each time. Such writes are slowed down.
+	ConditionStable = "Stable"
 )
 
 // ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/guard"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
@@ -48,6 +49,7 @@ type Controller struct {
 	strategies plan.Strategies
 	loop       *hosted.Loop
 	parents    *parents
+	guard      *guard.Guard
 	calls      calls
 	// object is the JSON of the CompositeController as hooks are sent it.
 	object atomic.Pointer[[]byte]
@@ -66,6 +68,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		hook:         webhook,
 		strategies:   spec.Strategies,
 		parents:      newParents(),
+		guard:        guard.New(),
 	}
 	if err := c.SetObject(object); err != nil {
 		return nil, err

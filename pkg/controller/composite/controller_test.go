@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -205,7 +206,7 @@ func TestParents(t *testing.T) {
 func TestHealth(t *testing.T) {
 	c := made(t)
 	defer c.Close()
-	if got := c.Health(); got != (report.Health{}) {
+	if got := c.Health(); !reflect.DeepEqual(got, report.Health{}) {
 		t.Errorf("before the first sync it is %+v", got)
 	}
 	failed := errors.New("no")

@@ -118,7 +118,7 @@ func putOff(err error) bool {
 
 // Health tells how the controller is doing.
 func (c *Controller) Health() report.Health {
-	health := report.Health{}
+	health := report.Health{Loops: c.loops()}
 	for _, parent := range c.observer.Parents.List() {
 		if c.observer.Selected(parent) {
 			health.Total++

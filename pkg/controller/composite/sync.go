@@ -47,7 +47,8 @@ func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted
 type attempt struct {
 	// gone tells that there is no parent to sync.
 	gone bool
-	// resync is when the hook asks for another sync.
+	// resync is when the hook asks for another sync, or something is to be written that
+	// it was too early for.
 	resync time.Duration
 	// again tells that something stood in the way which may pass without an event that
 	// leads to another sync.
@@ -64,13 +65,12 @@ func (c *Controller) attempt(ctx context.Context, name types.NamespacedName, mem
 			klog.FromContext(ctx).Error(result.err, "Sync panicked", "stack", string(debug.Stack()))
 		}
 	}()
+	started := time.Now()
 	snapshot, response, err := c.ask(ctx, name)
 	if snapshot == nil || err != nil {
 		return attempt{gone: err == nil, err: err}
 	}
-	result.resync = response.ResyncAfter
-	result.again, result.err = c.carryOut(ctx, memory, snapshot, response)
-	return result
+	return c.carryOut(ctx, started, memory, snapshot, response)
 }
 
 // ask observes the parent and asks the hook about it. Without a parent there is no
@@ -87,13 +87,16 @@ func (c *Controller) ask(ctx context.Context, name types.NamespacedName) (*stage
 }
 
 // carryOut plans what the hook's answer takes and does it.
-func (c *Controller) carryOut(ctx context.Context, memory *memory, snapshot *stage.Snapshot, response *stage.Response) (again bool, err error) {
+func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *memory, snapshot *stage.Snapshot, response *stage.Response) attempt {
+	result := attempt{resync: response.ResyncAfter}
 	planned, err := plan.Composite(snapshot, response, c.strategies, &memory.settled)
 	if err != nil {
-		return false, err
+		result.err = err
+		return result
 	}
 	memory.settled.Prune(snapshot)
-	outcomes := c.Actor.Act(ctx, snapshot, planned)
+	outcomes, after := c.act(ctx, started, snapshot, planned)
+	result.resync = sooner(result.resync, after)
 	c.observer.Wrote(&memory.pending, outcomes)
 	memory.settled.Wrote(outcomes)
 
@@ -105,9 +108,10 @@ func (c *Controller) carryOut(ctx context.Context, memory *memory, snapshot *sta
 		if outcome.Taken {
 			c.tellTaken(memory, snapshot, outcome)
 		}
-		again = again || outcome.Taken || outcome.Overtaken
+		result.again = result.again || outcome.Taken || outcome.Overtaken
 	}
-	return again, utilerrors.NewAggregate(errs)
+	result.err = utilerrors.NewAggregate(errs)
+	return result
 }
 
 // tellTaken has an event written about a child whose name is somebody else's.

@@ -45,7 +45,8 @@ func (p *parent) status(plan *stage.Plan, answered []byte, settled *Settled) err
 		settled.Put(p.UID, step.Desired, xxhash.Sum64(have))
 		return nil
 	}
-	step.Why = join("it differs at status", path)
+	step.Path = join("status", path)
+	step.Why = "it differs at " + step.Path
 	step.Body, err = object.WithMember(p.JSON, "status", wanted)
 	if err != nil {
 		return err

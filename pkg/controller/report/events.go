@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // component is the source of all events.
@@ -32,6 +34,7 @@ const (
 	reasonCreateError = "CreateError"
 	reasonSyncError   = "SyncError"
 	reasonNameTaken   = "ChildNameTaken"
+	reasonWriteLoop   = "WriteLoop"
 )
 
 // EventOptions bound the events that are written about one object.
@@ -111,6 +114,12 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 func (e *Events) NameTaken(parent *object.Object, kind, name string) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNameTaken,
 		"%s %s exists and is not this object's: it was left alone; delete it, or have the hook choose another name", kind, name)
+}
+
+// WriteLoop tells that children of a parent, or its status, are written less often
+// because they would be written again and again.
+func (e *Events) WriteLoop(parent *object.Object, loops []stage.Loop, now time.Time) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, newLoops(loops, now))
 }
 
 // short keeps an error within what an event's message may hold.

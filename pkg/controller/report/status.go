@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // Health is how a running controller is doing.
@@ -23,6 +24,8 @@ type Health struct {
 	HookCalled bool
 	HookErr    error
 	LastError  *ParentError
+	// Loops are what is slowed down because it would be written again and again.
+	Loops []stage.Loop
 }
 
 // ParentError is a failed sync of a parent.
@@ -53,6 +56,9 @@ const (
 	ReasonAnswered        = "Answered"
 	ReasonNotCalled       = "NotCalledYet"
 	ReasonCallFailed      = "CallFailed"
+	ReasonNotRunning      = "NotRunning"
+	ReasonQuiet           = "Quiet"
+	ReasonWriteLoop       = "WriteLoop"
 )
 
 // Status is the status of a controller of that generation: before is the one it has
@@ -68,6 +74,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	setReady(set, problem)
 	setResourcesFound(set, problem)
 	setHooksReachable(set, health)
+	setStable(set, health)
 	if health == nil {
 		after.Parents = nil
 		return after
@@ -115,6 +122,17 @@ func setHooksReachable(set setter, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, short(health.HookErr))
 	default:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
+	}
+}
+
+func setStable(set setter, health *Health) {
+	switch {
+	case health == nil:
+		set(v1alpha1.ConditionStable, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+	case len(health.Loops) > 0:
+		set(v1alpha1.ConditionStable, metav1.ConditionFalse, ReasonWriteLoop, allLoops(health.Loops))
+	default:
+		set(v1alpha1.ConditionStable, metav1.ConditionTrue, ReasonQuiet, "nothing is written again and again")
 	}
 }
 

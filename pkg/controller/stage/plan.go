@@ -55,8 +55,8 @@ type Step struct {
 	// hash of the object that the host made of Body it lets later syncs see that
 	// there is nothing to do.
 	Desired uint64
-	// Path is the field in which a child differs from what the hook wants, if that is
-	// why it is written.
+	// Path is the field in which a child or the parent's status differs from what the
+	// hook wants, if that is why it is written.
 	Path string
 	// Why says in one line what made the step necessary.
 	Why string

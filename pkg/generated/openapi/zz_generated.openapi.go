@@ -898,7 +898,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Where one is not True, its reason and message say why.",
+							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Stable: nothing is written again and again. Where one is not True, its reason and message say why.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

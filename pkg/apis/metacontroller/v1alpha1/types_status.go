@@ -13,6 +13,9 @@ const (
 	ConditionResourcesFound = "ResourcesFound"
 	// ConditionHooksReachable is True if the last calls of the hooks were answered.
 	ConditionHooksReachable = "HooksReachable"
+	// ConditionStable is True unless children or parents' status are written again and again, because somebody else
+	// undoes it or because the hook answers something else each time. Such writes are slowed down.
+	ConditionStable = "Stable"
 )
 
 // ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
@@ -24,8 +27,8 @@ type ControllerStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Where one is not
-	// True, its reason and message say why.
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Stable: nothing is
+	// written again and again. Where one is not True, its reason and message say why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

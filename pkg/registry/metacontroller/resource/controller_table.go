@@ -63,7 +63,9 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 
 // worstReason is why a condition is not as it should be, or else the reason of the one that is asked for.
 func worstReason(conditions []metav1.Condition, otherwise string) string {
-	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable} {
+	for _, kind := range []string{
+		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
+	} {
 		if condition := meta.FindStatusCondition(conditions, kind); condition != nil && condition.Status == metav1.ConditionFalse {
 			return condition.Reason
 		}

@@ -19,8 +19,8 @@ type ControllerStatusApplyConfiguration struct {
 	// the last change of the spec has not been looked at yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Where one is not
-	// True, its reason and message say why.
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Stable: nothing is
+	// written again and again. Where one is not True, its reason and message say why.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.

@@ -1,0 +1,44 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// act takes the steps of a plan, but for those that would go on for ever and for which it is too
+// early. After is when the first of these is due, zero if there are none. Started is when
+// the sync was.
+func (c *Controller) act(ctx context.Context, started time.Time, snapshot *stage.Snapshot, planned *stage.Plan) (outcomes []stage.Outcome, after time.Duration) {
+	next, news := c.guard.Hold(snapshot, planned, started)
+	if len(news) > 0 {
+		c.Events.WriteLoop(snapshot.Parent, news, started)
+	}
+	outcomes = c.Actor.Act(ctx, snapshot, planned)
+	now := time.Now()
+	c.guard.Wrote(snapshot, outcomes, now)
+	if next.IsZero() {
+		return outcomes, 0
+	}
+	return outcomes, max(next.Sub(now), 1)
+}
+
+// loops are what is slowed down of the parents there are.
+func (c *Controller) loops() []stage.Loop {
+	return slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop stage.Loop) bool {
+		return c.observer.Parents.Get(loop.Parent) == nil
+	})
+}
+
+// sooner is the shorter of two times, either of which is none if it is zero.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,145 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard slows down what would be written for ever: a child that somebody else
+// keeps changing back, and an answer that a hook changes with every call. It does no I/O,
+// and the time is told to it.
+package guard
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Guard watches over the writes of one hosted controller. It remembers an object for as
+// long as it might be in a loop: about a minute after it was written. Its methods may be
+// called at once.
+type Guard struct {
+	mu      sync.Mutex
+	records map[target]*record
+}
+
+// target is what a write changes: an object, or its status.
+type target struct {
+	schema.GroupKind
+	types.NamespacedName
+	status bool
+}
+
+// New makes a guard that has seen no write.
+func New() *Guard { return &Guard{records: map[target]*record{}} }
+
+func targetOf(step *stage.Step) target {
+	return target{
+		GroupKind:      step.Type.GroupKind(),
+		NamespacedName: types.NamespacedName{Namespace: step.Namespace, Name: step.Name},
+		status:         step.Op == stage.Status,
+	}
+}
+
+// Hold takes out of a plan the writes that it is too early for; now is when the sync
+// began. Of a child that it holds back the plan keeps what there is. Next is when
+// the first of them may be written, zero if none is held back. News are the loops about which nothing
+// was told yet, or not for a while.
+func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) (next time.Time, news []stage.Loop) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.records) == 0 {
+		return next, nil
+	}
+	inputs := inputs{snapshot: snapshot}
+	steps := plan.Steps[:0]
+	written := false
+	for _, step := range plan.Steps {
+		written = written || step.Op == stage.Status
+		record := g.records[targetOf(&step)]
+		if record == nil || !record.holds(&step, &inputs, now) {
+			steps = append(steps, step)
+			continue
+		}
+		if next.IsZero() || record.loop.Until.Before(next) {
+			next = record.loop.Until
+		}
+		if record.isNews(now) {
+			news = append(news, record.loop)
+		}
+		if step.Op != stage.Status {
+			step.Op, step.Body, step.Why = stage.Keep, nil, "it is written too often: "+step.Why
+			steps = append(steps, step)
+		}
+	}
+	plan.Steps = steps
+	if !written {
+		g.rests(statusOf(snapshot))
+	}
+	return next, news
+}
+
+// rests notes that an object is as it should be.
+func (g *Guard) rests(at target) {
+	if record := g.records[at]; record != nil {
+		record.wanted = time.Time{}
+	}
+}
+
+func statusOf(snapshot *stage.Snapshot) target {
+	return target{GroupKind: snapshot.ParentType.GroupKind(), NamespacedName: snapshot.Parent.Key(), status: true}
+}
+
+// Wrote notes what a sync has written; now is when it had.
+func (g *Guard) Wrote(snapshot *stage.Snapshot, outcomes []stage.Outcome, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	inputs := inputs{snapshot: snapshot}
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		if !changed(outcome) {
+			continue
+		}
+		at := targetOf(&outcome.Step)
+		if outcome.Op == stage.Delete {
+			if record := g.records[at]; record != nil {
+				record.wish = 0 // the hook does not want the child at all
+			}
+			continue
+		}
+		if g.records[at] == nil {
+			g.records[at] = &record{}
+		}
+		g.records[at].wrote(&outcome.Step, &inputs, now)
+	}
+}
+
+// changed tells whether a step that is watched over has changed its object.
+func changed(outcome *stage.Outcome) bool {
+	if outcome.Err != nil || outcome.Overtaken {
+		return false
+	}
+	switch outcome.Op {
+	case stage.Create, stage.Update, stage.Apply, stage.Status:
+		return outcome.Result != nil && (outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
+	case stage.Delete, stage.Recreate:
+		return true
+	}
+	return false
+}
+
+// Loops returns what is being slowed down, and forgets what has come to rest.
+func (g *Guard) Loops(now time.Time) []stage.Loop {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var loops []stage.Loop
+	for at, record := range g.records {
+		if record.over(now) {
+			delete(g.records, at)
+		} else if !record.loop.Until.IsZero() {
+			loops = append(loops, record.loop)
+		}
+	}
+	return loops
+}

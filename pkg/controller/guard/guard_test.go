@@ -1,0 +1,368 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+var (
+	webs       = stage.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web"}
+	configMaps = stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
+)
+
+// world is one parent and the writes of its syncs, in a time of its own.
+type world struct {
+	*testing.T
+	guard   *Guard
+	parent  uint64 // the hash of its content
+	child   int    // the resource version of its child
+	now     time.Duration
+	written []time.Duration
+	news    []stage.Loop
+}
+
+var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+func newWorld(t *testing.T) *world { return &world{T: t, guard: New(), parent: 1} }
+
+func (w *world) snapshot() *stage.Snapshot {
+	return &stage.Snapshot{
+		ParentType: webs,
+		Parent:     observed("p", fmt.Sprint(w.parent), w.parent),
+		Children:   []stage.Group{{Type: configMaps, Claimed: []*object.Object{observed("c", fmt.Sprint(w.child), 0)}}},
+	}
+}
+
+func observed(name, resourceVersion string, hash uint64) *object.Object {
+	return &object.Object{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: resourceVersion}, Hash: hash,
+	}
+}
+
+// step is what a sync wants to do to the ConfigMap of a name.
+func step(op stage.Op, name string, wish uint64) stage.Step {
+	step := stage.Step{Op: op, Type: configMaps, Namespace: "ns", Name: name, Desired: wish, Path: "data.a", Why: "it differs at data.a"}
+	switch op {
+	case stage.Create:
+		step.Path = ""
+	case stage.Status:
+		step.Type, step.Name, step.Path = webs, "p", "status.a"
+		step.Observed = observed("p", "1", 0)
+	default:
+		step.Observed = observed(name, "1", 0)
+	}
+	return step
+}
+
+// sync is a sync that wants the steps; it takes those that it may and returns
+// them, and when the first of the others may be taken.
+func (w *world) sync(steps ...stage.Step) (taken []stage.Op, next time.Duration) {
+	w.Helper()
+	snapshot, plan := w.snapshot(), &stage.Plan{Steps: steps}
+	wanted := len(steps)
+	until, news := w.guard.Hold(snapshot, plan, start.Add(w.now))
+	w.news = append(w.news, news...)
+	var outcomes []stage.Outcome
+	for _, step := range plan.Steps {
+		if !step.Writes() {
+			continue
+		}
+		outcome := stage.Outcome{Step: step}
+		if step.Op != stage.Delete && step.Op != stage.Recreate {
+			outcome.Result = observed(step.Name, "2", 0)
+		}
+		outcomes = append(outcomes, outcome)
+		taken = append(taken, step.Op)
+		w.written = append(w.written, w.now)
+	}
+	w.guard.Wrote(snapshot, outcomes, start.Add(w.now))
+	if until.IsZero() {
+		if len(taken) < wanted && len(plan.Steps) < wanted {
+			w.Error("a step is missing, and nothing says until when")
+		}
+		return taken, 0
+	}
+	return taken, until.Sub(start)
+}
+
+// fight has the steps wanted again each time pause after they were written, for the time given.
+func (w *world) fight(pause, until time.Duration, steps func() []stage.Step) {
+	w.Helper()
+	for w.now < until {
+		if _, next := w.sync(steps()...); next != 0 {
+			w.now = next
+		} else {
+			w.now += pause
+		}
+	}
+}
+
+func (w *world) loops() []stage.Loop { return w.guard.Loops(start.Add(w.now)) }
+
+// pauses are the times between writes.
+func (w *world) pauses() []time.Duration {
+	var pauses []time.Duration
+	for i := 1; i < len(w.written); i++ {
+		pauses = append(pauses, w.written[i]-w.written[i-1])
+	}
+	return pauses
+}
+
+func constantly(of ...stage.Step) func() []stage.Step {
+	return func() []stage.Step { return slices.Clone(of) }
+}
+
+// restlessly wants something else of each object every time.
+func restlessly(of ...stage.Step) func() []stage.Step {
+	wish := uint64(100)
+	return func() []stage.Step {
+		wish++
+		steps := slices.Clone(of)
+		for i := range steps {
+			steps[i].Desired = wish
+		}
+		return steps
+	}
+}
+
+func TestWhatIsUndoneEachTimeIsWrittenEverLater(t *testing.T) {
+	const pause, s = 10 * time.Millisecond, time.Second
+	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.Status} {
+		t.Run(string(op), func(t *testing.T) {
+			w := newWorld(t)
+			w.fight(pause, time.Hour, constantly(step(op, "c", 1)))
+			want := []time.Duration{pause, pause, pause, pause, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 128 * s, 256 * s, 300 * s, 300 * s}
+			if got := w.pauses(); len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+				t.Errorf("pauses between writes are %v, want %v and so on", got, want)
+			}
+			if len(w.written) > 30 {
+				t.Errorf("there were %d writes in an hour", len(w.written))
+			}
+			loops := w.loops()
+			if len(loops) != 1 || loops[0].Restless || loops[0].Writes < 20 || loops[0].Path != step(op, "c", 1).Path ||
+				loops[0].Parent.Name != "p" || loops[0].OfStatus != (op == stage.Status) {
+				t.Errorf("what is slowed down is %+v", loops)
+			}
+		})
+	}
+}
+
+func TestAChildThatIsRecreatedForEverIsSlowedDown(t *testing.T) {
+	w := newWorld(t)
+	recreates := 0
+	for w.now < time.Hour {
+		taken, next := w.sync(step(stage.Recreate, "c", 1))
+		if next != 0 {
+			w.now = next
+			continue
+		}
+		recreates += len(taken)
+		w.now += time.Second
+		if taken, next := w.sync(step(stage.Create, "c", 1)); len(taken) != 1 || next != 0 {
+			t.Fatalf("after %d deletions the child was not created again at once", recreates)
+		}
+		w.now += time.Second
+	}
+	if recreates < 10 || recreates > 30 {
+		t.Errorf("the child was recreated %d times in an hour", recreates)
+	}
+}
+
+func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
+	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.Status} {
+		t.Run(string(op), func(t *testing.T) {
+			w := newWorld(t)
+			w.fight(time.Millisecond, time.Hour, restlessly(step(op, "c", 1)))
+			fast := slices.IndexFunc(w.pauses(), func(pause time.Duration) bool { return pause > time.Millisecond })
+			if fast+1 != 20 || len(w.written) > 45 {
+				t.Errorf("there were %d writes without a delay, and %d in all in an hour", fast+1, len(w.written))
+			}
+			if loops := w.loops(); len(loops) != 1 || !loops[0].Restless {
+				t.Errorf("what is slowed down is %+v", loops)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotSlowedDown(t *testing.T) {
+	tests := map[string]func(*world){
+		"a field that somebody else sets every other minute": func(w *world) {
+			w.fight(2*time.Minute, 10*time.Hour, constantly(step(stage.Update, "c", 1)))
+		},
+		"a hook that wants something else every second": func(w *world) {
+			w.fight(time.Second, time.Hour, restlessly(step(stage.Update, "c", 1), step(stage.Status, "p", 1)))
+		},
+		"a parent that changes all the time": func(w *world) {
+			next := restlessly(step(stage.Update, "c", 1), step(stage.Status, "p", 1))
+			w.fight(time.Millisecond, 10*time.Second, func() []stage.Step {
+				w.parent++
+				return next()
+			})
+		},
+		"a status that follows what happens to the children": func(w *world) {
+			next := restlessly(step(stage.Status, "p", 1))
+			w.fight(time.Millisecond, 10*time.Second, func() []stage.Step {
+				w.child++
+				return next()
+			})
+		},
+		"a child that is created and deleted again as the hook says": func(w *world) {
+			for range 100 {
+				w.sync(step(stage.Create, "c", 1))
+				w.now += 5 * time.Second
+				w.sync(step(stage.Delete, "c", 0))
+				w.now += 5 * time.Second
+			}
+		},
+		"deletions": func(w *world) {
+			w.fight(time.Millisecond, 10*time.Second, constantly(step(stage.Delete, "c", 0)))
+		},
+		"many children": func(w *world) {
+			var steps []stage.Step
+			for i := range 1000 {
+				steps = append(steps, step(stage.Create, fmt.Sprint(i), uint64(i)))
+			}
+			w.sync(steps...)
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test(w)
+			if loops := w.loops(); len(w.news) > 0 || len(loops) > 0 {
+				t.Errorf("slowed down is %+v, told is %+v", loops, w.news)
+			}
+		})
+	}
+}
+
+func TestALoopOfOneChildDelaysNoOther(t *testing.T) {
+	w := newWorld(t)
+	bad := step(stage.Update, "bad", 1)
+	for range 5 {
+		w.sync(bad)
+		w.now += time.Millisecond
+	}
+	taken, next := w.sync(bad, step(stage.Create, "new", 2), step(stage.Update, "good", 3), step(stage.Delete, "old", 0), step(stage.Status, "p", 4))
+	want := []stage.Op{stage.Create, stage.Update, stage.Delete, stage.Status}
+	if diff := cmp.Diff(want, taken); diff != "" || next == 0 {
+		t.Errorf("steps taken (-want +got):\n%s\nnext is %s", diff, next)
+	}
+}
+
+func TestAHeldChildIsKept(t *testing.T) {
+	w := newWorld(t)
+	for range 5 {
+		w.sync(step(stage.Update, "c", 1), step(stage.Status, "p", 1))
+	}
+	plan := &stage.Plan{Steps: []stage.Step{step(stage.Update, "c", 1), step(stage.Status, "p", 1)}}
+	next, _ := w.guard.Hold(w.snapshot(), plan, start)
+	if len(plan.Steps) != 1 || plan.Steps[0].Op != stage.Keep || plan.Steps[0].Why != "it is written too often: it differs at data.a" || plan.Steps[0].Observed == nil {
+		t.Errorf("the plan is %+v, want the child kept and no status", plan.Steps)
+	}
+	if !next.Equal(start.Add(time.Second)) {
+		t.Errorf("the next write is at %s, want a second later", next)
+	}
+}
+
+func TestWhatEndsAHold(t *testing.T) {
+	tests := map[string]struct {
+		then func(*world) []stage.Op
+		want []stage.Op
+	}{
+		"the hook wants something else": {func(w *world) []stage.Op {
+			taken, _ := w.sync(step(stage.Update, "c", 2))
+			return taken
+		}, []stage.Op{stage.Update}},
+		"the time": {func(w *world) []stage.Op {
+			w.now += time.Second
+			taken, _ := w.sync(step(stage.Update, "c", 1))
+			return taken
+		}, []stage.Op{stage.Update}},
+		"nothing": {func(w *world) []stage.Op {
+			w.now += time.Second - 1
+			taken, _ := w.sync(step(stage.Update, "c", 1))
+			return taken
+		}, nil},
+		"a change of the parent does not, if the hook wants the same": {func(w *world) []stage.Op {
+			w.parent++
+			taken, _ := w.sync(step(stage.Update, "c", 1))
+			return taken
+		}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for range 5 {
+				w.sync(step(stage.Update, "c", 1))
+			}
+			if diff := cmp.Diff(test.want, test.then(w)); diff != "" {
+				t.Errorf("steps taken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAChildThatWasAsItShouldBeForAMinuteStartsAnew(t *testing.T) {
+	for rest, want := range map[time.Duration]int{calm + 2*time.Second: 1, calm / 2: 0} {
+		w := newWorld(t)
+		w.fight(time.Millisecond, 2*time.Minute, constantly(step(stage.Update, "c", 1)))
+		w.now = w.written[len(w.written)-1]
+		w.sync(step(stage.Keep, "c", 1))
+		w.now += rest
+		if taken, _ := w.sync(step(stage.Update, "c", 1)); len(taken) != want {
+			t.Errorf("after %s of rest %d steps were taken, want %d", rest, len(taken), want)
+		}
+	}
+}
+
+func TestALoopIsToldAtFirstAndThenNowAndThen(t *testing.T) {
+	w := newWorld(t)
+	w.fight(time.Millisecond, time.Hour, constantly(step(stage.Update, "c", 1)))
+	if count := len(w.news); count < 10 || count > 13 {
+		t.Errorf("in an hour it was told %d times, want once in about five minutes", count)
+	}
+	if first := w.news[0]; first.Writes != 5 || !first.Until.Equal(start.Add(w.written[5])) {
+		t.Errorf("at first %+v was told", first)
+	}
+}
+
+func TestALoopIsOverAfterAMinute(t *testing.T) {
+	w := newWorld(t)
+	w.fight(time.Millisecond, 10*time.Minute, constantly(step(stage.Update, "c", 1)))
+	w.sync(step(stage.Update, "c", 1))
+	w.now += calm
+	if loops := w.loops(); len(loops) != 1 {
+		t.Errorf("a minute after the last write %d loops are told, want one", len(loops))
+	}
+	w.now++
+	if loops := w.loops(); len(loops) != 0 || len(w.guard.records) != 0 {
+		t.Errorf("after more than that there are %+v and %d records", loops, len(w.guard.records))
+	}
+}
+
+func TestWhatChangesNothingIsNotCounted(t *testing.T) {
+	w := newWorld(t)
+	same := stage.Outcome{Step: step(stage.Apply, "c", 1), Result: observed("c", "1", 0)}
+	failed := stage.Outcome{Step: step(stage.Update, "c", 1), Err: fmt.Errorf("no")}
+	overtaken := stage.Outcome{Step: step(stage.Recreate, "c", 1), Overtaken: true}
+	taken := stage.Outcome{Step: step(stage.Create, "c", 1), Taken: true}
+	adopted := stage.Outcome{Step: step(stage.Adopt, "c", 1), Result: observed("c", "2", 0)}
+	w.guard.Wrote(w.snapshot(), []stage.Outcome{same, failed, overtaken, taken, adopted}, start)
+	if len(w.guard.records) != 0 {
+		t.Errorf("there are records: %v", w.guard.records)
+	}
+}

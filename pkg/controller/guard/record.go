@@ -1,0 +1,132 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// When writes make a loop.
+const (
+	// mostUndone is how many times in a row the same wish may be written, each time
+	// because it is no longer fulfilled within calm after the last time.
+	mostUndone = 5
+	calm       = time.Minute
+	// mostRestless is how many times in a row an object may be written although what the
+	// wish is made from stays as it is, each time because it differs again within soon after
+	// the last time.
+	mostRestless = 20
+	soon         = 500 * time.Millisecond
+)
+
+// The next write of a loop is the first delay after the last one, and the delay doubles up to the
+// longest.
+const (
+	firstDelay   = time.Second
+	longestDelay = 5 * time.Minute
+)
+
+// tellAgainAfter is how long a loop goes on without being news again.
+const tellAgainAfter = 5 * time.Minute
+
+// record is what is known of the writes of one object.
+type record struct {
+	// last is when it was written, op how, wish the hash of what the hook wanted, and inputs
+	// that of what the wish was made from.
+	last         time.Time
+	op           stage.Op
+	wish, inputs uint64
+	// wanted is since when it is to be written again, zero if it is as it should be.
+	wanted time.Time
+	// undone and restless count the writes in a row, in the sense of the constants.
+	undone, restless int
+	// loop is told about the record once it was held back. Until is zero before.
+	loop stage.Loop
+	told time.Time
+}
+
+// holds tells whether it is too early for a step, and notes whether there is something to write.
+func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
+	switch step.Op {
+	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.Status:
+	default:
+		r.wanted = time.Time{}
+		return false
+	}
+	if r.wanted.IsZero() {
+		r.wanted = now
+	}
+	if r.comesBack(step) {
+		return false
+	}
+	undone, restless := r.counts(step, inputs)
+	late := max(undone-mostUndone, restless-mostRestless)
+	if late <= 0 {
+		return false
+	}
+	until := r.last.Add(delay(late))
+	if !until.After(now) {
+		return false
+	}
+	r.loop = stage.Loop{
+		Parent: inputs.snapshot.Parent.Key(),
+		Kind:   step.Type.Kind, Namespace: step.Namespace, Name: step.Name, OfStatus: step.Op == stage.Status,
+		Path:     step.Path,
+		Restless: undone <= mostUndone,
+		Writes:   max(undone, restless) - 1,
+		Until:    until,
+	}
+	return true
+}
+
+// counts are what undone and restless become when the step is taken.
+func (r *record) counts(step *stage.Step, inputs *inputs) (undone, restless int) {
+	undone, restless = 1, 1
+	rested := r.wanted.Sub(r.last)
+	if r.wish == step.Desired && rested < calm {
+		undone += r.undone
+	}
+	if r.inputs == inputs.of(step) && rested < soon {
+		restless += r.restless
+	}
+	return undone, restless
+}
+
+// comesBack tells whether the step only creates what was deleted for that.
+func (r *record) comesBack(step *stage.Step) bool {
+	return r.op == stage.Recreate && step.Op == stage.Create
+}
+
+// wrote notes that a step was taken.
+func (r *record) wrote(step *stage.Step, inputs *inputs, now time.Time) {
+	if !r.comesBack(step) {
+		r.undone, r.restless = r.counts(step, inputs)
+		if r.undone <= mostUndone && r.restless <= mostRestless {
+			r.loop, r.told = stage.Loop{}, time.Time{}
+		}
+	}
+	r.last, r.op, r.wish, r.inputs, r.wanted = now, step.Op, step.Desired, inputs.of(step), time.Time{}
+}
+
+// delay is how long after the last write the next one is, when that many were too many.
+func delay(late int) time.Duration {
+	const doublings = 9 // from the first delay beyond the longest
+	return min(firstDelay<<min(late-1, doublings), longestDelay)
+}
+
+// isNews tells whether people are to be told of the loop, and takes it that they are.
+func (r *record) isNews(now time.Time) bool {
+	if !r.told.IsZero() && now.Sub(r.told) < tellAgainAfter {
+		return false
+	}
+	r.told = now
+	return true
+}
+
+// over tells whether the object has not been in need of a write for long enough.
+func (r *record) over(now time.Time) bool {
+	return now.Sub(r.last) > calm && now.Sub(r.loop.Until) > calm
+}

@@ -1,0 +1,71 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// newLoops is what a parent's event says about loops that were found.
+func newLoops(loops []stage.Loop, now time.Time) string {
+	first := loops[0]
+	message := fmt.Sprintf("%s was written %d times in a row, each time because %s; the next write waits %s, further ones longer and longer",
+		subject(first), first.Writes, cause(first), first.Until.Sub(now).Round(100*time.Millisecond))
+	if more := len(loops) - 1; more > 0 {
+		message += fmt.Sprintf(" (%d more alike)", more)
+	}
+	return message
+}
+
+// allLoops is what the condition of a controller says. It stays the same as long as the
+// loops do.
+func allLoops(loops []stage.Loop) string {
+	const most = 3
+	loops = slices.SortedFunc(slices.Values(loops), func(a, b stage.Loop) int {
+		return cmp.Or(cmp.Compare(a.Parent.String(), b.Parent.String()), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var said []string
+	for _, loop := range loops[:min(len(loops), most)] {
+		text := fmt.Sprintf("%s is written again and again, each time because %s", subject(loop), cause(loop))
+		if !loop.OfStatus {
+			text += " (its parent is " + name(loop.Parent) + ")"
+		}
+		said = append(said, text)
+	}
+	if more := len(loops) - most; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, "; ")
+}
+
+func subject(loop stage.Loop) string {
+	object := loop.Kind + " " + name(types.NamespacedName{Namespace: loop.Namespace, Name: loop.Name})
+	if loop.OfStatus {
+		return "the status of " + object
+	}
+	return object
+}
+
+// cause says why the object is written again, and what ends it.
+func cause(loop stage.Loop) string {
+	switch {
+	case loop.Restless && loop.Path == "":
+		return "the hook answers something else: it must give the same answer to the same request"
+	case loop.Restless:
+		return "the hook answers something else at " + loop.Path + ": it must give the same answer to the same request"
+	case loop.Path == "":
+		return "it is gone: somebody else deletes it"
+	default:
+		return "it differs at " + loop.Path + ": somebody else changes it"
+	}
+}

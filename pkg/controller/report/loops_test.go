@@ -1,0 +1,101 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+var (
+	now  = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	shop = types.NamespacedName{Namespace: "default", Name: "shop"}
+
+	fought = stage.Loop{
+		Parent: shop, Kind: "ConfigMap", Namespace: "default", Name: "b", Path: "data.a", Writes: 5, Until: now.Add(987 * time.Millisecond),
+	}
+	deleted       = stage.Loop{Parent: shop, Kind: "ConfigMap", Namespace: "default", Name: "c", Writes: 7, Until: now.Add(2 * time.Second)}
+	restless      = stage.Loop{Parent: shop, Kind: "Namespace", Name: "a", Path: "metadata.labels.a", Restless: true, Writes: 20, Until: now.Add(time.Second)}
+	created       = stage.Loop{Parent: shop, Kind: "Namespace", Name: "b", Restless: true, Writes: 20, Until: now.Add(time.Second)}
+	foughtStatus  = stage.Loop{Parent: shop, Kind: "Web", Namespace: "default", Name: "shop", OfStatus: true, Path: "status.a", Writes: 5, Until: now.Add(time.Second)}
+	clusterScoped = stage.Loop{Parent: types.NamespacedName{Name: "fleet"}, Kind: "Namespace", Name: "a", Path: "spec", Writes: 5, Until: now.Add(time.Second)}
+)
+
+func TestWhatAnEventSaysAboutLoops(t *testing.T) {
+	tests := map[string]struct {
+		loops []stage.Loop
+		want  string
+	}{
+		"a field that somebody else sets": {
+			[]stage.Loop{fought},
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+		},
+		"a child that somebody else deletes": {
+			[]stage.Loop{deleted},
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: somebody else deletes it; the next write waits 2s, further ones longer and longer",
+		},
+		"an answer that is never the same, and others alike": {
+			[]stage.Loop{restless, fought, deleted},
+			"Namespace a was written 20 times in a row, each time because the hook answers something else at metadata.labels.a: " +
+				"it must give the same answer to the same request; the next write waits 1s, further ones longer and longer (2 more alike)",
+		},
+		"a status that two controllers write": {
+			[]stage.Loop{foughtStatus},
+			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, sent := events(t, EventOptions{QPS: 1, Burst: 10})
+			e.WriteLoop(parent(t, "shop"), test.loops, now)
+			event := <-sent
+			if event.Type != "Warning" || event.Reason != "WriteLoop" || event.InvolvedObject.Name != "shop" || event.Message != test.want {
+				t.Errorf("the event is %s %s about %s: %s", event.Type, event.Reason, event.InvolvedObject.Name, event.Message)
+			}
+		})
+	}
+}
+
+func TestTheConditionStable(t *testing.T) {
+	tests := map[string]struct {
+		health *Health
+		want   string
+	}{
+		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
+		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
+		"a child is slowed down":  {&Health{Loops: []stage.Loop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{Loops: []stage.Loop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
+		"more than can be named, in the order of their names": {
+			&Health{Loops: []stage.Loop{clusterScoped, created, restless, deleted, fought}},
+			"False WriteLoop: " +
+				"Namespace a is written again and again, each time because it differs at spec: somebody else changes it (its parent is fleet); " +
+				"ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop); " +
+				"ConfigMap default/c is written again and again, each time because it is gone: somebody else deletes it (its parent is default/shop); " +
+				"and 2 more",
+		},
+		"a child that the hook has created for ever": {
+			&Health{Loops: []stage.Loop{created}},
+			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request (its parent is default/shop)",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := Status(v1alpha1.ControllerStatus{}, 1, test.health, nil)
+			condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStable)
+			if condition == nil {
+				condition = &metav1.Condition{}
+			}
+			if got := string(condition.Status) + " " + condition.Reason + ": " + condition.Message; got != test.want {
+				t.Errorf("the condition is\n%s, want\n%s", got, test.want)
+			}
+		})
+	}
+}

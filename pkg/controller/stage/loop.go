@@ -1,0 +1,30 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Loop is an object that is written again and again.
+type Loop struct {
+	// Parent is for which it is written.
+	Parent types.NamespacedName
+	// Kind, Namespace and Name are the object's, which is a child or, if OfStatus, the
+	// parent itself.
+	Kind, Namespace, Name string
+	OfStatus              bool
+	// Path is the field in which it differed last from what the hook wants. It is empty
+	// if the object was missing.
+	Path string
+	// Restless tells that the hook wants something else each time. Else it wants the
+	// same, and somebody undoes it.
+	Restless bool
+	// Writes is how many writes followed close upon one another.
+	Writes int
+	// Until is when the next write may be.
+	Until time.Time
+}

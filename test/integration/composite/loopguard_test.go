@@ -1,0 +1,183 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// writesOf are the times of the server's writes of one sort to a ConfigMap.
+func (f *fixture) writesOf(verb, name string) []time.Time {
+	f.Helper()
+	events, err := env.Host.Audit().Find(0, hostcluster.Request{
+		User: harness.ServerUser, Verbs: []string{verb}, Resource: "configmaps", Namespace: f.namespace, Name: name,
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var times []time.Time
+	for _, event := range events {
+		if event.ResponseStatus.Code < 300 {
+			times = append(times, event.RequestReceivedTimestamp.Time)
+		}
+	}
+	return times
+}
+
+// expectSlower checks that from the first held write on each pause is as long as it should
+// be. Pauses before may be of any length.
+func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
+	f.Helper()
+	const imprecision = 100 * time.Millisecond
+	want := time.Second
+	for i := free; i < len(writes); i++ {
+		if pause := writes[i].Sub(writes[i-1]); pause < want-imprecision {
+			f.Errorf("%s: write %d came %s after the one before, want at least %s", what, i+1, pause, want)
+		}
+		want *= 2
+	}
+}
+
+// waitForWriteLoop waits until the condition of a controller says all of the words.
+func waitForWriteLoop(t *testing.T, controller string, words ...string) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		object, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, controller, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionStable)
+		if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
+			return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", object.Status.Conditions)
+		}
+		for _, word := range words {
+			if !strings.Contains(condition.Message, word) {
+				return fmt.Errorf("the condition should name %q, but says %q", word, condition.Message)
+			}
+		}
+		return nil
+	})
+}
+
+// A field that hook and somebody else set to different values is not fought over at full
+// speed, and nothing else waits for it.
+func TestAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(asked request) object {
+		spec, _ := asked.Parent.Object["spec"].(object)
+		return object{"children": []object{
+			configMapChild("fought", object{"value": "ours"}),
+			configMapChild("other", object{"value": spec["value"]}),
+		}}
+	}))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("fought", hasData("value", "ours"))
+
+	const undone = 8
+	count := 0
+	env.Eventually(t, func(ctx context.Context) error {
+		child, err := f.configMap(ctx, "fought")
+		if err != nil {
+			return err
+		}
+		if child.Data["value"] == "ours" && count < undone {
+			_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(ctx, "fought", types.MergePatchType, []byte(`{"data":{"value":"theirs"}}`), metav1.PatchOptions{})
+			if err != nil {
+				return err
+			}
+			count++
+			if count == undone-1 {
+				f.patchParent("a", `{"spec":{"value":"2"}}`) // while a write is held back
+				f.waitForConfigMap("other", hasData("value", "2"))
+			}
+		}
+		if count < undone {
+			return fmt.Errorf("the field was changed back %d times, want %d", count, undone)
+		}
+		return nil
+	})
+
+	writes := f.writesOf("update", "fought")
+	if len(writes) > undone {
+		t.Errorf("the child was written %d times, for %d changes", len(writes), undone)
+	}
+	// The first of the five writes was the one that created the child: writes holds the others.
+	f.expectSlower("updates", writes, 4)
+	event := waitForEvent(t, f.namespace, "a", "WriteLoop", "ConfigMap "+f.namespace+"/fought")
+	if event.Type != "Warning" || !strings.Contains(event.Message, "data.value") {
+		t.Errorf("the event is a %s and says %q", event.Type, event.Message)
+	}
+	waitForWriteLoop(t, f.controller.Name, "ConfigMap "+f.namespace+"/fought", "data.value")
+}
+
+// Two controllers with generated selectors that have children of the same types for the
+// same parents each delete what the other creates, and overwrite its status.
+func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
+	t.Parallel()
+	of := func(name string) hook.Handler {
+		return answers(t, func(request) object {
+			return object{"children": []object{configMapChild(name, object{})}, "status": object{"by": name}}
+		})
+	}
+	f := start(t, of("one"))
+	other := hook.Serve(t, of("two"))
+	second := f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.URL = ptr.To(other.URL("/")) }))
+	f.parent("a", object{})
+
+	const creations = 8
+	env.Eventually(t, func(context.Context) error {
+		if one, two := len(f.writesOf("create", "one")), len(f.writesOf("create", "two")); one < creations || two < creations {
+			return fmt.Errorf("the children were created %d and %d times, want %d each", one, two, creations)
+		}
+		return nil
+	})
+	for _, name := range []string{"one", "two"} {
+		f.expectSlower("creations of "+name, f.writesOf("create", name), 5)
+	}
+	events, err := env.Host.Audit().Find(0, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes(), Namespace: f.namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of each child creations and deletions, and of each status, and some events.
+	if len(events) > 100 {
+		t.Errorf("there were %d writes in all", len(events))
+	}
+	for _, controller := range []string{f.controller.Name, second.Name} {
+		waitForWriteLoop(t, controller, "it is gone: somebody else deletes it", "status.by")
+	}
+	waitForEvent(t, f.namespace, "a", "WriteLoop", "")
+}
+
+// A hook that never gives the same answer twice would have its child written for ever.
+func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(request) object {
+		return object{"children": []object{configMapChild("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
+	}))
+	f.parent("a", object{})
+	const updates = 22
+	env.Eventually(t, func(context.Context) error {
+		if count := len(f.writesOf("update", "restless")); count < updates {
+			return fmt.Errorf("the child was updated %d times, want %d", count, updates)
+		}
+		return nil
+	})
+	f.expectSlower("updates", f.writesOf("update", "restless"), 19)
+	waitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at data.time")
+	waitForWriteLoop(t, f.controller.Name, "ConfigMap "+f.namespace+"/restless", "data.time")
+}
