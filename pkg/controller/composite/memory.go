@@ -21,8 +21,9 @@ import (
 type memory struct {
 	pending observe.Pending
 	settled plan.Settled
-	// told is about the last error, taken about the last child whose name is taken.
-	told, taken told
+	// told is about the last error, taken about the last child whose name is taken,
+	// duplicates about the children that were last listed twice.
+	told, taken, duplicates told
 }
 
 // told is what the last event of a sort about a parent said. The retries that fail alike

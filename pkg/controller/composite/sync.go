@@ -94,6 +94,7 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 		result.err = err
 		return result
 	}
+	c.tellDuplicates(memory, snapshot, planned)
 	memory.settled.Prune(snapshot)
 	outcomes, after := c.act(ctx, started, snapshot, planned)
 	result.resync = sooner(result.resync, after)

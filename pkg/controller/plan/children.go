@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,14 +21,21 @@ type children struct {
 	strategies Strategies
 	settled    *Settled
 	plan       *stage.Plan
+	// strict refuses an answer that lists a child twice.
+	strict bool
 }
 
 // manage adds the steps that turn the observed children into the desired ones:
 // first all that is to go, then all that is to be, either type by type in the order
-// of their names.
-func (c *children) manage(observed []stage.Group, desired []*object.Object) {
+// of their names. An error refuses the whole answer.
+func (c *children) manage(observed []stage.Group, desired []*object.Object) error {
 	observed = slices.SortedFunc(slices.Values(observed), byType)
 	wanted := c.sort(observed, desired)
+	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
+		c.plan.Duplicates = nil // no one of them counts
+		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
+			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", twice[0])
+	}
 	// What was refused may be the child that seems to be unwanted, with a slip in it.
 	if len(c.plan.Refused) == 0 {
 		for i, group := range observed {
@@ -37,6 +45,7 @@ func (c *children) manage(observed []stage.Group, desired []*object.Object) {
 	for i, group := range observed {
 		c.apply(group, wanted[i])
 	}
+	return nil
 }
 
 func byType(a, b stage.Group) int {
@@ -74,10 +83,19 @@ func (c *children) sort(observed []stage.Group, desired []*object.Object) []want
 		}
 		if _, twice := group.byName[name]; !twice {
 			group.inOrder = append(group.inOrder, name)
+		} else {
+			c.addDuplicate(child.Kind + " " + strings.TrimPrefix(name.String(), "/"))
 		}
 		group.byName[name] = child
 	}
 	return wanted
+}
+
+// addDuplicate notes, once, that a child is listed more than once.
+func (c *children) addDuplicate(child string) {
+	if !slices.Contains(c.plan.Duplicates, child) {
+		c.plan.Duplicates = append(c.plan.Duplicates, child)
+	}
 }
 
 // typeOf finds the group a desired child belongs to. The error says what the hook

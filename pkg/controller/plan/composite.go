@@ -68,8 +68,11 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 		return plan, nil
 	}
 	if snapshot.Managed {
-		c := children{parent: parent, strategies: strategies, settled: settled, plan: plan}
-		c.manage(snapshot.Children, response.Children)
+		c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
+		if err := c.manage(snapshot.Children, response.Children); err != nil {
+			plan.Refused = append(plan.Refused, err)
+			return plan, nil
+		}
 	}
 	return plan, parent.status(plan, response.Status, settled)
 }

@@ -35,6 +35,7 @@ const (
 	reasonSyncError   = "SyncError"
 	reasonNameTaken   = "ChildNameTaken"
 	reasonWriteLoop   = "WriteLoop"
+	reasonDuplicate   = "DuplicateChild"
 )
 
 // EventOptions bound the events that are written about one object.

@@ -83,6 +83,14 @@ func TestEvents(t *testing.T) {
 		},
 		"sync error":                            {func(e *Events) { e.SyncError(parent(t, "shop"), errors.New("50% of it failed")) }, "default Web shop: Warning SyncError: Sync error: 50% of it failed"},
 		"sync error of a cluster-scoped parent": {func(e *Events) { e.SyncError(fleet, errors.New("no")) }, "default Fleet fleet: Warning SyncError: Sync error: no"},
+		"duplicate children": {
+			func(e *Events) { e.DuplicateChildren(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
+			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: Pod default/a, Pod default/b",
+		},
+		"many duplicate children": {
+			func(e *Events) { e.DuplicateChildren(parent(t, "shop"), []string{"a", "b", "c", "d", "e", "f", "g"}) },
+			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: a, b, c, d, e and 2 more",
+		},
 		"name taken": {
 			func(e *Events) { e.NameTaken(parent(t, "shop"), "Pod", "default/a") },
 			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",

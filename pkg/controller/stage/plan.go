@@ -39,6 +39,9 @@ type Plan struct {
 	// Refused are desired children that cannot be had, each with the reason and
 	// what to do. The other steps are taken all the same.
 	Refused []error
+	// Duplicates are the children that the hook lists more than once, as messages name
+	// them. Of each the last one counts.
+	Duplicates []string
 }
 
 // Step is one thing to do to one object.

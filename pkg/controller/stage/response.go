@@ -20,4 +20,7 @@ type Response struct {
 	ResyncAfter time.Duration
 	// Finalized tells that a finalize hook has nothing left to do.
 	Finalized bool
+	// Strict tells that a child that is listed twice makes the answer an error. Else the
+	// last one counts.
+	Strict bool
 }
