@@ -101,11 +101,18 @@ func run(ctx context.Context, config Config) error {
 		return err
 	}
 	defer events.Shutdown()
+	calls := hook.NewMetrics()
+	if err := config.Metrics.Register(calls); err != nil {
+		return fmt.Errorf("metrics of hooks: %w", err)
+	}
+	defer config.Metrics.Unregister(calls)
 	composites := newComposites(own, selector, composite.Dependencies{
 		Watches: host.NewWatches(shared, client),
 		Actor:   &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
 		Events:  events,
-		Hook:    hook.Options{MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers},
+		Hook: hook.Options{
+			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls,
+		},
 		Workers: config.Workers,
 		Metrics: config.Metrics,
 	})

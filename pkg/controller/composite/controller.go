@@ -58,7 +58,9 @@ type Controller struct {
 // New makes a controller and acquires its watches. Whoever makes it must run it or
 // close it.
 func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *Spec) (*Controller, error) {
-	webhook, err := hook.New(hook.Sync, spec.Sync, spec.EndpointConfigs, dependencies.Hook)
+	options := dependencies.Hook
+	options.Controller = hook.Controller{Type: "CompositeController", Name: object.Name}
+	webhook, err := hook.New(hook.Sync, spec.Sync, spec.EndpointConfigs, options)
 	if err != nil {
 		return nil, fmt.Errorf("sync hook: %w", err)
 	}

@@ -30,13 +30,10 @@ func checkSupported(spec *v1alpha1.CompositeControllerSpec) error {
 	hooks, webhook := spec.Hooks, spec.Hooks.Sync.Webhook
 	unless(hooks.Finalize == nil, "hooks.finalize")
 	unless(hooks.Customize == nil, "hooks.customize")
-	unless(hooks.Sync.GetVersion() == v1alpha1.HookVersionV1, "hooks.sync.version v2")
 	unless(webhook.CABundle == nil, "hooks.sync.webhook.caBundle")
 	unless(webhook.ClientTLS == nil, "hooks.sync.webhook.clientTLS")
 	unless(webhook.Authorization == nil, "hooks.sync.webhook.authorization")
 	unless(webhook.BasicAuth == nil, "hooks.sync.webhook.basicAuth")
-	unless(webhook.ResponseUnmarshallMode == nil || *webhook.ResponseUnmarshallMode != v1alpha1.ResponseUnmarshallModeStrict,
-		"hooks.sync.webhook.responseUnMarshallMode strict")
 	unless(len(spec.EndpointConfigs) == 0, "endpointConfigs")
 	for i, rule := range spec.ChildResources {
 		if strategy := rule.UpdateStrategy; strategy != nil {

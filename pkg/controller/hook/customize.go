@@ -23,7 +23,10 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *stage.Snapshot) ([]st
 		rules, err = r.customize(answer)
 		return err
 	})
-	return rules, err
+	if err != nil {
+		return nil, err
+	}
+	return rules, nil
 }
 
 // customizeRequest is the body of a customize request, the same in all versions.

@@ -71,3 +71,19 @@ func withoutCredentials(endpoint *url.URL) string {
 	}
 	return text
 }
+
+// timeout returns the deadline of a call: ten seconds where the spec sets no
+// positive one.
+func timeout(spec *v1alpha1.Webhook) (time.Duration, error) {
+	if spec.Timeout == nil {
+		return defaultTimeout, nil
+	}
+	timeout, err := spec.Timeout.Parse()
+	if err != nil {
+		return 0, fmt.Errorf("invalid webhook config: timeout: %w", err)
+	}
+	if timeout <= 0 {
+		return defaultTimeout, nil
+	}
+	return timeout, nil
+}

@@ -126,16 +126,18 @@ func TestNewRefuses(t *testing.T) {
 
 func TestPasswordsInAURLAreNotInErrors(t *testing.T) {
 	for name, url := range map[string]string{
-		"a broken port":               "http://user:s3cret@hooks.example:eighty/sync",
-		"a broken host":               "http://user:s3cret@hooks example/sync",
-		"a broken escape":             "http://user:s3cret%zz@hooks.example/sync",
-		"a slash in the password":     "http://user:s3cret/x@hooks.example/sync",
-		"a question mark in it":       "http://user:s3cret?x@hooks.example:a/sync",
-		"another scheme":              "ftp://user:s3cret@hooks.example/sync",
-		"a scheme that was forgotten": "user:s3cret@hooks.example/sync",
-		"slashes that were forgotten": "http:user:s3cret@hooks.example/sync",
-		"a host that was forgotten":   "http://user:s3cret@/sync",
-		"a control character":         "http://user:s3cret@hooks.example/\x7f",
+		"a broken escape in the query": "http://hooks.example/sync\x7f?key=s3cret",
+		"a broken port before a query": "http://hooks.example:eighty?key=s3cret",
+		"a broken port":                "http://user:s3cret@hooks.example:eighty/sync",
+		"a broken host":                "http://user:s3cret@hooks example/sync",
+		"a broken escape":              "http://user:s3cret%zz@hooks.example/sync",
+		"a slash in the password":      "http://user:s3cret/x@hooks.example/sync",
+		"a question mark in it":        "http://user:s3cret?x@hooks.example:a/sync",
+		"another scheme":               "ftp://user:s3cret@hooks.example/sync",
+		"a scheme that was forgotten":  "user:s3cret@hooks.example/sync",
+		"slashes that were forgotten":  "http:user:s3cret@hooks.example/sync",
+		"a host that was forgotten":    "http://user:s3cret@/sync",
+		"a control character":          "http://user:s3cret@hooks.example/\x7f",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil, Options{})
@@ -144,6 +146,32 @@ func TestPasswordsInAURLAreNotInErrors(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatIsShownOfAURL(t *testing.T) {
+	for name, test := range map[string]struct{ url, want string }{
+		"all of one without secrets":       {"https://hooks.example:8443/sync", "https://hooks.example:8443/sync"},
+		"no password":                      {"http://user:s3cret@hooks.example/sync", "http://xxxxx@hooks.example/sync"},
+		"no user name, which may be a key": {"http://s3cret@hooks.example/sync", "http://xxxxx@hooks.example/sync"},
+		"no query":                         {"http://hooks.example/sync?key=s3cret&s3cret", "http://hooks.example/sync?xxxxx"},
+		"neither of them":                  {"http://user:s3cret@hooks.example/?key=s3cret#s3cret", "http://xxxxx@hooks.example/?xxxxx"},
+		"no question mark without a query": {"http://hooks.example/sync?", "http://hooks.example/sync"},
+		"no fragment":                      {"http://hooks.example/sync#s3cret", "http://hooks.example/sync"},
+		"escapes as they are":              {"http://hooks.example/a%2Fb", "http://hooks.example/a%2Fb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &test.url}}, nil, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if hook.shown != test.want {
+				t.Errorf("shown is %s, want %s", hook.shown, test.want)
+			}
+			if hook.endpoint.String() != test.url {
+				t.Errorf("called is %s, want %s", hook.endpoint, test.url)
 			}
 		})
 	}

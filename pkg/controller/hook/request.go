@@ -8,65 +8,111 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // compositeRequest puts the body of a composite sync or finalize request together
-// from the bytes of the objects, in protocol version v1.
-func compositeRequest(snapshot *stage.Snapshot) []byte {
-	body := make([]byte, 0, requestSize(snapshot))
-	body = append(body, `{"controller":`...)
-	body = append(body, snapshot.Controller...)
-	body = append(body, `,"parent":`...)
-	body = append(body, snapshot.Parent.JSON...)
-	body = append(body, `,"children":`...)
-	body = appendGroups(body, snapshot)
-	body = append(body, `,"related":{},"finalizing":`...)
-	body = strconv.AppendBool(body, snapshot.Finalizing)
-	return append(body, '}')
+// from the bytes of the objects.
+func compositeRequest(version v1alpha1.HookVersion, snapshot *stage.Snapshot) []byte {
+	w := requestWriter{
+		body:   make([]byte, 0, requestSize(snapshot)),
+		keys:   keysOf(version),
+		parent: snapshot.Parent,
+	}
+	w.raw(`{"controller":`)
+	w.body = append(w.body, snapshot.Controller...)
+	w.raw(`,"parent":`)
+	w.body = append(w.body, snapshot.Parent.JSON...)
+	w.raw(`,"children":{`)
+	for i, group := range snapshot.Children {
+		w.group(i, group.Type, group.Claimed)
+	}
+	w.raw(`},"related":{`)
+	for i, group := range snapshot.Related {
+		w.group(i, group.Type, group.Objects)
+	}
+	w.raw(`},"finalizing":`)
+	w.body = strconv.AppendBool(w.body, snapshot.Finalizing)
+	w.raw(`}`)
+	return w.body
 }
 
+// requestSize is how many bytes a request takes at most, unless there are characters in
+// names that JSON escapes.
 func requestSize(snapshot *stage.Snapshot) int {
 	size := 128 + len(snapshot.Controller) + len(snapshot.Parent.JSON)
 	for _, group := range snapshot.Children {
-		size += 64
-		for _, child := range group.Claimed {
-			size += 8 + len(child.Namespace) + len(child.Name) + len(child.JSON)
-		}
+		size += groupSize(group.Type, group.Claimed)
+	}
+	for _, group := range snapshot.Related {
+		size += groupSize(group.Type, group.Objects)
 	}
 	return size
 }
 
-func appendGroups(body []byte, snapshot *stage.Snapshot) []byte {
-	body = append(body, '{')
-	for i, group := range snapshot.Children {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, '"')
-		body = append(body, group.Type.String()...)
-		body = append(body, `":{`...)
-		for j, child := range group.Claimed {
-			if j > 0 {
-				body = append(body, ',')
-			}
-			body = appendKey(body, snapshot.Parent, child)
-			body = append(body, child.JSON...)
-		}
-		body = append(body, '}')
+func groupSize(of stage.Type, objects []*object.Object) int {
+	size := 16 + len(of.Kind) + len(of.Group) + len(of.Version)
+	for _, o := range objects {
+		size += 8 + len(o.Namespace) + len(o.Name) + len(o.JSON)
 	}
-	return append(body, '}')
+	return size
 }
 
-// appendKey appends the name a child goes by in version v1: relative to its
-// parent, so the namespace is there only below a cluster-scoped parent. Names of
-// some types, ClusterRoles among them, may hold quotes.
-func appendKey(body []byte, parent, child *object.Object) []byte {
-	key := child.Name
-	if parent.Namespace == "" && child.Namespace != "" {
-		key = child.Namespace + "/" + key
+// requestWriter appends to the body of a request.
+type requestWriter struct {
+	body   []byte
+	keys   keys
+	parent *object.Object
+}
+
+func (w *requestWriter) raw(text string) { w.body = append(w.body, text...) }
+
+// group appends the objects of one type by their keys. It is there also if none are.
+func (w *requestWriter) group(index int, of stage.Type, objects []*object.Object) {
+	if index > 0 {
+		w.raw(`,`)
 	}
-	body, _ = jsontext.AppendQuote(body, key) // an error says that it mended what is no UTF-8
-	return append(body, ':')
+	w.raw(`"`)
+	w.raw(of.Kind)
+	w.raw(`.`)
+	if of.Group != "" {
+		w.raw(of.Group)
+		w.raw(`/`)
+	}
+	w.raw(of.Version)
+	w.raw(`":{`)
+	first := true
+	for _, o := range objects {
+		form := w.keys(w.parent, o)
+		if form == noKey {
+			continue
+		}
+		if !first {
+			w.raw(`,`)
+		}
+		first = false
+		w.key(form, o)
+		w.raw(`:`)
+		w.body = append(w.body, o.JSON...)
+	}
+	w.raw(`}`)
+}
+
+// key appends the key of an object. Names of some types, ClusterRoles among them, may
+// hold quotes; namespaces hold nothing that is special.
+func (w *requestWriter) key(form keyForm, o *object.Object) {
+	start := len(w.body)
+	if form == namespaceAndName {
+		w.raw(`"`)
+		w.raw(o.Namespace)
+		w.raw(`/`)
+		start = len(w.body)
+	}
+	// An error says that it mended what is no UTF-8.
+	w.body, _ = jsontext.AppendQuote(w.body, o.Name)
+	if form == namespaceAndName {
+		w.body = append(w.body[:start], w.body[start+1:]...) // the quote that opens the name
+	}
 }

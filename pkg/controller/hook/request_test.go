@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -86,7 +87,7 @@ func TestCompositeRequest(t *testing.T) {
 				}
 				snapshot.Children = append(snapshot.Children, group)
 			}
-			request := compositeRequest(snapshot)
+			request := compositeRequest(v1alpha1.HookVersionV1, snapshot)
 			var got, want any
 			if err := json.Unmarshal(request, &got); err != nil {
 				t.Fatalf("%s: %v", request, err)
@@ -104,6 +105,92 @@ func TestCompositeRequest(t *testing.T) {
 	}
 }
 
+// The parents and the objects of the table below.
+const (
+	namespacedParent = `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","namespace":"own"}}`
+	clusterParent    = `{"apiVersion":"ctl.example/v1","kind":"Fleet","metadata":{"name":"shop"}}`
+	ownObject        = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"own"}}`
+	otherObject      = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"b","namespace":"other"}}`
+	clusterObject    = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`
+)
+
+func TestKeysAndVisibility(t *testing.T) {
+	const v1, v2 = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2
+	tests := map[string]struct {
+		parent, object string
+		version        v1alpha1.HookVersion
+		key            string // empty if it is not shown
+	}{
+		"namespaced parent, namespaced object, v1":                  {namespacedParent, ownObject, v1, "a"},
+		"namespaced parent, namespaced object, v2":                  {namespacedParent, ownObject, v2, "own/a"},
+		"namespaced parent, object in another namespace, v1":        {namespacedParent, otherObject, v1, ""},
+		"namespaced parent, object in another namespace, v2":        {namespacedParent, otherObject, v2, "other/b"},
+		"namespaced parent, cluster-scoped object, v1":              {namespacedParent, clusterObject, v1, ""},
+		"namespaced parent, cluster-scoped object, v2":              {namespacedParent, clusterObject, v2, "n"},
+		"cluster-scoped parent, namespaced object, v1":              {clusterParent, ownObject, v1, "own/a"},
+		"cluster-scoped parent, namespaced object, v2":              {clusterParent, ownObject, v2, "own/a"},
+		"cluster-scoped parent, cluster-scoped object, v1":          {clusterParent, clusterObject, v1, "n"},
+		"cluster-scoped parent, cluster-scoped object, v2":          {clusterParent, clusterObject, v2, "n"},
+		"namespaced parent, name that would end its quotes, v2":     {namespacedParent, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a\":{}\\","namespace":"own"}}`, v2, `own/a":{}\`},
+		"cluster-scoped parent, name that would end its quotes, v1": {clusterParent, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a\":{}\\"}}`, v1, `a":{}\`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			shown := parsed(t, test.object)
+			snapshot := &stage.Snapshot{
+				Controller: []byte(controller), Parent: parsed(t, test.parent),
+				Children: []stage.Group{{Type: typeOf("", "v1", shown.Kind), Claimed: []*object.Object{shown}}},
+				Related: []stage.Related{
+					{Type: typeOf("apps", "v1", "Deployment")},
+					{Type: typeOf("", "v1", shown.Kind), Objects: []*object.Object{shown}},
+				},
+			}
+			group := map[string]any{}
+			if test.key != "" {
+				content, err := shown.Decode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				group[test.key] = content
+			}
+			var got map[string]any
+			if err := json.Unmarshal(compositeRequest(test.version, snapshot), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group}, got["children"]); diff != "" {
+				t.Errorf("children (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group, "Deployment.apps/v1": map[string]any{}}, got["related"]); diff != "" {
+				t.Errorf("related objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What is left out must not leave its comma behind.
+func TestObjectsThatAreLeftOutLeaveNoGap(t *testing.T) {
+	own, other := parsed(t, ownObject), parsed(t, otherObject)
+	for name, test := range map[string]struct {
+		objects []*object.Object
+		want    string
+	}{
+		"the first":   {[]*object.Object{other, own}, `{"Secret.v1":{"a":` + ownObject + `}}`},
+		"the last":    {[]*object.Object{own, other}, `{"Secret.v1":{"a":` + ownObject + `}}`},
+		"one between": {[]*object.Object{own, other, own}, `{"Secret.v1":{"a":` + ownObject + `,"a":` + ownObject + `}}`},
+		"all":         {[]*object.Object{other, other}, `{"Secret.v1":{}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snapshot := &stage.Snapshot{
+				Controller: []byte(controller), Parent: parsed(t, namespacedParent),
+				Related: []stage.Related{{Type: typeOf("", "v1", "Secret"), Objects: test.objects}},
+			}
+			if got := string(object.Lookup(compositeRequest(v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
+				t.Errorf("related objects are %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // What is to be let go, and what only may be adopted, is not shown twice or at all.
 func TestCompositeRequestShowsTheClaimedChildren(t *testing.T) {
 	orphan := parsed(t, `{"kind":"Pod","metadata":{"name":"orphan","namespace":"default"}}`)
@@ -113,22 +200,40 @@ func TestCompositeRequestShowsTheClaimedChildren(t *testing.T) {
 		Children: []stage.Group{{Type: typeOf("", "v1", "Pod"), Claimed: []*object.Object{orphan}, Adopt: []*object.Object{orphan}, Release: []*object.Object{let}}},
 	}
 	const want = `{"Pod.v1":{"orphan":{"kind":"Pod","metadata":{"name":"orphan","namespace":"default"}}}}`
-	if got := string(object.Lookup(compositeRequest(snapshot), "children")); got != want {
+	if got := string(object.Lookup(compositeRequest(v1alpha1.HookVersionV1, snapshot), "children")); got != want {
 		t.Errorf("children are %s, want %s", got, want)
 	}
 }
 
-func BenchmarkCompositeRequest(b *testing.B) {
-	snapshot := &stage.Snapshot{
-		Controller: []byte(controller), Parent: parsed(b, `{"kind":"Web","metadata":{"name":"shop","namespace":"default"}}`),
-		Children: []stage.Group{{Type: typeOf("", "v1", "Pod")}},
-	}
+// large is a snapshot with a hundred children and as many related objects.
+func large(t testing.TB) *stage.Snapshot {
+	snapshot := &stage.Snapshot{Controller: []byte(controller), Parent: parsed(t, `{"kind":"Web","metadata":{"name":"shop","namespace":"default"}}`)}
+	var objects []*object.Object
 	for range 100 {
-		child := parsed(b, `{"kind":"Pod","metadata":{"name":"a","namespace":"default"},"spec":{"containers":[{"name":"app","image":"busybox"}]}}`)
-		snapshot.Children[0].Claimed = append(snapshot.Children[0].Claimed, child)
+		objects = append(objects, parsed(t, `{"kind":"Pod","metadata":{"name":"a","namespace":"default"},"spec":{"containers":[{"name":"app","image":"busybox"}]}}`))
 	}
+	snapshot.Children = []stage.Group{{Type: typeOf("", "v1", "Pod"), Claimed: objects}, {Type: typeOf("apps", "v1", "StatefulSet")}}
+	snapshot.Related = []stage.Related{{Type: typeOf("networking.k8s.io", "v1", "NetworkPolicy"), Objects: objects}}
+	return snapshot
+}
+
+// Requests are the largest things there are, and most of what a sync allocates.
+func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
+	snapshot := large(t)
+	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
+		if allocated := testing.AllocsPerRun(10, func() { compositeRequest(version, snapshot) }); allocated > 1 {
+			t.Errorf("%s: it takes %.0f allocations", version, allocated)
+		}
+		if used, size := len(compositeRequest(version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
+			t.Errorf("%s: the request has %d bytes, %d were set aside", version, used, size)
+		}
+	}
+}
+
+func BenchmarkCompositeRequest(b *testing.B) {
+	snapshot := large(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		compositeRequest(snapshot)
+		compositeRequest(v1alpha1.HookVersionV2, snapshot)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // Throttled is the error of a call that the hook answered with 429. It is a wish,
 // not a fault: the parent is synced again later and no event is written.
 type Throttled struct {
-	// After is the time the hook asked to be left alone for; zero if it named none
-	// that could be read, and then the usual backoff applies.
+	// After is the time the hook asked to be left alone for, an hour at most; zero if it
+	// named none that could be read, and then the usual backoff applies.
 	After time.Duration
 }
 
@@ -27,6 +27,10 @@ func (t *Throttled) Error() string {
 	return fmt.Sprintf("the hook asks to be called again after %s (429)", t.After)
 }
 
+// longestThrottle is the longest time that a hook is left alone for because it asked to
+// be. Who asks for more is asked again, and may answer the same.
+const longestThrottle = time.Hour
+
 // throttled reads Retry-After in either of its forms: a date or seconds.
 func throttled(retryAfter string, now time.Time) *Throttled {
 	retryAfter = strings.TrimSpace(retryAfter)
@@ -36,5 +40,5 @@ func throttled(retryAfter string, now time.Time) *Throttled {
 	} else if whole, err := strconv.ParseInt(retryAfter, 10, 64); err == nil {
 		seconds = float64(whole)
 	}
-	return &Throttled{After: wait(seconds)}
+	return &Throttled{After: min(wait(seconds), longestThrottle)}
 }

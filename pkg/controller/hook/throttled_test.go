@@ -26,8 +26,9 @@ func TestRetryAfter(t *testing.T) {
 		"garbage names no time":                 {"soon", 0},
 		"a fraction names no time":              {"1.5", 0},
 		"more than a number holds names none":   {"99999999999999999999", 0},
-		"more than a year is a year":            {"2000000000", 365 * 24 * time.Hour},
-		"a date in another millennium likewise": {"Fri, 31 Dec 9999 23:59:59 GMT", 365 * 24 * time.Hour},
+		"an hour":                               {"3600", time.Hour},
+		"more than an hour is an hour":          {"3601", time.Hour},
+		"a date in another millennium likewise": {"Fri, 31 Dec 9999 23:59:59 GMT", time.Hour},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

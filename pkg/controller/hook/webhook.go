@@ -6,26 +6,29 @@
 package hook
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// Options are the limits that hold for every hook of the process.
+// Options are what hooks are called with.
 type Options struct {
 	// MaxResponseBytes is the size, decompressed, above which an answer is refused.
 	MaxResponseBytes int64
 	// MaxIdleConnections is how many connections a hook keeps open between calls.
 	MaxIdleConnections int
+	// Metrics measures calls; nil measures none.
+	Metrics *Metrics
+	// Controller is whose hooks they are, as metrics name it.
+	Controller Controller
 }
 
 // Webhook is one hook of one hosted controller. It has connections of its own, so
@@ -36,10 +39,14 @@ type Webhook struct {
 	mode     v1alpha1.ResponseUnmarshallMode
 	endpoint *url.URL
 	// shown is the endpoint as it may be told.
-	shown   string
-	timeout time.Duration
-	limit   int64
-	client  *http.Client
+	shown     string
+	timeout   time.Duration
+	limit     int64
+	client    *http.Client
+	transport *http.Transport
+	unmeasure func()
+	// answers is nil unless the hook has an ETag cache.
+	answers *answers
 }
 
 // Names of the hooks of a controller.
@@ -49,8 +56,9 @@ const (
 	Customize = "customize"
 )
 
-// New makes the webhook of that name. Endpoints are the settings of connections for
-// hosts of hooks that set none themselves. The error says what in the spec cannot work.
+// New makes the webhook of that name, which must be closed. Endpoints are the settings
+// of connections for hosts of hooks that set none themselves. The error says what in the
+// spec cannot work.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	spec := hook.Webhook
 	target, err := endpoint(spec)
@@ -64,31 +72,47 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns = options.MaxIdleConnections
 	transport.MaxIdleConnsPerHost = options.MaxIdleConnections
+	shown := withoutCredentials(target)
+	measured, unmeasure := options.Metrics.measure(transport, name, shown, options.Controller)
 	return &Webhook{
-		name:     name,
-		version:  hook.GetVersion(),
-		mode:     unmarshalMode(hook),
-		endpoint: target,
-		shown:    withoutCredentials(target),
-		timeout:  timeout,
-		limit:    options.MaxResponseBytes,
-		client:   &http.Client{Transport: transport},
+		name:      name,
+		version:   hook.GetVersion(),
+		mode:      unmarshalMode(hook),
+		endpoint:  target,
+		shown:     shown,
+		timeout:   timeout,
+		limit:     options.MaxResponseBytes,
+		client:    &http.Client{Transport: measured},
+		transport: transport,
+		unmeasure: unmeasure,
+		answers:   newAnswers(spec.Etag),
 	}, nil
 }
 
-// Close closes the connections that are not in use.
-func (w *Webhook) Close() { w.client.CloseIdleConnections() }
+// Close closes the connections that are not in use, and ends the hook's metrics.
+func (w *Webhook) Close() {
+	w.transport.CloseIdleConnections()
+	w.unmeasure()
+}
 
-// SyncComposite asks for the children and the status of the snapshot's parent.
+// Forget drops what is remembered of a parent that is gone.
+func (w *Webhook) Forget(parent types.UID) { w.answers.forget(parent) }
+
+// SyncComposite asks for the children and the status of the snapshot's parent. It is for
+// sync and finalize hooks, whichever the snapshot is for.
 func (w *Webhook) SyncComposite(ctx context.Context, snapshot *stage.Snapshot) (*stage.Response, error) {
 	var response *stage.Response
-	err := w.ask(ctx, snapshot.Parent, compositeRequest(snapshot), involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
+	request := compositeRequest(w.version, snapshot)
+	err := w.ask(ctx, snapshot.Parent, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
 		response, err = r.composite(answer)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	// A sync hook may say it too, but then nobody asked: the parent is there to stay.
+	response.Finalized = response.Finalized && snapshot.Finalizing
+	response.Strict = w.strict()
 	return response, nil
 }
 
@@ -97,9 +121,14 @@ func (w *Webhook) SyncComposite(ctx context.Context, snapshot *stage.Snapshot) (
 // shown to others.
 func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) error {
 	w.log(ctx, "Hook request", request, secret)
-	answer, err := w.call(ctx, request, secret)
+	known := w.answers.get(parent.UID, time.Now())
+	reply, err := w.call(ctx, request, known.etag, secret)
 	if err != nil {
 		return w.explain(err)
+	}
+	answer := reply.body
+	if reply.unchanged {
+		answer = known.body
 	}
 	r := &reader{secret: secret || mentionsSecrets(answer), closely: w.looksClosely(ctx)}
 	if err := read(r, answer); err != nil {
@@ -108,6 +137,9 @@ func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte
 	if err := w.judge(ctx, r.odd); err != nil {
 		return w.explain(err)
 	}
+	if reply.etag != "" {
+		w.answers.put(parent.UID, reply.etag, answer, time.Now())
+	}
 	w.log(ctx, "Hook answer", answer, r.secret)
 	return nil
 }
@@ -115,74 +147,4 @@ func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte
 // explain adds which hook an error is about.
 func (w *Webhook) explain(err error) error {
 	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
-}
-
-// call posts the body and returns the answer's. The deadline covers connecting,
-// sending and reading.
-func (w *Webhook) call(ctx context.Context, body []byte, secret bool) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout,
-		fmt.Errorf("no complete answer within %s, the hook's timeout", w.timeout))
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("http error: %w", err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := w.client.Do(request)
-	if err != nil {
-		return nil, httpError(ctx, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusTooManyRequests {
-		return nil, throttled(response.Header.Get("Retry-After"), time.Now())
-	}
-	answer, err := w.read(ctx, response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		r := &reader{secret: secret || mentionsSecrets(answer)}
-		return nil, fmt.Errorf("unsupported status code: %d body: %s (a hook answers with status 200)",
-			response.StatusCode, r.quote(answer))
-	}
-	return answer, nil
-}
-
-func (w *Webhook) read(ctx context.Context, body io.Reader) ([]byte, error) {
-	answer, err := io.ReadAll(io.LimitReader(body, w.limit+1))
-	if err != nil {
-		return nil, httpError(ctx, err)
-	}
-	if int64(len(answer)) > w.limit {
-		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
-	}
-	return answer, nil
-}
-
-// httpError prefers the reason for which the call was given up to the transport's
-// "context deadline exceeded", and leaves out the URL, which explain adds.
-func httpError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("http error: %w", cause)
-	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	return fmt.Errorf("http error: %w", err)
-}
-
-// timeout returns the deadline of a call: ten seconds where the spec sets no
-// positive one.
-func timeout(spec *v1alpha1.Webhook) (time.Duration, error) {
-	if spec.Timeout == nil {
-		return defaultTimeout, nil
-	}
-	timeout, err := spec.Timeout.Parse()
-	if err != nil {
-		return 0, fmt.Errorf("invalid webhook config: timeout: %w", err)
-	}
-	if timeout <= 0 {
-		return defaultTimeout, nil
-	}
-	return timeout, nil
 }

@@ -81,7 +81,7 @@ func TestACallIsAPostOfJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(compositeRequest(snapshot(t)))}
+	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(compositeRequest(v1alpha1.HookVersionV1, snapshot(t)))}
 	if got := <-calls; got != want {
 		t.Errorf("the call was\n%+v\nwant\n%+v", got, want)
 	}
@@ -267,7 +267,7 @@ func TestRedirects(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if posted := string(body) == string(compositeRequest(snapshot(t))); r.Method != test.method || posted != test.posted {
+				if posted := string(body) == string(compositeRequest(v1alpha1.HookVersionV1, snapshot(t))); r.Method != test.method || posted != test.posted {
 					t.Errorf("redirected to a %s of %s", r.Method, body)
 				}
 				_, _ = io.WriteString(w, `{}`)
@@ -316,7 +316,9 @@ func TestAHookThatAsksToBeCalledLater(t *testing.T) {
 }
 
 func TestCredentialsInAURLAreSentAndNotTold(t *testing.T) {
-	withPassword := func(address string) string { return strings.Replace(address, "http://", "http://user:s3cret@", 1) }
+	withPassword := func(address string) string {
+		return strings.Replace(address, "http://", "http://user:s3cret@", 1) + "/?key=s3cret"
+	}
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	tests := map[string]struct {
@@ -329,6 +331,14 @@ func TestCredentialsInAURLAreSentAndNotTold(t *testing.T) {
 		"a request to come later":      {serve(t, answer(429, "")), ""},
 		"a circle of redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		}), ""},
+		"a redirect to what is no URL": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://user:s3cret@[hooks/?key=s3cret")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}), ""},
+		"a redirect to nobody": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", withPassword(closed.URL))
+			w.WriteHeader(http.StatusTemporaryRedirect)
 		}), ""},
 		"nobody there":      {closed.URL, ""},
 		"no answer in time": {serve(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }), "20ms"},

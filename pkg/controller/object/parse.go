@@ -316,19 +316,22 @@ func (s *scanner) wrongKind(path, wanted string) error {
 	if err != nil {
 		return err
 	}
-	if path == "" {
-		return fmt.Errorf("expected %s, found %s", wanted, cutShort(value))
-	}
 	return &FieldError{path: path, wanted: wanted, found: string(cutShort(value))}
 }
 
-// FieldError tells that a field of an object holds something else than it must.
+// FieldError tells that a field of an object, or with an empty path the object itself,
+// is something else than it must be.
 type FieldError struct{ path, wanted, found string }
 
 func (e *FieldError) Error() string { return e.Problem() + ", found " + e.found }
 
 // Problem says what is wrong without quoting what the field holds.
-func (e *FieldError) Problem() string { return e.path + ": expected " + e.wanted }
+func (e *FieldError) Problem() string {
+	if e.path == "" {
+		return "expected " + e.wanted
+	}
+	return e.path + ": expected " + e.wanted
+}
 
 func cutShort(text []byte) []byte {
 	const most = 40

@@ -1,0 +1,88 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// reply is what a hook said.
+type reply struct {
+	body []byte
+	// etag is what the hook calls this answer; empty if it does not.
+	etag string
+	// unchanged tells that the answer is the one that the request named by its ETag.
+	unchanged bool
+}
+
+// call posts the body and returns the answer. The deadline covers connecting, sending and
+// reading. An etag is that of the answer that is known already.
+func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret bool) (reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout,
+		fmt.Errorf("no complete answer within %s, the hook's timeout", w.timeout))
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint.String(), bytes.NewReader(body))
+	if err != nil {
+		return reply{}, httpError(ctx, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		return reply{}, httpError(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusTooManyRequests {
+		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
+	}
+	answer, err := w.read(ctx, response.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	switch status := response.StatusCode; {
+	case status == http.StatusOK:
+		return reply{body: answer, etag: response.Header.Get("ETag")}, nil
+	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
+		return reply{unchanged: true}, nil
+	default:
+		r := &reader{secret: secret || mentionsSecrets(answer)}
+		return reply{}, fmt.Errorf("unsupported status code: %d body: %s (a hook answers with status 200)", status, r.quote(answer))
+	}
+}
+
+func (w *Webhook) read(ctx context.Context, body io.Reader) ([]byte, error) {
+	answer, err := io.ReadAll(io.LimitReader(body, w.limit+1))
+	if err != nil {
+		return nil, httpError(ctx, err)
+	}
+	if int64(len(answer)) > w.limit {
+		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
+	}
+	return answer, nil
+}
+
+// httpError prefers the reason for which the call was given up to the transport's
+// "context deadline exceeded", and leaves out the URL, which explain adds.
+func httpError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("http error: %w", cause)
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
+		err = errors.New("the hook redirects to what is no URL") // which is not told, as there may be a password in it
+	}
+	return fmt.Errorf("http error: %w", err)
+}

@@ -1,0 +1,43 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// throughProxy is set in the process that calls a hook through a proxy.
+const throughProxy = "TEST_HOOK_THROUGH_PROXY"
+
+// The environment is read once in the life of a process, so a process of its own is asked.
+func TestProxiesOfTheEnvironmentAreUsed(t *testing.T) {
+	const hooks = "http://hooks.invalid/sync"
+	if os.Getenv(throughProxy) != "" {
+		if _, err := webhook(t, hooks, "").SyncComposite(t.Context(), snapshot(t)); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	asked := make(chan string, 1)
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.URL.String()
+		_, _ = io.WriteString(w, "{}")
+	})
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), program, "-test.run", "^"+t.Name()+"$")
+	child.Env = append(os.Environ(), throughProxy+"=yes", "HTTP_PROXY="+proxy, "NO_PROXY=")
+	if output, err := child.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	if got := <-asked; got != "POST "+hooks {
+		t.Errorf("the proxy was asked to %s", got)
+	}
+}
