@@ -14,9 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// FieldManager owns the fields of what is written to the host. Objects that
-// Metacontroller wrote carry the same name.
-const FieldManager = "metacontroller"
+// FieldManager owns the fields of what is written to the host.
+const FieldManager = object.FieldManager
 
 // Client speaks JSON with the host and hands objects on as bytes.
 type Client struct {

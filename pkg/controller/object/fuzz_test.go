@@ -18,6 +18,7 @@ var fuzzSeeds = []string{
 	`{"metadata":{"managedFields":1},"metadata":{"annotations":{"metacontroller.k8s.io/last-applied-configuration":"{}"}}}`,
 	"{ \"metadata\" : { \"managedFields\" : 1 , \"x\" : \"\xff\\ud800\" } , \"k\xff\" : 1 }",
 	`{"metadata":{"creationTimestamp":"2026-01-02T03:04:05Z","deletionTimestamp":null,"finalizers":["a"]}}`,
+	`{"metadata":{"annotations":{"metacontroller.k8s.io/last-applied-configuration":"{}"},"managedFields":[{"manager":"metacontroller","operation":"Update"},{"fieldsV1":{"f:spec":{}}}]}}`,
 	`{"metadata":null}{}`, `[`, `null`, `{"a":1e999}`,
 }
 
@@ -51,6 +52,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("JSON %s is not parsed again: %v", parsed.JSON, err)
 		}
+		parsed.Others = "" // of what was cut out there is nothing left to know
 		if diff := cmp.Diff(parsed, again); diff != "" {
 			t.Errorf("parsed again, the object differs (-first +again):\n%s", diff)
 		}

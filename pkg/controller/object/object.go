@@ -37,6 +37,12 @@ type Object struct {
 	// JSON is the object without metadata.managedFields.
 	JSON []byte
 
+	// Others are the fields beside metadata and status that others than FieldManager's
+	// updates have set or changed last, as a JSON list of sets in the form fieldsV1 of
+	// managedFields. It is there of an object that has a LastAppliedAnnotation and that
+	// FieldManager has written; of any other it is empty, and nothing is known.
+	Others string
+
 	// Hash identifies the content: two objects with equal Hash differ at most in
 	// status and in metadata's resourceVersion, generation and managedFields.
 	Hash uint64

@@ -28,6 +28,9 @@ func Parse(raw []byte) (*Object, error) {
 	}
 	p.out.JSON = p.withoutManagedFields()
 	p.out.Hash = p.hash.Sum64()
+	if p.recorded {
+		p.out.Others = othersFields(p.managedFields)
+	}
 	return p.out, nil
 }
 
@@ -36,6 +39,10 @@ type parser struct {
 	// out is no part of the parser: an object would keep all of it alive.
 	out  *Object
 	hash *xxhash.Digest
+	// managedFields is the raw value of that field.
+	managedFields []byte
+	// recorded tells that there is a LastAppliedAnnotation.
+	recorded bool
 	// cuts are the parts of the input that managedFields take, each with one comma.
 	cuts []span
 }
@@ -68,6 +75,7 @@ func (p *parser) object() error {
 
 func (p *parser) metadata() error {
 	p.out.ObjectMeta = metav1.ObjectMeta{}
+	p.managedFields, p.recorded = nil, false
 	p.bracketHash('{')
 	defer p.bracketHash('}')
 	previousEnd, kept, cutToNext := 0, false, false
@@ -102,7 +110,8 @@ func (p *parser) metadataField(name string) (hashed bool, err error) {
 	meta := &p.out.ObjectMeta
 	switch name {
 	case "managedFields":
-		return false, p.skip()
+		p.managedFields, err = p.value()
+		return false, err
 	case "resourceVersion":
 		meta.ResourceVersion, err = p.string(at + name)
 		return false, err
@@ -120,9 +129,9 @@ func (p *parser) metadataField(name string) (hashed bool, err error) {
 		uid, err = p.string(at + name)
 		meta.UID = types.UID(uid)
 	case "labels":
-		meta.Labels, err = p.stringMap(at + name)
+		meta.Labels, err = p.stringMap(at+name, func(string) bool { return false })
 	case "annotations":
-		meta.Annotations, err = p.stringMap(at+name, LastAppliedAnnotation, kubectlLastAppliedAnnotation)
+		meta.Annotations, err = p.annotations(at + name)
 	case "creationTimestamp":
 		meta.CreationTimestamp, err = decode[metav1.Time](p, at+name)
 	case "deletionTimestamp":
@@ -135,6 +144,15 @@ func (p *parser) metadataField(name string) (hashed bool, err error) {
 		err = p.skip()
 	}
 	return true, err
+}
+
+// annotations reads all annotations but those that repeat a whole object.
+func (p *parser) annotations(path string) (map[string]string, error) {
+	p.recorded = false
+	return p.stringMap(path, func(name string) bool {
+		p.recorded = p.recorded || name == LastAppliedAnnotation
+		return name == LastAppliedAnnotation || name == kubectlLastAppliedAnnotation
+	})
 }
 
 // addToHash adds a member's name and value. The zero byte keeps neighbours apart.
@@ -265,14 +283,12 @@ func (s *scanner) token(path string, want jsontext.Kind, wanted string) (token j
 	}
 }
 
-// stringMap reads a map of strings, leaving out the names in except.
-func (s *scanner) stringMap(path string, except ...string) (map[string]string, error) {
+// stringMap reads a map of strings, without those that leaveOut tells by their names.
+func (s *scanner) stringMap(path string, leaveOut func(name string) bool) (map[string]string, error) {
 	var read map[string]string
 	err := s.members(path, func(m member) error {
-		for _, name := range except {
-			if m.name == name {
-				return s.skip()
-			}
+		if leaveOut(m.name) {
+			return s.skip()
 		}
 		value, err := s.string(path + "[" + m.name + "]")
 		if err != nil {
