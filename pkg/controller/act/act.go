@@ -35,10 +35,12 @@ var phases = [...][]stage.Op{
 	{stage.Delete, stage.Recreate},
 	{stage.Create, stage.Update},
 	{stage.Status},
+	{stage.Finalizer},
 }
 
 // Act takes all steps of a plan that write, also when some fail, and returns what
-// came of each.
+// came of each. Only the finalizer stays as it is if a step before it has failed: a
+// parent is not let go while there is something to be tried again.
 func (a *Actor) Act(ctx context.Context, snapshot *stage.Snapshot, plan *stage.Plan) []stage.Outcome {
 	var outcomes []stage.Outcome
 	for _, phase := range phases {
@@ -47,6 +49,9 @@ func (a *Actor) Act(ctx context.Context, snapshot *stage.Snapshot, plan *stage.P
 			if slices.Contains(phase, step.Op) {
 				steps = append(steps, step)
 			}
+		}
+		if slices.Contains(phase, stage.Finalizer) {
+			steps = upon(outcomes, steps)
 		}
 		outcomes = append(outcomes, a.take(ctx, snapshot, steps)...)
 	}
@@ -107,7 +112,7 @@ func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, err
 	switch step.Op {
 	case stage.Create:
 		return a.Writer.Create(ctx, step.Type, step.Namespace, step.Body)
-	case stage.Update:
+	case stage.Update, stage.Finalizer:
 		return a.Writer.Update(ctx, step.Type, name, step.Body)
 	case stage.Adopt, stage.Release:
 		return a.Writer.Patch(ctx, step.Type, name, step.Body)

@@ -45,7 +45,7 @@ type Controller struct {
 	Dependencies
 	spec       *Spec
 	observer   observe.Composite
-	hook       *hook.Webhook
+	hooks      hooks
 	strategies plan.Strategies
 	loop       *hosted.Loop
 	parents    *parents
@@ -60,14 +60,14 @@ type Controller struct {
 func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
 	options.Controller = hook.Controller{Type: "CompositeController", Name: object.Name}
-	webhook, err := hook.New(hook.Sync, spec.Sync, spec.EndpointConfigs, options)
+	hooks, err := newHooks(spec, options)
 	if err != nil {
-		return nil, fmt.Errorf("sync hook: %w", err)
+		return nil, err
 	}
 	c := &Controller{
 		Dependencies: dependencies,
 		spec:         spec,
-		hook:         webhook,
+		hooks:        hooks,
 		strategies:   spec.Strategies,
 		parents:      newParents(),
 		guard:        guard.New(),
@@ -78,6 +78,9 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 	c.loop = hosted.NewLoop("CompositeController-"+object.Name, dependencies.Workers, c.sync)
 	c.observer = observe.Composite{
 		Parents:        dependencies.Watches.Acquire(spec.Parent),
+		Finalizer:      FinalizerOf(object.Name),
+		Finalizes:      spec.Finalize != nil,
+		ForeignStatus:  spec.ForeignStatus,
 		ParentSelector: spec.ParentSelector,
 		Selectors:      observe.NewSelectors(spec.GenerateSelector),
 		Schemas:        observe.NewSchemas(spec.Schemas),
@@ -146,6 +149,6 @@ func (c *Controller) Close() {
 		c.Watches.Release(watch)
 	}
 	c.Watches.Release(c.observer.Parents)
-	c.hook.Close()
+	c.hooks.close()
 	c.loop.Close()
 }

@@ -80,9 +80,10 @@ func (p *parents) forget(name types.NamespacedName) {
 	delete(p.synced, name)
 }
 
-// record notes how a sync went. One that the hook put off has not gone at all.
+// record notes how a sync went. One that was put off, by the hook or by somebody who
+// changed the parent meanwhile, has not gone at all.
 func (p *parents) record(name types.NamespacedName, err error) {
-	if putOff(err) {
+	if putOff(err) || errors.Is(err, errOvertaken) {
 		return
 	}
 	p.mu.Lock()

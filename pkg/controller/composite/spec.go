@@ -35,7 +35,11 @@ type Spec struct {
 	// is not known of some; they do without.
 	Schemas    map[stage.Type]*openapi.Type
 	SchemasErr error
-	Sync       *v1alpha1.Hook
+	// Sync and Finalize are the hooks; one that is not there is nil.
+	Sync, Finalize *v1alpha1.Hook
+	// ForeignStatus tells that the parent type does not come from a
+	// CustomResourceDefinition.
+	ForeignStatus bool
 	// EndpointConfigs are the settings of connections to hosts of hooks that set none
 	// themselves.
 	EndpointConfigs []v1alpha1.EndpointConfig
@@ -81,10 +85,17 @@ func (s *Spec) resolveHooks(_ context.Context, _ *host.Discovery, object *v1alph
 	switch {
 	case hooks == nil:
 		return errors.New("no hooks defined")
-	case hooks.Sync == nil || hooks.Sync.Webhook == nil:
+	case !hasWebhook(hooks.Sync) && !hasWebhook(hooks.Finalize):
 		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
 	}
-	s.Sync = hooks.Sync
+	if hasWebhook(hooks.Sync) {
+		s.Sync = hooks.Sync
+	}
+	// One without a webhook is from before it was refused. Nothing could be asked before
+	// a parent goes, so no parent is held.
+	if hasWebhook(hooks.Finalize) {
+		s.Finalize = hooks.Finalize
+	}
 	s.EndpointConfigs = object.EndpointConfigs
 	return checkSupported(object)
 }
@@ -97,7 +108,12 @@ func (s *Spec) resolveParent(ctx context.Context, discovery *host.Discovery, obj
 	if s.Parent, err = discovery.Resolve(ctx, rule.APIVersion, rule.Resource); err != nil {
 		return fmt.Errorf("parent type: %w", err)
 	}
-	if !s.Parent.StatusSubresource {
+	custom, err := discovery.IsCustom(ctx, s.Parent.GroupVersionResource)
+	if err != nil {
+		return fmt.Errorf("parent type: %w", err)
+	}
+	s.ForeignStatus = !custom
+	if custom && !s.Parent.StatusSubresource {
 		return &NoStatusSubresourceError{Parent: s.Parent}
 	}
 	return nil
@@ -126,5 +142,8 @@ func selector(spec *metav1.LabelSelector) (labels.Selector, error) {
 	}
 	return metav1.LabelSelectorAsSelector(spec)
 }
+
+// hasWebhook tells whether a hook leads to a webhook.
+func hasWebhook(hook *v1alpha1.Hook) bool { return hook != nil && hook.Webhook != nil }
 
 func isTrue(value *bool) bool { return value != nil && *value }

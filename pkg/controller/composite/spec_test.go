@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,8 +46,12 @@ var discoverable = map[string]string{
 		{"name":"namespaces/status","namespaced":false,"kind":"Namespace","verbs":["get"]},{"name":"namespaces","namespaced":false,"kind":"Namespace","verbs":["get"]}]}`,
 	"/apis/ctl.example/v1": `{"kind":"APIResourceList","groupVersion":"ctl.example/v1","resources":[
 		{"name":"webs","namespaced":true,"kind":"Web","verbs":["get"]},{"name":"webs/status","namespaced":true,"kind":"Web","verbs":["get"]},
-		{"name":"plains","namespaced":false,"kind":"Plain","verbs":["get"]},{"name":"plains/scale","namespaced":false,"kind":"Scale","verbs":["get"]}]}`,
+		{"name":"plains","namespaced":false,"kind":"Plain","verbs":["get"]},{"name":"plains/scale","namespaced":false,"kind":"Scale","verbs":["get"]},
+		{"name":"visits","namespaced":true,"kind":"Visit","verbs":["get"]}]}`,
 }
+
+// custom are the types of the host that come from CustomResourceDefinitions.
+var custom = []string{"webs.ctl.example", "plains.ctl.example"}
 
 // client is a client of a host that tells its types and nothing else.
 func client(t *testing.T) *host.Client {
@@ -56,6 +61,10 @@ func client(t *testing.T) *host.Client {
 		code, reason := http.StatusNotFound, "NotFound"
 		if strings.HasPrefix(r.URL.Path, "/apis/down.example/") {
 			code, reason = http.StatusServiceUnavailable, "ServiceUnavailable"
+		}
+		if name, ok := strings.CutPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"); ok && slices.Contains(custom, name) {
+			_, _ = io.WriteString(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"}`)
+			return
 		}
 		if types, ok := discoverable[r.URL.Path]; ok {
 			_, _ = io.WriteString(w, types)
@@ -165,6 +174,53 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestQ12HooksThatLeadNowhereAreNone(t *testing.T) {
+	const sync, finalize = `sync: {webhook: {url: "http://sync.example"}}`, `finalize: {webhook: {url: "http://finalize.example"}}`
+	tests := map[string]struct {
+		hooks          string
+		sync, finalize bool
+	}{
+		"both":                            {sync + ", " + finalize, true, true},
+		"no finalize hook":                {sync, true, false},
+		"a finalize hook without webhook": {sync + ", finalize: {version: v1}", true, false},
+		"only a finalize hook":            {finalize, false, true},
+		"a sync hook without webhook":     {"sync: {}, " + finalize, false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec, err := resolve(t, `{`+parentWebs+`, hooks: {`+test.hooks+`}}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (spec.Sync != nil) != test.sync || (spec.Finalize != nil) != test.finalize {
+				t.Errorf("the sync hook is %v, the finalize hook %v", spec.Sync, spec.Finalize)
+			}
+		})
+	}
+}
+
+func TestWhoseStatusTheParentsIs(t *testing.T) {
+	tests := map[string]struct {
+		apiVersion, resource string
+		foreign              bool
+	}{
+		"a CustomResourceDefinition's":                   {"ctl.example/v1", "webs", false},
+		"a built-in type's":                              {"v1", "pods", true},
+		"a type of an API server, without a subresource": {"ctl.example/v1", "visits", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			spec, err := resolve(t, fmt.Sprintf(`{parentResource: {apiVersion: %s, resource: %s}, %s}`, test.apiVersion, test.resource, syncHook))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spec.ForeignStatus != test.foreign {
+				t.Errorf("the status is foreign: %v, want %v", spec.ForeignStatus, test.foreign)
+			}
+		})
+	}
+}
+
 func TestResolveRefuses(t *testing.T) {
 	isUnknown := func(err error) bool { _, ok := errors.AsType[*host.UnknownTypeError](err); return ok }
 	isNoStatus := func(err error) bool { _, ok := errors.AsType[*NoStatusSubresourceError](err); return ok }
@@ -226,7 +282,7 @@ func TestResolveRefuses(t *testing.T) {
 			`{` + parentWebs + `, hooks: {sync: {version: v2, webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}, finalize: {}, customize: {}},
 				endpointConfigs: [{host: hooks.example}], childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}}]}`,
 			isUnsupported,
-			"this version does not support hooks.finalize, hooks.customize, " +
+			"this version does not support hooks.customize, " +
 				"endpointConfigs, childResources[1].updateStrategy.method RollingInPlace yet",
 		},
 		"TLS and credentials, which are not there yet": {

@@ -66,22 +66,29 @@ func (c *Controller) attempt(ctx context.Context, name types.NamespacedName, mem
 		}
 	}()
 	started := time.Now()
-	snapshot, response, err := c.ask(ctx, name)
-	if snapshot == nil || err != nil {
-		return attempt{gone: err == nil, err: err}
+	snapshot, response, err := c.ask(ctx, memory, name)
+	if response == nil {
+		return attempt{gone: snapshot == nil && err == nil, err: err}
 	}
 	return c.carryOut(ctx, started, memory, snapshot, response)
 }
 
 // ask observes the parent and asks the hook about it. Without a parent there is no
-// snapshot.
-func (c *Controller) ask(ctx context.Context, name types.NamespacedName) (*stage.Snapshot, *stage.Response, error) {
-	snapshot, err := c.observer.Snapshot(name)
+// snapshot, and without a hook for it no response.
+func (c *Controller) ask(ctx context.Context, memory *memory, name types.NamespacedName) (*stage.Snapshot, *stage.Response, error) {
+	snapshot, err := c.hold(ctx, memory, name)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
+	webhook := c.hooks.of(snapshot)
+	if webhook == nil {
+		return snapshot, nil, nil
+	}
+	if err := c.observer.Claim(snapshot); err != nil {
+		return nil, nil, err
+	}
 	snapshot.Controller = *c.object.Load()
-	response, err := c.hook.SyncComposite(ctx, snapshot)
+	response, err := webhook.SyncComposite(ctx, snapshot)
 	c.calls.record(err)
 	return snapshot, response, err
 }
@@ -131,6 +138,9 @@ func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, mem
 			return hosted.Failed(0)
 		}
 		return hosted.Wait(throttled.After)
+	}
+	if errors.Is(attempt.err, errOvertaken) {
+		return hosted.Failed(0)
 	}
 	if attempt.err != nil {
 		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", c.spec.Parent.Kind, name))

@@ -27,22 +27,26 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 			}
 		}
 	}
-	watches := append([]*host.Watch{c.observer.Parents}, c.observer.Children...)
-	for _, watch := range watches {
+	for _, watch := range append([]*host.Watch{c.observer.Parents}, c.observer.Children...) {
 		if err := watch.WaitForSync(ctx); err != nil {
 			return unsubscribe, err
 		}
 	}
-	for _, watch := range watches {
-		changed := c.childChanged
-		if watch == c.observer.Parents {
-			changed = c.parentChanged
-		}
+	subscribe := func(watch *host.Watch, changed func(before, after *object.Object)) error {
 		subscription, err := watch.Subscribe(changed)
-		if err != nil {
+		if err == nil {
+			subscriptions = append(subscriptions, subscription)
+		}
+		return err
+	}
+	if err := subscribe(c.observer.Parents, c.parentChanged); err != nil {
+		return unsubscribe, err
+	}
+	// The parents' type may be one of them.
+	for _, watch := range c.observer.Children {
+		if err := subscribe(watch, c.childChanged); err != nil {
 			return unsubscribe, err
 		}
-		subscriptions = append(subscriptions, subscription)
 	}
 	return unsubscribe, nil
 }
@@ -52,7 +56,7 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	case after == nil:
 		c.observer.Selectors.Forget(before.UID)
 		c.loop.Changed(before.Key())
-	case c.spec.IgnoreStatusChanges && observe.OnlyStatusChanged(before, after):
+	case c.spec.IgnoreStatusChanges && c.observer.Concerns(after) && observe.OnlyStatusChanged(before, after):
 	default:
 		c.loop.Changed(after.Key())
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // UnsupportedError tells that a spec is right and asks for something this version
-// does not do yet. Running such a controller without it would do harm: a finalize
-// hook that is not called leaves behind what it was to clean up.
+// does not do yet. Running such a controller without it would do harm: a hook that is
+// not shown what it asked for answers something else.
 type UnsupportedError struct{ Fields []string }
 
 func (e *UnsupportedError) Error() string {
@@ -27,13 +27,20 @@ func checkSupported(spec *v1alpha1.CompositeControllerSpec) error {
 			fields = append(fields, field)
 		}
 	}
-	hooks, webhook := spec.Hooks, spec.Hooks.Sync.Webhook
-	unless(hooks.Finalize == nil, "hooks.finalize")
-	unless(hooks.Customize == nil, "hooks.customize")
-	unless(webhook.CABundle == nil, "hooks.sync.webhook.caBundle")
-	unless(webhook.ClientTLS == nil, "hooks.sync.webhook.clientTLS")
-	unless(webhook.Authorization == nil, "hooks.sync.webhook.authorization")
-	unless(webhook.BasicAuth == nil, "hooks.sync.webhook.basicAuth")
+	unless(spec.Hooks.Customize == nil, "hooks.customize")
+	for _, named := range []struct {
+		name string
+		hook *v1alpha1.Hook
+	}{{"hooks.sync", spec.Hooks.Sync}, {"hooks.finalize", spec.Hooks.Finalize}} {
+		if !hasWebhook(named.hook) {
+			continue
+		}
+		webhook := named.hook.Webhook
+		unless(webhook.CABundle == nil, named.name+".webhook.caBundle")
+		unless(webhook.ClientTLS == nil, named.name+".webhook.clientTLS")
+		unless(webhook.Authorization == nil, named.name+".webhook.authorization")
+		unless(webhook.BasicAuth == nil, named.name+".webhook.basicAuth")
+	}
 	unless(len(spec.EndpointConfigs) == 0, "endpointConfigs")
 	for i, rule := range spec.ChildResources {
 		if strategy := rule.UpdateStrategy; strategy != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type Discovery struct {
 
 	mu       sync.Mutex
 	known    map[schema.GroupVersion]map[string]stage.Type
+	custom   map[schema.GroupResource]bool
 	changes  map[string]time.Time
 	onChange func(group string)
 }
@@ -63,6 +65,7 @@ func NewDiscovery(client *Client, onChange func(group string)) *Discovery {
 		client:    client,
 		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
 		known:     map[schema.GroupVersion]map[string]stage.Type{},
+		custom:    map[schema.GroupResource]bool{},
 		changes:   map[string]time.Time{},
 		onChange:  onChange,
 	}
@@ -168,6 +171,7 @@ func (d *Discovery) changed(group string) {
 			delete(d.known, version)
 		}
 	}
+	maps.DeleteFunc(d.custom, func(resource schema.GroupResource, _ bool) bool { return resource.Group == group })
 	d.mu.Unlock()
 	d.documents.doubt(group)
 	d.onChange(group)

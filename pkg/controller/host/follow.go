@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// definers are the resources that bring types into the host. The name of each of
-// their objects ends in the group it is about, after the first dot.
-var definers = []schema.GroupVersionResource{
-	{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
-}
+// The resources that bring types into the host. The name of each of their objects ends
+// in the group it is about, after the first dot.
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+)
 
 // Follow watches what defines types in the host and keeps the discovery true to it,
 // until ctx ends.
@@ -30,7 +30,7 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("make a client for the host's metadata: %w", err)
 	}
 	informers := metadatainformer.NewSharedInformerFactory(client, 0)
-	for _, definer := range definers {
+	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {
 		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    d.definitionChanged,
 			UpdateFunc: func(_, after any) { d.definitionChanged(after) },

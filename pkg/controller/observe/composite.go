@@ -7,10 +7,8 @@ package observe
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -19,8 +17,13 @@ type Composite struct {
 	// Parents and Children are the watches of the parent type and the child types.
 	Parents  *host.Watch
 	Children []*host.Watch
-	// Finalizer is the finalizer by which the controller holds its parents.
+	// Finalizer is the finalizer by which the controller holds its parents, and
+	// Finalizes tells whether it does: whether there is a finalize hook.
 	Finalizer string
+	Finalizes bool
+	// ForeignStatus tells that the parent type does not come from a
+	// CustomResourceDefinition.
+	ForeignStatus bool
 	// ParentSelector selects the parents the controller is for.
 	ParentSelector labels.Selector
 	// Selectors selects the children of a parent.
@@ -29,36 +32,21 @@ type Composite struct {
 	Schemas *Schemas
 }
 
-// Snapshot returns what there is of a parent and its children, or nil if the parent
-// is gone or not for this controller. An error means that the parent's selector is
-// not usable.
-func (c *Composite) Snapshot(name types.NamespacedName) (*stage.Snapshot, error) {
-	parent := c.Parents.Get(name)
-	if parent == nil || !c.Selected(parent) {
-		return nil, nil
-	}
+// Claim completes the snapshot with the parent's children. An error means that the
+// parent's selector is not usable.
+func (c *Composite) Claim(snapshot *stage.Snapshot) error {
+	parent := snapshot.Parent
 	selector, err := c.Selectors.Of(parent)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	snapshot := &stage.Snapshot{
-		ParentType:      c.Parents.Type,
-		Parent:          parent,
-		Selector:        selector,
-		GeneratedLabels: c.Selectors.Generated(parent),
-		Finalizer:       c.Finalizer,
-		Managed:         parent.DeletionTimestamp == nil,
-		Children:        make([]stage.Group, len(c.Children)),
-	}
+	snapshot.Selector = selector
+	snapshot.GeneratedLabels = c.Selectors.Generated(parent)
+	snapshot.Children = make([]stage.Group, len(c.Children))
 	for i, watch := range c.Children {
 		snapshot.Children[i] = claim(watch.Type, parent, selector,
 			watch.ControlledBy(parent.UID), watch.Orphans(parent.Namespace))
 		snapshot.Children[i].Schema = c.Schemas.of(watch.Type)
 	}
-	return snapshot, nil
-}
-
-// Selected tells whether the controller is for the parent.
-func (c *Composite) Selected(parent *object.Object) bool {
-	return c.ParentSelector.Matches(labels.Set(parent.Labels))
+	return nil
 }

@@ -36,8 +36,8 @@ func TestSnapshot(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: default, labels: {app: shop}, `+ofBlog+`}}`,
 		`{apiVersion: v1, kind: Pod, metadata: {name: mine, namespace: default, labels: {app: shop}, `+ofShop+`}}`,
 	)
-	snapshot, err := observer.Snapshot(name("default", "shop"))
-	if err != nil {
+	snapshot := observer.Parent(name("default", "shop"))
+	if err := observer.Claim(snapshot); err != nil {
 		t.Fatal(err)
 	}
 	if snapshot.Parent.UID != "u-shop" || snapshot.ParentType != webs || snapshot.Selector.String() != "app=shop" ||
@@ -69,8 +69,8 @@ func TestSnapshotOfAClusterScopedParent(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}, `+of+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: two, labels: {controller-uid: u-fleet}}}`,
 	)
-	snapshot, err := observer.Snapshot(name("", "shop"))
-	if err != nil {
+	snapshot := observer.Parent(name("", "shop"))
+	if err := observer.Claim(snapshot); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"one/a", "two/a"}, names(snapshot.Children[0].Claimed)); diff != "" {
@@ -89,13 +89,13 @@ func TestParentsWithoutASnapshot(t *testing.T) {
 		"a parent that the controller is not for": name("default", "blog"),
 		"one that is in another namespace":        name("far", "shop"),
 	} {
-		if snapshot, err := observer.Snapshot(parent); snapshot != nil || err != nil {
-			t.Errorf("%s: snapshot %v, error %v", what, snapshot, err)
+		if snapshot := observer.Parent(parent); snapshot != nil {
+			t.Errorf("%s: snapshot %v", what, snapshot)
 		}
 	}
 	observer.ParentSelector = labels.Everything()
-	if snapshot, err := observer.Snapshot(name("default", "broken")); snapshot != nil || err == nil {
-		t.Errorf("a parent without a selector: snapshot %v, error %v", snapshot, err)
+	if err := observer.Claim(observer.Parent(name("default", "broken"))); err == nil {
+		t.Error("children of a parent without a selector were found")
 	}
 }
 

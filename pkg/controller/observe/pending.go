@@ -56,6 +56,8 @@ func (p *Pending) Seen() bool {
 
 func (w pendingWrite) seen() bool {
 	switch {
+	case w.Observed != nil && w.watch.Get(w.Observed.Key()) == nil:
+		return true // gone, whatever was written
 	case w.Result != nil:
 		return w.watch.Seen(w.Result.ResourceVersion)
 	case w.Op == stage.Delete || w.Op == stage.Recreate:

@@ -90,6 +90,21 @@ func TestAllWritesMustBeSeen(t *testing.T) {
 	eventually(t, "the Pod was seen", pending.Seen)
 }
 
+// Taking the last finalizer off an object that is being deleted ends it.
+func TestAWriteThatEndsItsObjectIsPendingUntilItIsGone(t *testing.T) {
+	observer, served := observing(t, webs, NewSelectors(false), shop)
+	written := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "201"}}`)
+	var pending Pending
+	observer.Wrote(&pending, []stage.Outcome{{
+		Step: stage.Step{Op: stage.Finalizer, Type: webs, Observed: observer.Parents.Get(name("default", "shop"))}, Result: written,
+	}})
+	if pending.Seen() {
+		t.Fatal("the cache still shows the object")
+	}
+	served.send(t, "DELETED", `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "200"}}`)
+	eventually(t, "the end was seen", pending.Seen)
+}
+
 func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 	observer, _ := observing(t, webs, NewSelectors(false), shop, configMapA)
 	observed := observer.Children[0].Get(name("default", "a"))

@@ -123,18 +123,20 @@ func TestOnlyStatusChanged(t *testing.T) {
 		before, after string
 		want          bool
 	}{
-		"the status":          {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2"}, status: {x: 2}}`, true},
-		"nothing at all":      {before, before, true},
-		"finalizers alone":    {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", finalizers: [a/b]}}`, true},
-		"owners alone":        {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", ownerReferences: [{uid: u}]}}`, true},
-		"the generation":      {before, `{metadata: {generation: 4, labels: {a: "1"}, annotations: {b: "1"}}}`, false},
-		"a label":             {before, `{metadata: {generation: 3, labels: {a: "2"}, annotations: {b: "1"}}}`, false},
-		"a label that is new": {before, `{metadata: {generation: 3, labels: {a: "1", c: "1"}, annotations: {b: "1"}}}`, false},
-		"an annotation":       {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "2"}}}`, false},
-		"an annotation gone":  {before, `{metadata: {generation: 3, labels: {a: "1"}}}`, false},
-		"it is being deleted": {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, deletionTimestamp: "2026-03-04T05:06:07Z"}}`, false},
-		"the parent is new":   {"", before, false},
-		"the parent is gone":  {before, "", false},
+		"the status":                             {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2"}, status: {x: 2}}`, true},
+		"nothing at all":                         {before, before, true},
+		"finalizers alone":                       {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", finalizers: [a/b]}}`, true},
+		"owners alone":                           {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", ownerReferences: [{uid: u}]}}`, true},
+		"the generation":                         {before, `{metadata: {generation: 4, labels: {a: "1"}, annotations: {b: "1"}}}`, false},
+		"a label":                                {before, `{metadata: {generation: 3, labels: {a: "2"}, annotations: {b: "1"}}}`, false},
+		"a label that is new":                    {before, `{metadata: {generation: 3, labels: {a: "1", c: "1"}, annotations: {b: "1"}}}`, false},
+		"an annotation":                          {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "2"}}}`, false},
+		"an annotation gone":                     {before, `{metadata: {generation: 3, labels: {a: "1"}}}`, false},
+		"it is being deleted":                    {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, deletionTimestamp: "2026-03-04T05:06:07Z"}}`, false},
+		"the parent is new":                      {"", before, false},
+		"the status of one without generations":  {`{metadata: {name: a}, status: {x: 1}}`, `{metadata: {name: a}, status: {x: 2}}`, true},
+		"the content of one without generations": {`{metadata: {name: a}, data: {x: "1"}}`, `{metadata: {name: a}, data: {x: "2"}}`, false},
+		"the parent is gone":                     {before, "", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

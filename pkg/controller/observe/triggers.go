@@ -16,10 +16,12 @@ import (
 
 // OnlyStatusChanged tells whether a change of a parent can be passed over by a
 // controller that ignores status changes: its generation, labels and annotations are
-// what they were, and it is not being deleted.
+// what they were, and it is not being deleted. Where there are no generations, all that
+// is not status counts.
 func OnlyStatusChanged(before, after *object.Object) bool {
 	return before != nil && after != nil && after.DeletionTimestamp == nil &&
 		before.Generation == after.Generation &&
+		(after.Generation != 0 || before.Hash == after.Hash) &&
 		maps.Equal(before.Labels, after.Labels) &&
 		maps.Equal(before.Annotations, after.Annotations)
 }

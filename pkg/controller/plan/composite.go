@@ -54,6 +54,11 @@ type Strategies map[schema.GroupKind]Strategy
 // no write it remembers in settled.
 func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies Strategies, settled *Settled) (*stage.Plan, error) {
 	plan := &stage.Plan{}
+	// Only a finalize hook can say that there is nothing left to finalize.
+	released := snapshot.Finalizing && response.Finalized && isHeld(snapshot)
+	if released && snapshot.Parent.DeletionTimestamp != nil {
+		return plan, letGo(plan, snapshot)
+	}
 	parent, err := newParent(snapshot)
 	if err != nil {
 		return nil, err
@@ -74,7 +79,23 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 			return plan, nil
 		}
 	}
-	return plan, parent.status(plan, response.Status, settled)
+	if err := parent.status(plan, response.Status, settled); err != nil {
+		return nil, err
+	}
+	if released && len(plan.Refused) == 0 {
+		return plan, letGo(plan, snapshot)
+	}
+	return plan, nil
+}
+
+// letGo adds the step that ends what the controller has to do with a parent.
+func letGo(plan *stage.Plan, snapshot *stage.Snapshot) error {
+	step, err := release(snapshot, "the finalize hook has nothing left to do")
+	if err != nil {
+		return err
+	}
+	plan.Steps = append(plan.Steps, *step)
+	return nil
 }
 
 // parent is the parent of a sync with what all decisions about its children need.
@@ -83,6 +104,8 @@ type parent struct {
 	kind      stage.Type
 	selector  labels.Selector
 	generated map[string]string
+	// foreignStatus tells that the status has a writer of its own.
+	foreignStatus bool
 }
 
 func newParent(snapshot *stage.Snapshot) (*parent, error) {
@@ -90,10 +113,11 @@ func newParent(snapshot *stage.Snapshot) (*parent, error) {
 		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
 	}
 	return &parent{
-		Object:    snapshot.Parent,
-		kind:      snapshot.ParentType,
-		selector:  snapshot.Selector,
-		generated: snapshot.GeneratedLabels,
+		Object:        snapshot.Parent,
+		kind:          snapshot.ParentType,
+		selector:      snapshot.Selector,
+		generated:     snapshot.GeneratedLabels,
+		foreignStatus: snapshot.ForeignStatus,
 	}, nil
 }
 

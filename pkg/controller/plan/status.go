@@ -14,8 +14,13 @@ import (
 )
 
 // status adds the step that makes the parent's status what the hook answered, with
-// status.observedGeneration put in. Without an answer it is that field alone.
+// status.observedGeneration put in. Without an answer it is that field alone, unless
+// the status is foreign: that one is left as it is then, and always if it can only be
+// written together with the rest of the object.
 func (p *parent) status(plan *stage.Plan, answered []byte, settled *Settled) error {
+	if p.foreignStatus && (answered == nil || !p.kind.StatusSubresource) {
+		return nil
+	}
 	desired, err := decodeStatus(answered)
 	if err != nil {
 		return fmt.Errorf("status of %s: %w", p, err)

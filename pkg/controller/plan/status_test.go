@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -138,5 +139,40 @@ func TestAStatusThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, web)
 	if planned, err := Composite(w.snapshot(), answering(`{"a":1e999}`), nil, &w.settled); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
 		t.Errorf("error is %v, plan is %v", err, planned)
+	}
+}
+
+// Types that do not come from a CustomResourceDefinition have a status that others write.
+func TestForeignStatus(t *testing.T) {
+	const observed = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid, generation: 3, resourceVersion: "5"}, status: {theirs: 1}}`
+	tests := map[string]struct {
+		subresource bool
+		answer      string
+		want        string
+	}{
+		"an answer with a status":                        {true, `{"ready":true}`, `{"observedGeneration":3,"ready":true}`},
+		"an answer with an empty status":                 {true, `{}`, `{"observedGeneration":3}`},
+		"an answer without a status leaves it":           {true, "", ""},
+		"a type without a subresource has none to write": {false, `{"ready":true}`, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web)
+			w.parent = parseYAML(t, observed)
+			w.parentType.StatusSubresource = test.subresource
+			snapshot := w.snapshot()
+			snapshot.ForeignStatus = true
+			planned, err := Composite(snapshot, answering(test.answer), nil, &Settled{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			for _, step := range planned.Steps {
+				got += string(object.Lookup(step.Body, "status"))
+			}
+			if got != test.want {
+				t.Errorf("the status written is %s, want %s", got, test.want)
+			}
+		})
 	}
 }

@@ -57,11 +57,17 @@ type Snapshot struct {
 	Related []Related
 	// Finalizer is the finalizer by which the controller holds its parents.
 	Finalizer string
+	// Held tells whether the parent has to carry Finalizer before a hook is asked.
+	Held bool
 	// Finalizing is true when the finalize hook is to be asked instead of sync.
 	Finalizing bool
 	// Managed tells whether this sync creates, changes and deletes children. Of a parent
 	// that is being deleted and no longer ours to clean up they are left to the host.
 	Managed bool
+	// ForeignStatus tells that the parent's type does not come from a
+	// CustomResourceDefinition. The status of such a type has a writer of its own: it
+	// is left alone unless the hook's answer has one.
+	ForeignStatus bool
 }
 
 // Related are the objects of one type that a parent's customize hook asked to be shown.

@@ -239,8 +239,8 @@ func TestResync(t *testing.T) {
 func TestUnsupportedSpecIsNotRun(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.Hooks.Finalize = spec.Hooks.Sync
+		spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateRollingInPlace
 	})
 	f.waitForReady(metav1.ConditionFalse, "Unsupported")
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "does not support hooks.finalize yet")
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "does not support childResources[0].updateStrategy.method RollingInPlace yet")
 }

@@ -13,22 +13,23 @@ import (
 // ValidateCompositeController returns all that keeps a new CompositeController from being stored.
 func ValidateCompositeController(controller *metacontroller.CompositeController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	return append(errs, validateCompositeControllerSpec(&controller.Spec, field.NewPath("spec"))...)
+	return append(errs, validateCompositeControllerSpec(controller, field.NewPath("spec"))...)
 }
 
 // ValidateCompositeControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
 // object did not have. Metadata is checked by the registry for all kinds alike.
 func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
-	return introduced(validateCompositeControllerSpec(&updated.Spec, spec), validateCompositeControllerSpec(&stored.Spec, spec))
+	return introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
 }
 
-func validateCompositeControllerSpec(spec *metacontroller.CompositeControllerSpec, path *field.Path) field.ErrorList {
+func validateCompositeControllerSpec(controller *metacontroller.CompositeController, path *field.Path) field.ErrorList {
+	spec := &controller.Spec
 	errs := validateParentResource(&spec.ParentResource, path.Child("parentResource"))
 	for i := range spec.ChildResources {
 		errs = append(errs, validateChildResource(&spec.ChildResources[i], path.Child("childResources").Index(i))...)
 	}
-	errs = append(errs, validateCompositeControllerHooks(spec.Hooks, path.Child("hooks"))...)
+	errs = append(errs, validateCompositeControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, path.Child("endpointConfigs"))...)
 }
 
@@ -57,7 +58,7 @@ func validateChildResource(child *metacontroller.CompositeControllerChildResourc
 	return errs
 }
 
-func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerHooks, path *field.Path) field.ErrorList {
+func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerHooks, controller string, path *field.Path) field.ErrorList {
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}
@@ -66,7 +67,7 @@ func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerH
 		errs = append(errs, noHooks(path.Child("sync")))
 	}
 	errs = append(errs, validateHook(hooks.Sync, path.Child("sync"))...)
-	errs = append(errs, validateHook(hooks.Finalize, path.Child("finalize"))...)
+	errs = append(errs, validateFinalizeHook(hooks.Finalize, "compositecontroller-", controller, path.Child("finalize"))...)
 	errs = append(errs, validateHook(hooks.Customize, path.Child("customize"))...)
 	// The two that are never called only have to be readable: whatever else is in them has never mattered.
 	errs = append(errs, validateHookVersion(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)

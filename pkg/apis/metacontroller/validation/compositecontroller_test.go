@@ -83,6 +83,17 @@ func TestValidateCompositeController(t *testing.T) {
 			patch: "spec: {hooks: {sync: {version: v2, webhook: null}}}",
 			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
 		},
+		"a finalize hook without a webhook": {
+			patch: `spec: {hooks: {finalize: {version: v2}}}`,
+			want:  []string{`spec.hooks.finalize.webhook: Required value: says where the hook is: without it nothing could be asked when an object is deleted, so leave out the hook`},
+		},
+		"the longest name that a finalizer can hold": {
+			patch: `{metadata: {name: a23456789b123456789c123456789d123456789e123}, spec: {hooks: {finalize: {webhook: {url: "http://hooks.example/finalize"}}}}}`,
+		},
+		"a longer name, and a finalize hook": {
+			patch: `{metadata: {name: a23456789b123456789c123456789d123456789e1234}, spec: {hooks: {finalize: {webhook: {url: "http://hooks.example/finalize"}}}}}`,
+			want:  []string{`spec.hooks.finalize: Forbidden: the finalizer of a controller with such a long name could not be stored: metadata.name may have 43 characters at most`},
+		},
 		"only a customize hook": {
 			patch: `spec: {hooks: {sync: null, customize: {webhook: {url: "http://hooks.example/customize"}}}}`,
 			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},

@@ -13,17 +13,18 @@ import (
 // ValidateDecoratorController returns all that keeps a new DecoratorController from being stored.
 func ValidateDecoratorController(controller *metacontroller.DecoratorController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	return append(errs, validateDecoratorControllerSpec(&controller.Spec, field.NewPath("spec"))...)
+	return append(errs, validateDecoratorControllerSpec(controller, field.NewPath("spec"))...)
 }
 
 // ValidateDecoratorControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
 // object did not have. Metadata is checked by the registry for all kinds alike.
 func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
-	return introduced(validateDecoratorControllerSpec(&updated.Spec, spec), validateDecoratorControllerSpec(&stored.Spec, spec))
+	return introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
 }
 
-func validateDecoratorControllerSpec(spec *metacontroller.DecoratorControllerSpec, path *field.Path) field.ErrorList {
+func validateDecoratorControllerSpec(controller *metacontroller.DecoratorController, path *field.Path) field.ErrorList {
+	spec := &controller.Spec
 	var errs field.ErrorList
 	if spec.Resources == nil {
 		errs = append(errs, field.Required(path.Child("resources"), "lists the types of the objects to decorate"))
@@ -34,7 +35,7 @@ func validateDecoratorControllerSpec(spec *metacontroller.DecoratorControllerSpe
 	for i := range spec.Attachments {
 		errs = append(errs, validateAttachment(&spec.Attachments[i], path.Child("attachments").Index(i))...)
 	}
-	errs = append(errs, validateDecoratorControllerHooks(spec.Hooks, path.Child("hooks"))...)
+	errs = append(errs, validateDecoratorControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, path.Child("endpointConfigs"))...)
 }
 
@@ -52,7 +53,7 @@ func validateAttachment(attachment *metacontroller.DecoratorControllerAttachment
 	return errs
 }
 
-func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks, path *field.Path) field.ErrorList {
+func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks, controller string, path *field.Path) field.ErrorList {
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}
@@ -61,6 +62,6 @@ func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerH
 		errs = append(errs, noHooks(path.Child("sync")))
 	}
 	errs = append(errs, validateHook(hooks.Sync, path.Child("sync"))...)
-	errs = append(errs, validateHook(hooks.Finalize, path.Child("finalize"))...)
+	errs = append(errs, validateFinalizeHook(hooks.Finalize, "decoratorcontroller-", controller, path.Child("finalize"))...)
 	return append(errs, validateHook(hooks.Customize, path.Child("customize"))...)
 }

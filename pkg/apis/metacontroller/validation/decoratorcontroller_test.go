@@ -32,7 +32,10 @@ func TestValidateDecoratorController(t *testing.T) {
 		},
 		"no hook leads anywhere": {
 			patch: "spec: {hooks: {sync: null, finalize: {}}}",
-			want:  []string{"spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent"},
+			want: []string{
+				"spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent",
+				"spec.hooks.finalize.webhook: Required value: says where the hook is: without it nothing could be asked when an object is deleted, so leave out the hook",
+			},
 		},
 		"items that name nothing": {
 			patch: "spec: {resources: [{apiVersion: v1}], attachments: [{resource: services}]}",

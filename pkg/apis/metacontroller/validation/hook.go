@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -31,6 +32,26 @@ func validateHook(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
 	}
 	return errs
 }
+
+// validateFinalizeHook checks the hook that holds objects by a finalizer, whose name follows prefix with the controller's.
+func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, path *field.Path) field.ErrorList {
+	if hook == nil {
+		return nil
+	}
+	errs := validateHook(hook, path)
+	if hook.Webhook == nil {
+		errs = append(errs, field.Required(path.Child("webhook"),
+			"says where the hook is: without it nothing could be asked when an object is deleted, so leave out the hook"))
+	}
+	if longest := maxFinalizerLength - len(prefix); len(controller) > longest {
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf(
+			"the finalizer of a controller with such a long name could not be stored: metadata.name may have %d characters at most", longest)))
+	}
+	return errs
+}
+
+// maxFinalizerLength is how long a finalizer may be behind its domain.
+const maxFinalizerLength = 63
 
 func validateHookVersion(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
 	if hook == nil || hook.Version == nil {

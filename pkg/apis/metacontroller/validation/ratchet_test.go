@@ -19,7 +19,7 @@ spec:
   childResources:
   - {apiVersion: v1, resource: pods}
   - {apiVersion: apps/v1, resource: Deployments}
-  hooks: {sync: {webhook: {url: hooks, timeout: 10 seconds}}}
+  hooks: {sync: {webhook: {url: hooks, timeout: 10 seconds}}, finalize: {}}
 `
 
 func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
@@ -57,8 +57,8 @@ func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
 		},
 	}
 	stored := decode[*metacontroller.CompositeController](t, oldCompositeController)
-	if len(ValidateCompositeController(stored)) != 4 {
-		t.Fatalf("the old object is to have four errors, it has %v", ValidateCompositeController(stored))
+	if len(ValidateCompositeController(stored)) != 5 {
+		t.Fatalf("the old object is to have five errors, it has %v", ValidateCompositeController(stored))
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

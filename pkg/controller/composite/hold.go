@@ -1,0 +1,63 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// FinalizerOf is the finalizer by which the CompositeController of that name holds its
+// parents. It is stored in users' clusters.
+func FinalizerOf(name string) string { return "metacontroller.io/compositecontroller-" + name }
+
+// holdTimeout is how long the host may take to store a finalizer.
+const holdTimeout = 10 * time.Second
+
+// errOvertaken tells that the parent is no longer as it was observed. The next sync sees
+// how it is.
+var errOvertaken = errors.New("the parent changed meanwhile")
+
+// hold begins the snapshot of a parent, after the controller's finalizer has been put on
+// it or taken off if that was due. Without a parent there is no snapshot.
+func (c *Controller) hold(ctx context.Context, memory *memory, name types.NamespacedName) (*stage.Snapshot, error) {
+	snapshot := c.observer.Parent(name)
+	if snapshot == nil {
+		return nil, nil
+	}
+	step, err := plan.Hold(snapshot)
+	if step == nil || err != nil {
+		return snapshot, err
+	}
+	// Stopping the controller does not give up on this write: whoever then takes the
+	// finalizer off all parents must be sure to see it.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
+	defer cancel()
+	outcomes := c.Actor.Act(writing, snapshot, &stage.Plan{Steps: []stage.Step{*step}})
+	c.observer.Wrote(&memory.pending, outcomes)
+	switch outcome := outcomes[0]; {
+	case outcome.Err != nil:
+		return nil, outcome.Err
+	case outcome.Overtaken:
+		return nil, errOvertaken
+	case isGone(outcome.Result):
+		return nil, nil
+	default:
+		return c.observer.ParentAs(outcome.Result), nil
+	}
+}
+
+// isGone tells whether the host removes an object that it has stored so: it was only
+// waiting for the finalizer.
+func isGone(o *object.Object) bool {
+	grace := o.DeletionGracePeriodSeconds
+	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)
+}

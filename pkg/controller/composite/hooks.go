@@ -1,0 +1,53 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"fmt"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// hooks are the webhooks of a controller; one that its spec does not have is nil.
+type hooks struct {
+	sync, finalize *hook.Webhook
+}
+
+func newHooks(spec *Spec, options hook.Options) (hooks, error) {
+	var made hooks
+	for _, one := range []struct {
+		name string
+		spec *v1alpha1.Hook
+		made **hook.Webhook
+	}{{hook.Sync, spec.Sync, &made.sync}, {hook.Finalize, spec.Finalize, &made.finalize}} {
+		if one.spec == nil {
+			continue
+		}
+		webhook, err := hook.New(one.name, one.spec, spec.EndpointConfigs, options)
+		if err != nil {
+			made.close()
+			return hooks{}, fmt.Errorf("%s hook: %w", one.name, err)
+		}
+		*one.made = webhook
+	}
+	return made, nil
+}
+
+// of is the hook to ask about a parent, nil if there is none for it.
+func (h hooks) of(snapshot *stage.Snapshot) *hook.Webhook {
+	if snapshot.Finalizing {
+		return h.finalize
+	}
+	return h.sync
+}
+
+func (h hooks) close() {
+	for _, webhook := range []*hook.Webhook{h.sync, h.finalize} {
+		if webhook != nil {
+			webhook.Close()
+		}
+	}
+}

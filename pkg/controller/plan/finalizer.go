@@ -1,0 +1,67 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Hold returns the step that puts the controller's finalizer on the parent, or takes it
+// off, before a hook is asked. It is nil if the parent is as it has to be.
+func Hold(snapshot *stage.Snapshot) (*stage.Step, error) {
+	held := isHeld(snapshot)
+	switch {
+	case held == snapshot.Held:
+		return nil, nil
+	case held:
+		return release(snapshot, "the controller has no finalize hook")
+	default:
+		finalizers := append(slices.Clone(snapshot.Parent.Finalizers), snapshot.Finalizer)
+		return setFinalizers(snapshot, finalizers, "the finalize hook is to be asked before the parent goes")
+	}
+}
+
+// release returns the step that takes the controller's finalizer off the parent.
+func release(snapshot *stage.Snapshot, why string) (*stage.Step, error) {
+	return setFinalizers(snapshot, without(snapshot.Parent.Finalizers, snapshot.Finalizer), why)
+}
+
+func isHeld(snapshot *stage.Snapshot) bool {
+	return slices.Contains(snapshot.Parent.Finalizers, snapshot.Finalizer)
+}
+
+func without(finalizers []string, finalizer string) []string {
+	return slices.DeleteFunc(slices.Clone(finalizers), func(other string) bool { return other == finalizer })
+}
+
+func setFinalizers(snapshot *stage.Snapshot, finalizers []string, why string) (*stage.Step, error) {
+	parent := snapshot.Parent
+	body, err := withFinalizers(parent, finalizers)
+	if err != nil {
+		return nil, err
+	}
+	return &stage.Step{
+		Op: stage.Finalizer, Type: snapshot.ParentType, Observed: parent,
+		Namespace: parent.Namespace, Name: parent.Name, Body: body, Why: why,
+	}, nil
+}
+
+// withFinalizers is the JSON of an object with other finalizers. It is a replacement
+// and no patch: Metacontroller has always replaced parents, and what its users grant
+// is the right to update them.
+func withFinalizers(of *object.Object, finalizers []string) ([]byte, error) {
+	list, err := json.Marshal(finalizers)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := object.WithMember(of.Lookup("metadata"), "finalizers", list)
+	if err != nil {
+		return nil, err
+	}
+	return object.WithMember(of.JSON, "metadata", metadata)
+}
