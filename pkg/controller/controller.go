@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
@@ -51,6 +52,13 @@ type Options struct {
 	Events report.EventOptions
 	// LeaderElection makes one of several processes run the controllers.
 	LeaderElection LeaderElection
+	// Client bounds the rate of requests to the host.
+	Client ClientLimits
+	// CacheFlushInterval is how often all parents are synced again; zero is never.
+	CacheFlushInterval time.Duration
+	// DiscoveryInterval is how often the types in use are read from the host again,
+	// beside what is noticed at once; zero is never.
+	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the size above which a hook's answer is refused.
 	HookMaxResponseBytes int64
 }
@@ -63,6 +71,8 @@ func DefaultOptions() Options {
 		ParallelWritesPerSync: 16,
 		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
 		LeaderElection:        LeaderElection{Name: "metacontroller"},
+		CacheFlushInterval:    30 * time.Minute,
+		DiscoveryInterval:     30 * time.Second,
 		HookMaxResponseBytes:  32 << 20,
 	}
 }
@@ -80,6 +90,7 @@ func Run(ctx context.Context, config Config) error {
 func run(ctx context.Context, config Config) error {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
+	config.Client.applyTo(hostConfig)
 	client, err := host.NewClient(hostConfig)
 	if err != nil {
 		return err
@@ -114,6 +125,7 @@ func run(ctx context.Context, config Config) error {
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls,
 		},
 		Workers: config.Workers,
+		Resync:  config.CacheFlushInterval,
 		Metrics: config.Metrics,
 	})
 	composites.discovery = host.NewDiscovery(client, composites.groupChanged)
@@ -126,6 +138,9 @@ func run(ctx context.Context, config Config) error {
 			stop(err)
 		}
 	})
+	if config.DiscoveryInterval > 0 {
+		running.Go(func() { composites.discovery.Refresh(ctx, config.DiscoveryInterval) })
+	}
 	running.Go(func() {
 		if err := composites.run(ctx); err != nil {
 			stop(err)

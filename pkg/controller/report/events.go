@@ -56,7 +56,7 @@ type Events struct {
 // kinds of the controllers that events are about.
 func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions) (*Events, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // the options bound the events of an object, and the host those of all
+	config.QPS, config.RateLimiter = -1, nil // the options bound the events of an object, and the host those of all
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
