@@ -101,9 +101,12 @@ type calls struct {
 	err  error
 }
 
-// record notes how a call went. An answer that cannot be read is an answer, and so
-// is the request to be called later.
+// record notes how a call went, if there was one. An answer that cannot be read is an
+// answer, and so is the request to be called later.
 func (c *calls) record(err error) {
+	if _, notMade := errors.AsType[*hook.Down](err); notMade {
+		return
+	}
 	if errors.Is(err, hook.ErrUnreadable) || putOff(err) {
 		err = nil
 	}
@@ -112,10 +115,12 @@ func (c *calls) record(err error) {
 	c.made, c.err = true, err
 }
 
-// putOff tells whether an error is the hook's request to be called later.
+// putOff tells whether a sync was put off: the hook asks to be called later, or it does
+// not answer and was not called.
 func putOff(err error) bool {
 	_, later := errors.AsType[*hook.Throttled](err)
-	return later
+	_, down := errors.AsType[*hook.Down](err)
+	return later || down
 }
 
 // Health tells how the controller is doing.

@@ -139,6 +139,9 @@ func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, mem
 		}
 		return hosted.Wait(throttled.After)
 	}
+	if down, ok := errors.AsType[*hook.Down](attempt.err); ok {
+		return hosted.Wait(down.After)
+	}
 	if errors.Is(attempt.err, errOvertaken) {
 		return hosted.Failed(0)
 	}
