@@ -5,6 +5,9 @@ package composite
 
 import (
 	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
@@ -44,10 +47,20 @@ func (h hooks) of(snapshot *stage.Snapshot) *hook.Webhook {
 	return h.sync
 }
 
-func (h hooks) close() {
-	for _, webhook := range []*hook.Webhook{h.sync, h.finalize} {
-		if webhook != nil {
-			webhook.Close()
-		}
+// forget drops what the hooks remember of a parent that is gone.
+func (h hooks) forget(parent types.UID) {
+	for _, webhook := range h.all() {
+		webhook.Forget(parent)
 	}
+}
+
+func (h hooks) close() {
+	for _, webhook := range h.all() {
+		webhook.Close()
+	}
+}
+
+// all are the webhooks that the controller's spec has.
+func (h hooks) all() []*hook.Webhook {
+	return slices.DeleteFunc([]*hook.Webhook{h.sync, h.finalize}, func(webhook *hook.Webhook) bool { return webhook == nil })
 }

@@ -19,6 +19,8 @@ import (
 // memory is what one sync of a parent leaves to the next. Only the worker that
 // syncs the parent uses it.
 type memory struct {
+	// uid is whose memory it is; empty before the first sync.
+	uid     types.UID
 	pending observe.Pending
 	settled plan.Settled
 	// told is about the last error, taken about the last child whose name is taken,

@@ -36,6 +36,7 @@ func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted
 	case ctx.Err() != nil:
 		return hosted.Done(0)
 	case attempt.gone:
+		c.hooks.forget(memory.uid)
 		c.parents.forget(name)
 		return hosted.Gone()
 	}
@@ -79,6 +80,10 @@ func (c *Controller) ask(ctx context.Context, memory *memory, name types.Namespa
 	snapshot, err := c.hold(ctx, memory, name)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
+	}
+	if uid := snapshot.Parent.UID; uid != memory.uid {
+		c.hooks.forget(memory.uid) // a parent that had the name before
+		memory.uid = uid
 	}
 	webhook := c.hooks.of(snapshot)
 	if webhook == nil {
