@@ -33,7 +33,6 @@ import (
 // composites keeps a hosted controller running for each CompositeController.
 type composites struct {
 	composite.Dependencies
-	discovery *host.Discovery
 	client    versioned.Interface
 	informers externalversions.SharedInformerFactory
 	lister    listers.CompositeControllerLister
@@ -143,7 +142,7 @@ func (c *composites) groupChanged(group string) {
 		return // a cache does not fail
 	}
 	for _, object := range objects {
-		if uses(&object.Spec, group) {
+		if uses(&object.Spec, group) || c.misses(object.Name, group) {
 			c.queue.Forget(object.Name)
 			c.queue.Add(object.Name)
 			c.queue.AddAfter(object.Name, recheckAfter)
@@ -178,13 +177,14 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 		return false, err
 	}
 	hosted := c.of(name)
-	spec, err := composite.Resolve(ctx, c.discovery, object)
+	spec, err := composite.Resolve(ctx, c.Discovery, object)
 	if err == nil {
 		c.missSchemas(ctx, spec)
 	}
 	if err == nil && hosted.runs(object, spec) {
 		hosted.setProblem(object, nil)
 		hosted.controller.SetSchemas(spec.Schemas)
+		hosted.controller.Recheck(ctx)
 		err = hosted.controller.SetObject(object)
 		return err == nil, err
 	}
@@ -203,7 +203,7 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 // the host no longer has the types that works on.
 func (c *composites) cannotRun(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, err error) (done bool) {
 	if hosted.running != nil {
-		if _, err := composite.Resolve(ctx, c.discovery, hosted.running); lacksTypes(err) {
+		if _, err := composite.Resolve(ctx, c.Discovery, hosted.running); lacksTypes(err) {
 			c.stop(ctx, hosted)
 		}
 	}

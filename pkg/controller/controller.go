@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
@@ -52,13 +51,6 @@ type Options struct {
 	Events report.EventOptions
 	// LeaderElection makes one of several processes run the controllers.
 	LeaderElection LeaderElection
-	// Client bounds the rate of requests to the host.
-	Client ClientLimits
-	// CacheFlushInterval is how often all parents are synced again; zero is never.
-	CacheFlushInterval time.Duration
-	// DiscoveryInterval is how often the types in use are read from the host again,
-	// beside what is noticed at once; zero is never.
-	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the size above which a hook's answer is refused.
 	HookMaxResponseBytes int64
 }
@@ -71,8 +63,6 @@ func DefaultOptions() Options {
 		ParallelWritesPerSync: 16,
 		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
 		LeaderElection:        LeaderElection{Name: "metacontroller"},
-		CacheFlushInterval:    30 * time.Minute,
-		DiscoveryInterval:     30 * time.Second,
 		HookMaxResponseBytes:  32 << 20,
 	}
 }
@@ -90,7 +80,6 @@ func Run(ctx context.Context, config Config) error {
 func run(ctx context.Context, config Config) error {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
-	config.Client.applyTo(hostConfig)
 	client, err := host.NewClient(hostConfig)
 	if err != nil {
 		return err
@@ -125,22 +114,18 @@ func run(ctx context.Context, config Config) error {
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls,
 		},
 		Workers: config.Workers,
-		Resync:  config.CacheFlushInterval,
 		Metrics: config.Metrics,
 	})
-	composites.discovery = host.NewDiscovery(client, composites.groupChanged)
+	composites.Discovery = host.NewDiscovery(client, composites.groupChanged)
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := composites.discovery.Follow(ctx, hostConfig); err != nil {
+		if err := composites.Discovery.Follow(ctx, hostConfig); err != nil {
 			stop(err)
 		}
 	})
-	if config.DiscoveryInterval > 0 {
-		running.Go(func() { composites.discovery.Refresh(ctx, config.DiscoveryInterval) })
-	}
 	running.Go(func() {
 		if err := composites.run(ctx); err != nil {
 			stop(err)

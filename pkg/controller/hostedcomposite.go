@@ -64,6 +64,19 @@ func (h *hostedComposite) looked(object *v1alpha1.CompositeController) bool {
 	return h.controller != nil && equalSpecs(h.running, object)
 }
 
+// misses tells whether what runs under a name has found a type of the group missing.
+func (c *composites) misses(name, group string) bool {
+	c.mu.Lock()
+	hosted := c.byName[name]
+	c.mu.Unlock()
+	if hosted == nil {
+		return false
+	}
+	hosted.mu.Lock()
+	defer hosted.mu.Unlock()
+	return hosted.controller != nil && hosted.controller.MissesTypeOf(group)
+}
+
 func (c *composites) of(name string) *hostedComposite {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +89,9 @@ func (c *composites) of(name string) *hostedComposite {
 }
 
 // replace stops what runs and starts next in its place. The watches that both use
-// go on, since next has acquired them already.
+// go on, since next has acquired them already or takes them over.
 func (c *composites) replace(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, spec *composite.Spec, next *composite.Controller) {
+	next.TakeOver(hosted.controller)
 	c.stop(ctx, hosted)
 	logger := klog.FromContext(ctx).WithValues("controller", object.Name)
 	logger.Info("Starting controller")

@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -32,16 +33,16 @@ func Name(prefix string) string { return prefix + "-" + rand.String(8) }
 // CRD describes a custom resource that a test needs. Objects may have any fields.
 type CRD struct {
 	Kind          string // the plural resource is its lower-case form with an s
+	Group         string // "" is one of its own
 	ClusterScoped bool
 	NoStatus      bool // without the status subresource
 }
 
-// Install creates the CustomResourceDefinition in an API group of its own, version v1, and returns its resource once
-// the host serves it.
+// Install creates the CustomResourceDefinition in version v1 and returns its resource once the host serves it.
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	resource := schema.GroupVersionResource{
-		Group:    Name("test") + ".example.com",
+		Group:    cmp.Or(crd.Group, Name("test")+".example.com"),
 		Version:  "v1",
 		Resource: strings.ToLower(crd.Kind) + "s",
 	}

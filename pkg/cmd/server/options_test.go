@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 )
 
 // parse makes completed options of a command line.
@@ -88,18 +86,6 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 				"--events-burst=0", "--hook-max-response-bytes=0"},
 			want: []string{"--workers must be at least 1, not 0", "--parallel-writes must", "--parallel-writes-per-sync must", "--events-qps",
 				"--events-burst", "--hook-max-response-bytes"},
-		},
-		"numbers below zero": {
-			args: []string{"--standalone", "--client-go-burst=-1", "--discovery-interval=-1s"},
-			want: []string{"--client-go-qps and --client-go-burst", "--cache-flush-interval and --discovery-interval"},
-		},
-		"a lock that there is not": {
-			args: []string{"--standalone", "--leader-election-resource-lock=configmaps"},
-			want: []string{`--leader-election-resource-lock "configmaps": only "leases" is possible`},
-		},
-		"plain addresses that are none": {
-			args: []string{"--standalone", "--metrics-address=9999", "--health-probe-bind-address=localhost", "--pprof-address="},
-			want: []string{"--metrics-address", "9999", "--health-probe-bind-address", "localhost", "--pprof-address", "0 for none"},
 		},
 		"a selector that is none": {
 			args: []string{"--standalone", "--target-label-selector=a=b=c"},
@@ -197,17 +183,6 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "events burst", o.Controllers.Events.Burst, 25)
 				want(t, "target label selector", o.Controllers.TargetLabelSelector, "")
 				want(t, "lease", o.Controllers.LeaderElection.Name, "metacontroller")
-				want(t, "cache flush interval", o.Controllers.CacheFlushInterval, 30*time.Minute)
-				want(t, "discovery interval", o.Controllers.DiscoveryInterval, 30*time.Second)
-			},
-		},
-		"requests to the host are not limited here": {
-			check: func(t *testing.T, o *Options) { want(t, "limits", o.Controllers.Client, controller.ClientLimits{}) },
-		},
-		"requests to the host are limited if wanted": {
-			args: []string{"--client-go-qps=50"},
-			check: func(t *testing.T, o *Options) {
-				want(t, "limits", o.Controllers.Client, controller.ClientLimits{QPS: 50, Burst: 10})
 			},
 		},
 	}

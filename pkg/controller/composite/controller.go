@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
@@ -22,6 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
@@ -31,14 +31,14 @@ import (
 // Dependencies are what the hosted controllers of a process share.
 type Dependencies struct {
 	Watches *host.Watches
-	Actor   *act.Actor
-	Events  *report.Events
+	// Discovery finds the types that answers of customize hooks name.
+	Discovery *host.Discovery
+	Actor     *act.Actor
+	Events    *report.Events
 	// Hook are the limits of calls of hooks.
 	Hook hook.Options
 	// Workers is how many parents of one controller are synced at once.
 	Workers int
-	// Resync is how often all parents of all controllers are synced again; zero is never.
-	Resync time.Duration
 	// Metrics is where a controller shows its metrics while it runs.
 	Metrics prometheus.Registerer
 }
@@ -46,9 +46,11 @@ type Dependencies struct {
 // Controller runs the spec of one CompositeController.
 type Controller struct {
 	Dependencies
-	spec       *Spec
-	observer   observe.Composite
-	hooks      hooks
+	spec     *Spec
+	observer observe.Composite
+	hooks    hooks
+	// related observes related objects; nil without a customize hook.
+	related    *related.Observer
 	strategies plan.Strategies
 	loop       *hosted.Loop
 	parents    *parents
@@ -88,6 +90,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		Selectors:      observe.NewSelectors(spec.GenerateSelector),
 		Schemas:        observe.NewSchemas(spec.Schemas),
 	}
+	c.related = c.newRelated()
 	for _, child := range spec.Children {
 		c.observer.Children = append(c.observer.Children, dependencies.Watches.Acquire(child))
 	}
@@ -138,6 +141,8 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	stopResync := c.resync(ctx)
 	defer stopResync()
+	stopTakeOver := c.endTakeOver(ctx)
+	defer stopTakeOver()
 	if err := c.Metrics.Register(c.loop.Metrics); err != nil {
 		klog.FromContext(ctx).Error(err, "Controller runs without metrics of its queue")
 	} else {
@@ -152,6 +157,9 @@ func (c *Controller) Close() {
 		c.Watches.Release(watch)
 	}
 	c.Watches.Release(c.observer.Parents)
+	if c.related != nil {
+		c.related.Close(context.Background())
+	}
 	c.hooks.close()
 	c.loop.Close()
 }

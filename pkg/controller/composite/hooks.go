@@ -5,9 +5,6 @@ package composite
 
 import (
 	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
@@ -16,7 +13,7 @@ import (
 
 // hooks are the webhooks of a controller; one that its spec does not have is nil.
 type hooks struct {
-	sync, finalize *hook.Webhook
+	sync, finalize, customize *hook.Webhook
 }
 
 func newHooks(spec *Spec, options hook.Options) (hooks, error) {
@@ -25,7 +22,7 @@ func newHooks(spec *Spec, options hook.Options) (hooks, error) {
 		name string
 		spec *v1alpha1.Hook
 		made **hook.Webhook
-	}{{hook.Sync, spec.Sync, &made.sync}, {hook.Finalize, spec.Finalize, &made.finalize}} {
+	}{{hook.Sync, spec.Sync, &made.sync}, {hook.Finalize, spec.Finalize, &made.finalize}, {hook.Customize, spec.Customize, &made.customize}} {
 		if one.spec == nil {
 			continue
 		}
@@ -47,20 +44,10 @@ func (h hooks) of(snapshot *stage.Snapshot) *hook.Webhook {
 	return h.sync
 }
 
-// forget drops what the hooks remember of a parent that is gone.
-func (h hooks) forget(parent types.UID) {
-	for _, webhook := range h.all() {
-		webhook.Forget(parent)
-	}
-}
-
 func (h hooks) close() {
-	for _, webhook := range h.all() {
-		webhook.Close()
+	for _, webhook := range []*hook.Webhook{h.sync, h.finalize, h.customize} {
+		if webhook != nil {
+			webhook.Close()
+		}
 	}
-}
-
-// all are the webhooks that the controller's spec has.
-func (h hooks) all() []*hook.Webhook {
-	return slices.DeleteFunc([]*hook.Webhook{h.sync, h.finalize}, func(webhook *hook.Webhook) bool { return webhook == nil })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 )
@@ -19,10 +20,9 @@ import (
 // memory is what one sync of a parent leaves to the next. Only the worker that
 // syncs the parent uses it.
 type memory struct {
-	// uid is whose memory it is; empty before the first sync.
-	uid     types.UID
 	pending observe.Pending
 	settled plan.Settled
+	related related.Answer
 	// told is about the last error, taken about the last child whose name is taken,
 	// duplicates about the children that were last listed twice.
 	told, taken, duplicates told
@@ -82,10 +82,11 @@ func (p *parents) forget(name types.NamespacedName) {
 	delete(p.synced, name)
 }
 
-// record notes how a sync went. One that was put off, by the hook or by somebody who
-// changed the parent meanwhile, has not gone at all.
+// record notes how a sync went. One that was put off, by the hook, by related objects
+// that are not listed yet or by somebody who changed the parent meanwhile, has not gone
+// at all.
 func (p *parents) record(name types.NamespacedName, err error) {
-	if putOff(err) || errors.Is(err, errOvertaken) {
+	if putOff(err) || isWaiting(err) || errors.Is(err, errOvertaken) {
 		return
 	}
 	p.mu.Lock()
@@ -103,12 +104,9 @@ type calls struct {
 	err  error
 }
 
-// record notes how a call went, if there was one. An answer that cannot be read is an
-// answer, and so is the request to be called later.
+// record notes how a call went. An answer that cannot be read is an answer, and so
+// is the request to be called later.
 func (c *calls) record(err error) {
-	if _, notMade := errors.AsType[*hook.Down](err); notMade {
-		return
-	}
 	if errors.Is(err, hook.ErrUnreadable) || putOff(err) {
 		err = nil
 	}
@@ -117,12 +115,15 @@ func (c *calls) record(err error) {
 	c.made, c.err = true, err
 }
 
-// putOff tells whether a sync was put off: the hook asks to be called later, or it does
-// not answer and was not called.
+// putOff tells whether an error is the hook's request to be called later.
 func putOff(err error) bool {
 	_, later := errors.AsType[*hook.Throttled](err)
-	_, down := errors.AsType[*hook.Down](err)
-	return later || down
+	return later
+}
+
+func isWaiting(err error) bool {
+	_, waiting := errors.AsType[*related.Waiting](err)
+	return waiting
 }
 
 // Health tells how the controller is doing.

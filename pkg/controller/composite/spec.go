@@ -35,8 +35,8 @@ type Spec struct {
 	// is not known of some; they do without.
 	Schemas    map[stage.Type]*openapi.Type
 	SchemasErr error
-	// Sync and Finalize are the hooks; one that is not there is nil.
-	Sync, Finalize *v1alpha1.Hook
+	// Sync, Finalize and Customize are the hooks; one that is not there is nil.
+	Sync, Finalize, Customize *v1alpha1.Hook
 	// ForeignStatus tells that the parent type does not come from a
 	// CustomResourceDefinition.
 	ForeignStatus bool
@@ -95,6 +95,9 @@ func (s *Spec) resolveHooks(_ context.Context, _ *host.Discovery, object *v1alph
 	// a parent goes, so no parent is held.
 	if hasWebhook(hooks.Finalize) {
 		s.Finalize = hooks.Finalize
+	}
+	if hasWebhook(hooks.Customize) {
+		s.Customize = hooks.Customize
 	}
 	s.EndpointConfigs = object.EndpointConfigs
 	return checkSupported(object)

@@ -282,7 +282,7 @@ func TestResolveRefuses(t *testing.T) {
 			`{` + parentWebs + `, hooks: {sync: {version: v2, webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}, finalize: {}, customize: {}},
 				endpointConfigs: [{host: hooks.example}], childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}}]}`,
 			isUnsupported,
-			"this version does not support hooks.customize, " +
+			"this version does not support " +
 				"endpointConfigs, childResources[1].updateStrategy.method RollingInPlace yet",
 		},
 		"TLS and credentials, which are not there yet": {

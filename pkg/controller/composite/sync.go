@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -36,8 +37,7 @@ func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted
 	case ctx.Err() != nil:
 		return hosted.Done(0)
 	case attempt.gone:
-		c.hooks.forget(memory.uid)
-		c.parents.forget(name)
+		c.forget(ctx, name)
 		return hosted.Gone()
 	}
 	c.parents.record(name, attempt.err)
@@ -81,10 +81,6 @@ func (c *Controller) ask(ctx context.Context, memory *memory, name types.Namespa
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
-	if uid := snapshot.Parent.UID; uid != memory.uid {
-		c.hooks.forget(memory.uid) // a parent that had the name before
-		memory.uid = uid
-	}
 	webhook := c.hooks.of(snapshot)
 	if webhook == nil {
 		return snapshot, nil, nil
@@ -93,6 +89,9 @@ func (c *Controller) ask(ctx context.Context, memory *memory, name types.Namespa
 		return nil, nil, err
 	}
 	snapshot.Controller = *c.object.Load()
+	if err := c.relate(ctx, memory, snapshot); err != nil {
+		return nil, nil, err
+	}
 	response, err := webhook.SyncComposite(ctx, snapshot)
 	c.calls.record(err)
 	return snapshot, response, err
@@ -144,8 +143,8 @@ func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, mem
 		}
 		return hosted.Wait(throttled.After)
 	}
-	if down, ok := errors.AsType[*hook.Down](attempt.err); ok {
-		return hosted.Wait(down.After)
+	if waiting, ok := errors.AsType[*related.Waiting](attempt.err); ok {
+		return hosted.Wait(waiting.After)
 	}
 	if errors.Is(attempt.err, errOvertaken) {
 		return hosted.Failed(0)

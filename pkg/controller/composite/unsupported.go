@@ -27,11 +27,10 @@ func checkSupported(spec *v1alpha1.CompositeControllerSpec) error {
 			fields = append(fields, field)
 		}
 	}
-	unless(spec.Hooks.Customize == nil, "hooks.customize")
 	for _, named := range []struct {
 		name string
 		hook *v1alpha1.Hook
-	}{{"hooks.sync", spec.Hooks.Sync}, {"hooks.finalize", spec.Hooks.Finalize}} {
+	}{{"hooks.sync", spec.Hooks.Sync}, {"hooks.finalize", spec.Hooks.Finalize}, {"hooks.customize", spec.Hooks.Customize}} {
 		if !hasWebhook(named.hook) {
 			continue
 		}

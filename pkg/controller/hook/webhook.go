@@ -45,7 +45,6 @@ type Webhook struct {
 	client    *http.Client
 	transport *http.Transport
 	unmeasure func()
-	outage    outage
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
 }
@@ -118,13 +117,9 @@ func (w *Webhook) SyncComposite(ctx context.Context, snapshot *stage.Snapshot) (
 }
 
 // ask calls the hook about a parent and has its answer read. Errors say which hook they
-// are about; a *Down says that there was no call. Secret tells that Secrets are
-// concerned, so that nothing of what is said is shown to others.
-func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) (err error) {
-	if err := w.outage.admit(parent, time.Now()); err != nil {
-		return w.explain(err)
-	}
-	defer func() { w.outage.done(parent, err, time.Now()) }()
+// are about. Secret tells that Secrets are concerned, so that nothing of what is said is
+// shown to others.
+func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) error {
 	w.log(ctx, "Hook request", request, secret)
 	known := w.answers.get(parent.UID, time.Now())
 	reply, err := w.call(ctx, request, known.etag, secret)

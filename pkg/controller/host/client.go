@@ -23,11 +23,10 @@ type Client struct {
 }
 
 // NewClient makes a client out of a configuration, which it leaves as it is. The
-// host's priority and fairness bound the rate of requests, and the configuration's
-// limiter if it has one.
+// host's priority and fairness bound the rate of requests; the client does not.
 func NewClient(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1
+	config.QPS, config.RateLimiter = -1, nil
 	config.NegotiatedSerializer = newNegotiatedSerializer()
 	config.ContentType, config.AcceptContentTypes = jsonMediaType, jsonMediaType
 	config.GroupVersion = &schema.GroupVersion{}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 
@@ -49,41 +50,59 @@ func Writes() []string {
 
 // Find returns the chosen requests from the given position on, oldest first. A watch counts when it starts.
 func (a *AuditLog) Find(from Position, request Request) ([]auditv1.Event, error) {
+	var found []auditv1.Event
+	err := a.read(from, func(event auditv1.Event) {
+		// Long requests other than watches are counted when they end.
+		if (event.Verb == "watch") == (event.Stage == auditv1.StageResponseStarted) && request.fits(&event) {
+			found = append(found, event)
+		}
+	})
+	return found, err
+}
+
+// OpenWatches returns how many of the chosen watches have started and not ended.
+func (a *AuditLog) OpenWatches(request Request) (int, error) {
+	request.Verbs = []string{"watch"}
+	open := 0
+	err := a.read(0, func(event auditv1.Event) {
+		switch {
+		case !request.fits(&event):
+		case event.Stage == auditv1.StageResponseStarted:
+			open++
+		case event.ResponseStatus == nil || event.ResponseStatus.Code < http.StatusBadRequest: // what was refused never started
+			open--
+		}
+	})
+	return open, err
+}
+
+// read calls visit with each event from a position on.
+func (a *AuditLog) read(from Position, visit func(auditv1.Event)) error {
 	log, err := os.Open(a.path)
 	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
+		return fmt.Errorf("read the audit log: %w", err)
 	}
 	defer log.Close()
 	if _, err := log.Seek(int64(from), io.SeekStart); err != nil {
-		return nil, fmt.Errorf("read the audit log from byte %d: %w", from, err)
+		return fmt.Errorf("read the audit log from byte %d: %w", from, err)
 	}
 	text, err := io.ReadAll(log)
 	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
+		return fmt.Errorf("read the audit log: %w", err)
 	}
 	// A line that is just being written has no end yet; its request has no answer yet either.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
-
-	var found []auditv1.Event
 	for line := range bytes.Lines(text) {
 		var event auditv1.Event
 		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w in the line %q", err, line)
+			return fmt.Errorf("read the audit log: %w in the line %q", err, line)
 		}
-		if request.fits(&event) {
-			found = append(found, event)
-		}
+		visit(event)
 	}
-	return found, nil
+	return nil
 }
 
 func (r Request) fits(event *auditv1.Event) bool {
-	if event.Verb == "watch" && event.Stage != auditv1.StageResponseStarted {
-		return false
-	}
-	if event.Verb != "watch" && event.Stage == auditv1.StageResponseStarted {
-		return false // other long requests are counted when they end
-	}
 	user := event.User.Username
 	if event.ImpersonatedUser != nil {
 		user = event.ImpersonatedUser.Username

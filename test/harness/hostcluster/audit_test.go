@@ -75,3 +75,33 @@ func TestFindCountsOnlyWhatCameLater(t *testing.T) {
 		t.Errorf("found %d requests after the position, want 2", len(events))
 	}
 }
+
+func TestOpenWatches(t *testing.T) {
+	const (
+		started = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"}}`
+		ended   = `{"stage":"ResponseComplete","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}`
+		refused = `{"stage":"ResponseComplete","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":403}}`
+		another = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"other"},"objectRef":{"resource":"pods","apiVersion":"v1"}}`
+	)
+	for name, test := range map[string]struct {
+		lines []string
+		want  int
+	}{
+		"one that has started":     {[]string{started}, 1},
+		"one that has ended":       {[]string{started, ended}, 0},
+		"two, one of which ended":  {[]string{started, started, ended}, 1},
+		"one that was refused":     {[]string{refused}, 0},
+		"another user's":           {[]string{another}, 0},
+		"one that was begun again": {[]string{refused, started, ended, started}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
+			if err := os.WriteFile(log.path, []byte(strings.Join(test.lines, "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if open, err := log.OpenWatches(Request{User: "server", Resource: "pods"}); err != nil || open != test.want {
+				t.Errorf("%d are open, error %v, want %d", open, err, test.want)
+			}
+		})
+	}
+}

@@ -40,6 +40,7 @@ type request struct {
 	Controller object                       `json:"controller"`
 	Parent     unstructured.Unstructured    `json:"parent"`
 	Children   map[string]map[string]object `json:"children"`
+	Related    map[string]map[string]object `json:"related"`
 	Finalizing bool                         `json:"finalizing"`
 }
 

@@ -58,6 +58,7 @@ func (o *Observer) Close(ctx context.Context) {
 	clear(o.byParent)
 	o.mu.Unlock()
 	o.drop(ctx, all)
+	o.Disinherit()
 }
 
 // open makes the sources that the rules need and that are not there.

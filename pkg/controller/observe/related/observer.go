@@ -45,6 +45,8 @@ type Observer struct {
 	byParent map[types.NamespacedName][]*rule
 	// missing are the parents with a rule whose type the host does not have.
 	missing map[types.NamespacedName]host.UnknownTypeError
+	// inherited are watches held without a rule that needs them.
+	inherited []*host.Watch
 }
 
 // New makes an observer, which must be closed.

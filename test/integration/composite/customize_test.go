@@ -1,0 +1,300 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+const (
+	syncPath      = "/sync"
+	customizePath = "/customize"
+)
+
+// customizing has a customize hook of one protocol version and a sync hook of another.
+func customizing(customize, sync v1alpha1.HookVersion) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
+		url := strings.TrimSuffix(*spec.Hooks.Sync.Webhook.URL, syncPath) + customizePath
+		spec.Hooks.Customize = &v1alpha1.Hook{Version: ptr.To(customize), Webhook: &v1alpha1.Webhook{URL: ptr.To(url)}}
+		spec.Hooks.Sync.Version = ptr.To(sync)
+	}
+}
+
+// relating answers customize requests with the rules in the parent's spec.rules, and
+// sync requests as it is told.
+func relating(t testing.TB, sync func(request) object) hook.Handler {
+	synced := answers(t, sync)
+	return func(ctx context.Context, call hook.Call) hook.Answer {
+		if call.Path != customizePath {
+			return synced(ctx, call)
+		}
+		var asked request
+		if err := call.Decode(&asked); err != nil {
+			t.Errorf("the customize hook was sent something unreadable: %v", err)
+		}
+		rules, _, _ := unstructured.NestedSlice(asked.Parent.Object, "spec", "rules")
+		return hook.JSON(object{"relatedResources": rules})
+	}
+}
+
+// nothing is the answer of a sync hook that wants nothing.
+func nothing(request) object { return object{} }
+
+// callsAbout returns the requests about a parent that were sent to a path, oldest first.
+func (f *fixture) callsAbout(path, parent string) []request {
+	f.Helper()
+	var found []request
+	for _, call := range f.hook.Calls() {
+		var asked request
+		if call.Path != path {
+			continue
+		}
+		if err := call.Decode(&asked); err != nil {
+			f.Fatal(err)
+		}
+		if asked.Parent.GetName() == parent {
+			found = append(found, asked)
+		}
+	}
+	return found
+}
+
+// shown tells which objects of a type the sync hook was last shown as related, by key; "absent" if there is
+// no group for the type.
+func (f *fixture) shown(parent, group string) (string, error) {
+	f.Helper()
+	calls := f.callsAbout(syncPath, parent)
+	if len(calls) == 0 {
+		return "", errors.New("the sync hook has not been called")
+	}
+	objects, ok := calls[len(calls)-1].Related[group]
+	if !ok {
+		return "absent", nil
+	}
+	return strings.Join(slices.Sorted(maps.Keys(objects)), " "), nil
+}
+
+// waitUntilShown waits until the sync hook was last shown these objects of a type as related.
+func (f *fixture) waitUntilShown(parent, group, want string) {
+	f.Helper()
+	env.Eventually(f, func(context.Context) error {
+		got, err := f.shown(parent, group)
+		if err == nil && got != want {
+			err = fmt.Errorf("related to %s is %q, want %q", parent, got, want)
+		}
+		return err
+	})
+}
+
+// putConfigMap makes a ConfigMap have labels and data.
+func putConfigMap(t testing.TB, namespace, name string, labels, data map[string]string) {
+	t.Helper()
+	client := env.Kube.CoreV1().ConfigMaps(namespace)
+	desired := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: data}
+	_, err := client.Create(t.Context(), desired, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = client.Update(t.Context(), desired, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func labelNamespace(t testing.TB, name, patch string) {
+	t.Helper()
+	_, err := env.Kube.CoreV1().Namespaces().Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":`+patch+`}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rules is the spec of a parent for which the customize hook answers these.
+func rules(rules ...any) object {
+	if rules == nil {
+		rules = []any{}
+	}
+	return object{"rules": rules}
+}
+
+func matchLabels(key, value string) object { return object{"matchLabels": object{key: value}} }
+
+// ofNamespace is the label by which the host lets every namespace be selected.
+const ofNamespace = corev1.LabelMetadataName
+
+// What the sync hook is shown depends on the protocol versions of both hooks.
+func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
+	t.Parallel()
+	const v1, v2, configMaps, namespaces = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2, "ConfigMap.v1", "Namespace.v1"
+	versions := []struct{ customize, sync v1alpha1.HookVersion }{{v1, v1}, {v2, v2}, {v2, v1}, {v1, v2}}
+	const refused = "refused"
+
+	own, other, name := env.Namespace(t), env.Namespace(t), harness.Name("cm")
+	for _, namespace := range []string{own, other} {
+		putConfigMap(t, namespace, name, map[string]string{"test": name}, nil)
+	}
+	inOwn, inOther := own+"/"+name, other+"/"+name
+	inBoth := strings.Join(slices.Sorted(slices.Values([]string{inOwn, inOther})), " ")
+	tests := []struct {
+		name  string
+		rule  object
+		group string
+		// want are the keys by pair of versions, in the order above.
+		want [4]string
+	}{
+		{
+			"label-selector", object{"apiVersion": "v1", "resource": "configmaps", "labelSelector": matchLabels("test", name)},
+			configMaps, [4]string{name, inBoth, name, inOwn},
+		},
+		{
+			"names", object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}},
+			configMaps, [4]string{name, inBoth, name, inOwn},
+		},
+		{
+			"names-in-other-namespace", object{"apiVersion": "v1", "resource": "configmaps", "namespace": other, "names": []any{name}},
+			configMaps, [4]string{refused, inOther, "", refused},
+		},
+		{
+			"labels-in-other-namespace",
+			object{"apiVersion": "v1", "resource": "configmaps", "namespace": other, "labelSelector": matchLabels("test", name)},
+			configMaps, [4]string{refused, inOther, "", refused},
+		},
+		{
+			"namespace-selector",
+			object{
+				"apiVersion": "v1", "resource": "configmaps", "labelSelector": matchLabels("test", name),
+				"namespaceSelector": matchLabels(ofNamespace, other),
+			},
+			configMaps, [4]string{refused, inOther, "", refused},
+		},
+		{
+			"cluster-scoped-type", object{"apiVersion": "v1", "resource": "namespaces", "labelSelector": matchLabels(ofNamespace, other)},
+			namespaces, [4]string{"", other, "", other},
+		},
+	}
+	for i, pair := range versions {
+		t.Run(fmt.Sprintf("customize %s and sync %s", pair.customize, pair.sync), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, relating(t, nothing), customizing(pair.customize, pair.sync))
+			f.namespace = own
+			parent := func(test string) string { return fmt.Sprintf("%s-%s-%s", test, pair.customize, pair.sync) }
+			for _, test := range tests {
+				f.parent(parent(test.name), rules(test.rule))
+			}
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) {
+					f := f.in(t)
+					if test.want[i] != refused {
+						f.waitUntilShown(parent(test.name), test.group, test.want[i])
+						return
+					}
+					waitForEvent(t, f.namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
+					if calls := f.callsAbout(syncPath, parent(test.name)); len(calls) > 0 {
+						t.Errorf("the sync hook was called %d times", len(calls))
+					}
+				})
+			}
+		})
+	}
+}
+
+// The customize hook of a cluster-scoped parent may ask for anything in either version.
+func TestRelatedObjectsOfAClusterScopedParent(t *testing.T) {
+	t.Parallel()
+	one, two, name := env.Namespace(t), env.Namespace(t), harness.Name("cm")
+	for _, namespace := range []string{one, two} {
+		putConfigMap(t, namespace, name, map[string]string{"test": name}, nil)
+	}
+	inTwo, inBoth := two+"/"+name, strings.Join(slices.Sorted(slices.Values([]string{one + "/" + name, two + "/" + name})), " ")
+	tests := []struct {
+		name        string
+		rule        object
+		group, want string
+	}{
+		{"label-selector", object{"apiVersion": "v1", "resource": "configmaps", "labelSelector": matchLabels("test", name)}, "ConfigMap.v1", inBoth},
+		{"names", object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}, "ConfigMap.v1", inBoth},
+		{"namespace", object{"apiVersion": "v1", "resource": "configmaps", "namespace": two, "names": []any{name}}, "ConfigMap.v1", inTwo},
+		{
+			"namespace-selector", object{
+				"apiVersion": "v1", "resource": "configmaps", "labelSelector": matchLabels("test", name),
+				"namespaceSelector": matchLabels(ofNamespace, two),
+			}, "ConfigMap.v1", inTwo,
+		},
+		{"cluster-scoped-type", object{"apiVersion": "v1", "resource": "namespaces", "names": []any{two}}, "Namespace.v1", two},
+	}
+	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
+		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true}), hook: hook.Serve(t, relating(t, nothing))}
+			f.controller = f.create(f.spec(customizing(version, version)))
+			for _, test := range tests {
+				f.parent(test.name, rules(test.rule))
+			}
+			for _, test := range tests {
+				f.waitUntilShown(test.name, test.group, test.want)
+			}
+		})
+	}
+}
+
+func TestQ27NamesWithoutNamespaceStayInTheParentsNamespace(t *testing.T) {
+	t.Parallel()
+	f := start(t, relating(t, nothing), customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV2))
+	name := harness.Name("cm")
+	putConfigMap(t, env.Namespace(t), name, nil, nil)
+	f.parent("a", rules(object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}))
+	f.waitUntilShown("a", "ConfigMap.v1", "")
+	putConfigMap(t, f.namespace, name, nil, nil)
+	f.waitUntilShown("a", "ConfigMap.v1", f.namespace+"/"+name)
+}
+
+// Each wrong answer is told about with the rule, and the sync hook is not asked.
+func TestRulesThatCannotBeMet(t *testing.T) {
+	t.Parallel()
+	f := start(t, relating(t, nothing), customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2))
+	for _, test := range []struct {
+		name string
+		rule object
+		want string
+	}{
+		{"names-and-labels", object{"names": []any{"a"}, "labelSelector": object{}}, "names cannot be combined with labelSelector"},
+		{"names-and-namespaces", object{"names": []any{"a"}, "namespaceSelector": object{}}, "names cannot be combined with namespaceSelector"},
+		{"namespace-and-namespaces", object{"namespace": "a", "namespaceSelector": object{}}, "namespace cannot be combined with namespaceSelector"},
+		{"namespaces-of-cluster-scoped", object{"resource": "namespaces", "namespaceSelector": object{}}, "Namespace.v1 is cluster-scoped"},
+		{"unknown-resource", object{"resource": "configmap"}, `can't find resource "configmap" in apiVersion "v1"`},
+		{"unknown-version", object{"apiVersion": "v7"}, `can't find resource "configmaps" in apiVersion "v7"`},
+		{"wrong-selector", object{"labelSelector": object{"matchExpressions": []any{object{"key": "a", "operator": "Like"}}}}, `"Like" is not a valid label selector operator`},
+		// Nobody may list these, whatever their rights.
+		{"what-cannot-be-listed", object{"apiVersion": "authorization.k8s.io/v1", "resource": "subjectaccessreviews"}, "related SubjectAccessReview.authorization.k8s.io/v1 cannot be observed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := f.in(t)
+			rule := object{"apiVersion": "v1", "resource": "configmaps"}
+			maps.Copy(rule, test.rule)
+			f.parent(test.name, rules(rule))
+			waitForEvent(t, f.namespace, test.name, "SyncError", test.want)
+			if calls := f.callsAbout(syncPath, test.name); len(calls) > 0 {
+				t.Errorf("the sync hook was called %d times", len(calls))
+			}
+		})
+	}
+}
