@@ -50,6 +50,7 @@ type CompositeControllerChildResourceRule struct {
 // CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
 type CompositeControllerChildUpdateStrategy struct {
 	Method       ChildUpdateMethod
+	Apply        ChildApplyStrategy
 	StatusChecks *ChildUpdateStatusChecks
 }
 

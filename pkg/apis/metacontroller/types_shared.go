@@ -24,3 +24,13 @@ const (
 	// ChildUpdateRollingInPlace is InPlace, one child at a time.
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
+
+// ChildApplyStrategy is a way to work out and write what the hook wants of a child.
+type ChildApplyStrategy string
+
+const (
+	// ChildApplyDynamic merges three ways in this server and keeps what was last applied in an annotation of the child.
+	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
+	// ChildApplyServerSide has the host merge, which keeps in managedFields who owns which field.
+	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
+)

@@ -443,6 +443,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
 						},
 					},
+					"apply": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in \"metadata.managedFields\" which fields the hook owns. Either way fields that the hook leaves out keep the values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they are, those with the method OnDelete when they are made anew. Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` has the cluster merge by server-side apply, taking over fields that others own. The child's \"metadata.managedFields\" keep which fields are the hook's.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"DynamicApply", "ServerSideApply"},
+						},
+					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
 							Description: "statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it. Default: absent, a child is done as soon as it is updated.",

@@ -116,6 +116,16 @@ type CompositeControllerChildUpdateStrategy struct {
 	// +optional
 	Method ChildUpdateMethod `json:"method,omitempty"`
 
+	// apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with
+	// ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in
+	// "metadata.managedFields" which fields the hook owns. Either way fields that the hook leaves out keep the
+	// values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a
+	// child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they
+	// are, those with the method OnDelete when they are made anew.
+	// Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.
+	// +optional
+	Apply ChildApplyStrategy `json:"apply,omitempty"`
+
 	// statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it.
 	// Default: absent, a child is done as soon as it is updated.
 	// +optional

@@ -29,3 +29,16 @@ const (
 	// ChildUpdateRollingInPlace does as InPlace, to one child of a parent at a time.
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
+
+// ChildApplyStrategy is a way to work out and write what the hook wants of a child.
+// +enum
+type ChildApplyStrategy string
+
+const (
+	// ChildApplyDynamic merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it
+	// last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
+	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
+	// ChildApplyServerSide has the cluster merge by server-side apply, taking over fields that others own. The child's
+	// "metadata.managedFields" keep which fields are the hook's.
+	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
+)

@@ -46,6 +46,7 @@ func validateChildResource(child *metacontroller.CompositeControllerChildResourc
 	}
 	path = path.Child("updateStrategy")
 	errs = append(errs, validateUpdateMethod(strategy.Method, path.Child("method"))...)
+	errs = append(errs, validateApplyStrategy(strategy.Apply, path.Child("apply"))...)
 	if strategy.StatusChecks == nil {
 		return errs
 	}

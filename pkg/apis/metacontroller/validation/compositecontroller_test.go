@@ -63,6 +63,13 @@ func TestValidateCompositeController(t *testing.T) {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: Rolling}}]}",
 			want:  []string{`spec.childResources[0].updateStrategy.method: Unsupported value: "Rolling": supported values: "OnDelete", "Recreate", "InPlace", "RollingRecreate", "RollingInPlace"`},
 		},
+		"either apply strategy": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {apply: DynamicApply}}, {apiVersion: v1, resource: secrets, updateStrategy: {apply: ServerSideApply}}]}",
+		},
+		"an unknown apply strategy": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {apply: server-side-apply}}]}",
+			want:  []string{`spec.childResources[0].updateStrategy.apply: Unsupported value: "server-side-apply": supported values: "DynamicApply", "ServerSideApply"`},
+		},
 		"a status check without a type": {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {conditions: [{status: 'True'}]}}}]}",
 			want:  []string{`spec.childResources[0].updateStrategy.statusChecks.conditions[0].type: Required value: is the type of the condition to look for in the child's status, such as "Ready"`},

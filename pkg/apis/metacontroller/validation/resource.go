@@ -62,3 +62,14 @@ func validateUpdateMethod(method metacontroller.ChildUpdateMethod, path *field.P
 		metacontroller.ChildUpdateRollingInPlace,
 	})}
 }
+
+func validateApplyStrategy(strategy metacontroller.ChildApplyStrategy, path *field.Path) field.ErrorList {
+	switch strategy {
+	case "", metacontroller.ChildApplyDynamic, metacontroller.ChildApplyServerSide:
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, strategy, []metacontroller.ChildApplyStrategy{
+		metacontroller.ChildApplyDynamic,
+		metacontroller.ChildApplyServerSide,
+	})}
+}

@@ -18,6 +18,14 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// child is moved at a time, the next only when the one before passes the statusChecks.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
+	// apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with
+	// ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in
+	// "metadata.managedFields" which fields the hook owns. Either way fields that the hook leaves out keep the
+	// values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a
+	// child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they
+	// are, those with the method OnDelete when they are made anew.
+	// Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.
+	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
 	// statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it.
 	// Default: absent, a child is done as soon as it is updated.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
@@ -34,6 +42,14 @@ func CompositeControllerChildUpdateStrategy() *CompositeControllerChildUpdateStr
 // If called multiple times, the Method field is set to the value of the last call.
 func (b *CompositeControllerChildUpdateStrategyApplyConfiguration) WithMethod(value metacontrollerv1alpha1.ChildUpdateMethod) *CompositeControllerChildUpdateStrategyApplyConfiguration {
 	b.Method = &value
+	return b
+}
+
+// WithApply sets the Apply field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Apply field is set to the value of the last call.
+func (b *CompositeControllerChildUpdateStrategyApplyConfiguration) WithApply(value metacontrollerv1alpha1.ChildApplyStrategy) *CompositeControllerChildUpdateStrategyApplyConfiguration {
+	b.Apply = &value
 	return b
 }
 
