@@ -51,6 +51,10 @@ type Options struct {
 	Events report.EventOptions
 	// LeaderElection makes one of several processes run the controllers.
 	LeaderElection LeaderElection
+	// ApplyStrategy is how children are written whose type's rule does not say it, and
+	// ApplyFieldManager the field manager of server-side apply.
+	ApplyStrategy     ApplyStrategy
+	ApplyFieldManager string
 	// HookMaxResponseBytes is the size above which a hook's answer is refused.
 	HookMaxResponseBytes int64
 }
@@ -63,6 +67,8 @@ func DefaultOptions() Options {
 		ParallelWritesPerSync: 16,
 		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
 		LeaderElection:        LeaderElection{Name: "metacontroller"},
+		ApplyStrategy:         DynamicApply,
+		ApplyFieldManager:     host.FieldManager,
 		HookMaxResponseBytes:  32 << 20,
 	}
 }
@@ -80,7 +86,7 @@ func Run(ctx context.Context, config Config) error {
 func run(ctx context.Context, config Config) error {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
-	client, err := host.NewClient(hostConfig)
+	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
 		return err
 	}
@@ -113,6 +119,7 @@ func run(ctx context.Context, config Config) error {
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls,
 		},
+		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,
 		Metrics: config.Metrics,
 	})

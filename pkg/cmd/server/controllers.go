@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -39,6 +40,10 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
 	flags.Float32Var(&o.Events.QPS, "events-qps", o.Events.QPS, "How many events a second are written about one object in the long run.")
 	flags.IntVar(&o.Events.Burst, "events-burst", o.Events.Burst, "How many events may be written about one object at once.")
+	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy), "How children are written whose type "+
+		"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
+	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager, "The field manager under which "+
+		"server-side apply owns the fields of children.")
 	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes, "The size in bytes above which the "+
 		"answer of a hook is refused.")
 	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
@@ -84,6 +89,13 @@ func (o *ControllerOptions) validate() []error {
 	}
 	if _, err := labels.Parse(o.TargetLabelSelector); err != nil {
 		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))
+	}
+	if o.ApplyStrategy != controller.DynamicApply && o.ApplyStrategy != controller.ServerSideApply {
+		errs = append(errs, fmt.Errorf("--apply-strategy must be %s or %s, not %q", controller.DynamicApply, controller.ServerSideApply, o.ApplyStrategy))
+	}
+	if o.ApplyFieldManager == "" || len(metav1validation.ValidateFieldManager(o.ApplyFieldManager, nil)) > 0 {
+		errs = append(errs, fmt.Errorf("--apply-strategy-ssa-field-manager must be 1 to %d printable characters, not %q",
+			metav1validation.FieldManagerMaxLength, o.ApplyFieldManager))
 	}
 	if o.LeaderElection.Enabled {
 		for _, reason := range validation.IsDNS1123Subdomain(o.LeaderElection.Name) {

@@ -87,6 +87,13 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 			want: []string{"--workers must be at least 1, not 0", "--parallel-writes must", "--parallel-writes-per-sync must", "--events-qps",
 				"--events-burst", "--hook-max-response-bytes"},
 		},
+		"either apply strategy": {
+			args: []string{"--standalone", "--apply-strategy=server-side-apply", "--apply-strategy-ssa-field-manager=ours"},
+		},
+		"an apply strategy that there is not": {
+			args: []string{"--standalone", "--apply-strategy=ServerSideApply", "--apply-strategy-ssa-field-manager="},
+			want: []string{`--apply-strategy must be dynamic-apply or server-side-apply, not "ServerSideApply"`, "--apply-strategy-ssa-field-manager must be 1 to 128 printable characters"},
+		},
 		"a selector that is none": {
 			args: []string{"--standalone", "--target-label-selector=a=b=c"},
 			want: []string{"--target-label-selector"},

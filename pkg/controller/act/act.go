@@ -6,12 +6,14 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -33,7 +35,7 @@ type Actor struct {
 var phases = [...][]stage.Op{
 	{stage.Adopt, stage.Release},
 	{stage.Delete, stage.Recreate},
-	{stage.Create, stage.Update},
+	{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply},
 	{stage.Status},
 	{stage.Finalizer},
 }
@@ -95,7 +97,10 @@ func (a *Actor) takeOne(ctx context.Context, step stage.Step, mayAdopt func() er
 	switch {
 	case err == nil:
 		outcome.Result = result
-	case step.Op == stage.Create && apierrors.IsAlreadyExists(err):
+		if step.Op == stage.Recreate && result != nil {
+			outcome.Op, outcome.Why = stage.Keep, "applying it would change nothing"
+		}
+	case taken(step, err):
 		outcome.Taken = true
 	case overtaken(step, err):
 		outcome.Overtaken = true
@@ -108,7 +113,7 @@ func (a *Actor) takeOne(ctx context.Context, step stage.Step, mayAdopt func() er
 }
 
 func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, error) {
-	name := types.NamespacedName{Namespace: step.Namespace, Name: step.Name}
+	name := nameOf(step)
 	switch step.Op {
 	case stage.Create:
 		return a.Writer.Create(ctx, step.Type, step.Namespace, step.Body)
@@ -116,7 +121,13 @@ func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, err
 		return a.Writer.Update(ctx, step.Type, name, step.Body)
 	case stage.Adopt, stage.Release:
 		return a.Writer.Patch(ctx, step.Type, name, step.Body)
-	case stage.Delete, stage.Recreate:
+	case stage.Apply:
+		return a.Writer.Apply(ctx, step.Type, name, step.Body)
+	case stage.ToServerSideApply, stage.ToDynamicApply:
+		return a.move(ctx, step)
+	case stage.Recreate:
+		return a.recreate(ctx, step)
+	case stage.Delete:
 		return nil, a.Writer.Delete(ctx, step.Type, name, step.Observed.UID)
 	case stage.Status:
 		return a.Writer.UpdateStatus(ctx, step.Type, name, step.Body)
@@ -125,19 +136,40 @@ func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, err
 	}
 }
 
+func nameOf(step stage.Step) types.NamespacedName {
+	return types.NamespacedName{Namespace: step.Namespace, Name: step.Name}
+}
+
+// taken tells whether a child was not created because its name belongs to another
+// object. What is applied to create a child conflicts with any object there is.
+func taken(step stage.Step, err error) bool {
+	return step.Creates() && (apierrors.IsAlreadyExists(err) || step.Op == stage.Apply && apierrors.IsConflict(err))
+}
+
 // overtaken tells whether a write failed because the object is no longer the one
 // that was observed.
 func overtaken(step stage.Step, err error) bool {
-	return step.Op != stage.Create && (apierrors.IsNotFound(err) || apierrors.IsConflict(err))
+	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || replaced(err))
+}
+
+// replaced tells whether a request was refused because it names the UID of another
+// object than the one there is.
+func replaced(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsInvalid(status) && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 // describe says which write failed.
 func describe(step stage.Step, err error) error {
-	name := types.NamespacedName{Namespace: step.Namespace, Name: step.Name}
-	if step.Op == stage.Status {
-		return fmt.Errorf("can't update status for %s %s: %w", step.Type.Kind, name, err)
+	switch {
+	case step.Op == stage.Status:
+		return fmt.Errorf("can't update status for %s %s: %w", step.Type.Kind, nameOf(step), err)
+	case apierrors.IsUnsupportedMediaType(err):
+		return fmt.Errorf("can't %s %s %s: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: %w",
+			step.Op, step.Type.Kind, nameOf(step), err)
 	}
-	return fmt.Errorf("can't %s %s %s: %w", step.Op, step.Type.Kind, name, err)
+	return fmt.Errorf("can't %s %s %s: %w", step.Op, step.Type.Kind, nameOf(step), err)
 }
 
 // mayAdopt asks the host itself whether the parent is still there and alive. A cache

@@ -54,7 +54,7 @@ func serve(t *testing.T, answer func(request) (int, string)) (*apiServer, *Actor
 	api := &apiServer{answer: answer}
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	client, err := host.NewClient(&rest.Config{Host: server.URL})
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type Dependencies struct {
 	Events    *report.Events
 	// Hook are the limits of calls of hooks.
 	Hook hook.Options
+	// Engine applies the children of types for which the spec names no other.
+	Engine plan.Engine
 	// Workers is how many parents of one controller are synced at once.
 	Workers int
 	// Metrics is where a controller shows its metrics while it runs.
@@ -73,7 +75,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		Dependencies: dependencies,
 		spec:         spec,
 		hooks:        hooks,
-		strategies:   spec.Strategies,
+		strategies:   spec.strategies(dependencies.Engine),
 		parents:      newParents(),
 		guard:        guard.New(),
 	}

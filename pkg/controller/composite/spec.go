@@ -4,6 +4,7 @@
 package composite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,10 +133,21 @@ func (s *Spec) resolveChildren(ctx context.Context, discovery *host.Discovery, o
 			s.Children = append(s.Children, child)
 		}
 		if strategy := rule.UpdateStrategy; strategy != nil {
-			s.Strategies[child.GroupKind()] = plan.Strategy{Method: plan.Method(strategy.Method), Engine: plan.DynamicApply}
+			s.Strategies[child.GroupKind()] = plan.Strategy{Method: plan.Method(strategy.Method), Engine: plan.Engine(strategy.Apply)}
 		}
 	}
 	return nil
+}
+
+// strategies are those of all child types, with an engine for those that name none.
+func (s *Spec) strategies(engine plan.Engine) plan.Strategies {
+	strategies := make(plan.Strategies, len(s.Children))
+	for _, child := range s.Children {
+		strategy := s.Strategies[child.GroupKind()]
+		strategy.Engine = cmp.Or(strategy.Engine, engine)
+		strategies[child.GroupKind()] = strategy
+	}
+	return strategies
 }
 
 // selector returns the selector of a spec; one that is absent selects everything.

@@ -74,7 +74,7 @@ func client(t *testing.T) *host.Client {
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"no answer"}`, code, reason)
 	}))
 	t.Cleanup(server.Close)
-	made, err := host.NewClient(&rest.Config{Host: server.URL})
+	made, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,10 +123,11 @@ func TestResolve(t *testing.T) {
 		"everything": {
 			spec: `{parentResource: {apiVersion: ctl.example/v1, resource: webs, labelSelector: {matchLabels: {run: here}}, ignoreStatusChanges: true},
 				generateSelector: true, resyncPeriodSeconds: 30, ` + syncHook + `,
-				childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate}}]}`,
+				childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace, apply: DynamicApply}},
+					{apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate, apply: ServerSideApply}}]}`,
 			want: resolved{
 				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, GenerateSelector: true, Resync: 30 * time.Second,
-				Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.DynamicApply}},
+				Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.ServerSideApply}},
 			},
 		},
 		"switches that are off": {
@@ -139,12 +140,12 @@ func TestResolve(t *testing.T) {
 		},
 		"a child type of the parent's group, without a status": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains, updateStrategy: {}}]}`,
-			want: resolved{Parent: webs, Children: []stage.Type{plains}, Strategies: plan.Strategies{{Group: "ctl.example", Kind: "Plain"}: {Engine: plan.DynamicApply}}},
+			want: resolved{Parent: webs, Children: []stage.Type{plains}, Strategies: plan.Strategies{{Group: "ctl.example", Kind: "Plain"}: {}}},
 		},
 		"a child type that is named twice": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}},
 				{apiVersion: v1, resource: namespaces}, {apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}}},
+			want: resolved{Parent: webs, Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace}}},
 		},
 		"a period below a second is a second": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, resyncPeriodSeconds: 0}`,

@@ -63,7 +63,7 @@ func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 // A bug that shows itself by a panic harms one parent, and is told like any failure.
 func TestASyncThatPanicsFails(t *testing.T) {
 	config, sent := hostOf(t)
-	client, err := host.NewClient(config)
+	client, err := host.NewClient(config, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (r *record) counts(step *stage.Step, inputs *inputs) (undone, restless int)
 
 // comesBack tells whether the step only creates what was deleted for that.
 func (r *record) comesBack(step *stage.Step) bool {
-	return r.op == stage.Recreate && step.Op == stage.Create
+	return r.op == stage.Recreate && step.Creates()
 }
 
 // wrote notes that a step was taken.

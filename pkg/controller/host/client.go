@@ -20,21 +20,24 @@ const FieldManager = object.FieldManager
 // Client speaks JSON with the host and hands objects on as bytes.
 type Client struct {
 	rest *rest.RESTClient
+	// applier is the field manager of server-side apply, whose fields objects show.
+	applier string
 }
 
 // NewClient makes a client out of a configuration, which it leaves as it is. The
-// host's priority and fairness bound the rate of requests; the client does not.
-func NewClient(config *rest.Config) (*Client, error) {
+// applier is the field manager of server-side apply. The host's priority and fairness
+// bound the rate of requests; the client does not.
+func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
-	config.NegotiatedSerializer = newNegotiatedSerializer()
+	config.NegotiatedSerializer = newNegotiatedSerializer(applier)
 	config.ContentType, config.AcceptContentTypes = jsonMediaType, jsonMediaType
 	config.GroupVersion = &schema.GroupVersion{}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the host: %w", err)
 	}
-	return &Client{rest: client}, nil
+	return &Client{rest: client, applier: applier}, nil
 }
 
 // path is the URL path of a resource, in one namespace or, if that is empty, in all.
@@ -50,7 +53,7 @@ func path(resource schema.GroupVersionResource, namespace string) []string {
 }
 
 // parse reads the object in the answer to a request.
-func parse(result rest.Result) (*object.Object, error) {
+func (c *Client) parse(result rest.Result) (*object.Object, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
@@ -58,5 +61,5 @@ func parse(result rest.Result) (*object.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object.Parse(body)
+	return object.ParseOwned(body, c.applier)
 }

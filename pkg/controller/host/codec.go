@@ -21,13 +21,13 @@ const jsonMediaType = runtime.ContentTypeJSON
 
 // newNegotiatedSerializer makes client-go's watches decode into *object.Object and
 // its errors into metav1.Status.
-func newNegotiatedSerializer() runtime.NegotiatedSerializer {
+func newNegotiatedSerializer(applier string) runtime.NegotiatedSerializer {
 	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType:        jsonMediaType,
 		MediaTypeType:    "application",
 		MediaTypeSubType: "json",
 		EncodesAsText:    true,
-		Serializer:       objectCodec{},
+		Serializer:       objectCodec{applier: applier},
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    watchEventCodec{},
@@ -46,10 +46,13 @@ func (decodeOnly) Encode(runtime.Object, io.Writer) error {
 func (d decodeOnly) Identifier() runtime.Identifier { return d.identifier }
 
 // objectCodec decodes an object of any type, and the Status that stands for an error.
-type objectCodec struct{ decodeOnly }
+type objectCodec struct {
+	decodeOnly
+	applier string
+}
 
-func (objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	parsed, err := object.Parse(data)
+func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	parsed, err := object.ParseOwned(data, c.applier)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -39,7 +39,7 @@ func newFakeHost(t *testing.T) (*fakeHost, *Client) {
 	host := &fakeHost{events: make(chan string, 100)}
 	server := httptest.NewServer(host)
 	t.Cleanup(server.Close)
-	client, err := NewClient(&rest.Config{Host: server.URL})
+	client, err := NewClient(&rest.Config{Host: server.URL}, FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

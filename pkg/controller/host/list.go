@@ -99,7 +99,7 @@ func (l *listWatch) parseList(body []byte) (runtime.Object, error) {
 		return nil, fmt.Errorf("list of %s: metadata: %w", l.of, err)
 	}
 	err := object.Elements(object.Lookup(body, "items"), func(_ int, element []byte) error {
-		item, err := object.Parse(l.withType(element))
+		item, err := object.ParseOwned(l.withType(element), l.client.applier)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func newPublisher(t *testing.T) (*publisher, *Discovery) {
 	}}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	client, err := NewClient(&rest.Config{Host: server.URL})
+	client, err := NewClient(&rest.Config{Host: server.URL}, FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

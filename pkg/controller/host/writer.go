@@ -29,7 +29,7 @@ func NewWriter(client *Client, parallel int) *Writer {
 
 // Get reads an object from the host itself, past all caches.
 func (w *Writer) Get(ctx context.Context, of stage.Type, name types.NamespacedName) (*object.Object, error) {
-	return parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
+	return w.client.parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
 }
 
 // Create creates an object out of its JSON.
@@ -81,12 +81,16 @@ func (w *Writer) Delete(ctx context.Context, of stage.Type, name types.Namespace
 }
 
 func (w *Writer) write(ctx context.Context, request *rest.Request) (*object.Object, error) {
+	return w.send(ctx, request.Param("fieldManager", FieldManager))
+}
+
+func (w *Writer) send(ctx context.Context, request *rest.Request) (*object.Object, error) {
 	release, err := w.slot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return parse(request.Param("fieldManager", FieldManager).Do(ctx))
+	return w.client.parse(request.Do(ctx))
 }
 
 // slot waits until one more write may be under way.

@@ -43,6 +43,10 @@ type Object struct {
 	// FieldManager has written; of any other it is empty, and nothing is known.
 	Others string
 
+	// Applied are the fields that the process owns by server-side apply, in the form
+	// fieldsV1 of managedFields: all that is kept of these. It is nil if there are none.
+	Applied []byte
+
 	// Hash identifies the content: two objects with equal Hash differ at most in
 	// status and in metadata's resourceVersion, generation and managedFields.
 	Hash uint64

@@ -18,8 +18,10 @@ import (
 
 // Parse reads one object in a single pass over raw. It keeps no part of raw.
 // Errors name the field that is not what Kubernetes says it must be.
-func Parse(raw []byte) (*Object, error) {
-	p := parser{scanner: newScanner(raw), out: &Object{}, hash: xxhash.New()}
+func Parse(raw []byte) (*Object, error) { return parse(raw, "") }
+
+func parse(raw []byte, manager string) (*Object, error) {
+	p := parser{scanner: newScanner(raw), out: &Object{}, hash: xxhash.New(), manager: manager}
 	if err := p.object(); err != nil {
 		return nil, err
 	}
@@ -30,6 +32,9 @@ func Parse(raw []byte) (*Object, error) {
 	p.out.Hash = p.hash.Sum64()
 	if p.recorded {
 		p.out.Others = othersFields(p.managedFields)
+	}
+	if manager != "" {
+		p.out.Applied = appliedBy(manager, p.managedFields)
 	}
 	return p.out, nil
 }
@@ -43,6 +48,8 @@ type parser struct {
 	managedFields []byte
 	// recorded tells that there is a LastAppliedAnnotation.
 	recorded bool
+	// manager is whose applied fields are kept; empty is nobody's.
+	manager string
 	// cuts are the parts of the input that managedFields take, each with one comma.
 	cuts []span
 }

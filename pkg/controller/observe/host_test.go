@@ -90,7 +90,7 @@ func observing(t *testing.T, parents stage.Type, selectors *Selectors, objects .
 	}
 	server := httptest.NewServer(served)
 	t.Cleanup(server.Close)
-	client, err := host.NewClient(&rest.Config{Host: server.URL})
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

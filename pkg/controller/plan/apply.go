@@ -6,7 +6,6 @@ package plan
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,11 +68,7 @@ func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 	if err := setLastApplied(content, want); err != nil {
 		return nil, err
 	}
-	child := unstructured.Unstructured{Object: content}
-	owners := child.GetOwnerReferences()
-	if !slices.ContainsFunc(owners, p.owns) {
-		child.SetOwnerReferences(append(owners, p.ownerReference()))
-	}
+	p.own(content)
 	return object.Canonical(content)
 }
 

@@ -17,6 +17,9 @@ func (d dynamicApply) create(desired *object.Object) (stage.Step, error) {
 }
 
 func (d dynamicApply) change(method Method, observed, desired *object.Object) (stage.Step, error) {
+	if observed.Applied != nil && !hasRecord(observed) {
+		return d.toDynamicApply(observed)
+	}
 	change, err := d.merge(observed, desired)
 	if err != nil {
 		return stage.Step{}, err

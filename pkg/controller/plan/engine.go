@@ -19,7 +19,10 @@ type engine interface {
 }
 
 // engine returns the engine of that name for the parent's children.
-func (p *parent) engine(Engine) engine {
+func (p *parent) engine(name Engine) engine {
+	if name == ServerSideApply {
+		return serverSideApply{p}
+	}
 	return dynamicApply{p}
 }
 

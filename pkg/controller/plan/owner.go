@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -28,6 +29,14 @@ func (p *parent) ownerReference() metav1.OwnerReference {
 }
 
 func (p *parent) owns(reference metav1.OwnerReference) bool { return reference.UID == p.UID }
+
+// own makes the parent the controller of a child that is written.
+func (p *parent) own(content map[string]any) {
+	child := unstructured.Unstructured{Object: content}
+	if owners := child.GetOwnerReferences(); !slices.ContainsFunc(owners, p.owns) {
+		child.SetOwnerReferences(append(owners, p.ownerReference()))
+	}
+}
 
 // claim adds the steps that make the parent the controller of what its selector
 // matches and take it off what the selector no longer does.

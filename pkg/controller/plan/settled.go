@@ -34,13 +34,13 @@ func (s *Settled) Put(uid types.UID, desired, observed uint64) {
 	s.objects[uid] = settledAt{desired, observed}
 }
 
-// Wrote remembers what the host made of what was written: as long as it stays so
-// and nothing else is desired, writing it again would change nothing.
+// Wrote remembers what the host made of what was written, or kept when it was asked:
+// as long as it stays so and nothing else is desired, writing it again would change nothing.
 func (s *Settled) Wrote(outcomes []stage.Outcome) {
 	for _, outcome := range outcomes {
 		switch result := outcome.Result; {
 		case result == nil:
-		case outcome.Op == stage.Create || outcome.Op == stage.Update:
+		case outcome.Op == stage.Create || outcome.Op == stage.Update || outcome.Op == stage.Apply || outcome.Op == stage.Keep:
 			s.Put(result.UID, outcome.Desired, result.Hash)
 		case outcome.Op == stage.Status:
 			s.Put(result.UID, outcome.Desired, xxhash.Sum64(result.Lookup("status")))

@@ -18,13 +18,22 @@ const (
 	// Delete deletes a child that is no longer desired.
 	Delete Op = "delete"
 	// Recreate deletes a child that is to come back changed; a later sync creates it.
+	// With a Body, it does so only if applying that would change the child.
 	Recreate Op = "recreate"
 	// Create creates a missing child.
 	Create Op = "create"
 	// Update replaces a child by its desired form.
 	Update Op = "update"
-	// Apply makes the child, there or not, have what the hook wants by server-side apply.
+	// Apply makes the child have what the hook wants by server-side apply. Without an
+	// observed object it creates the child, and never takes over one of that name.
 	Apply Op = "apply"
+	// ToServerSideApply makes a child that dynamic apply has written one of server-side
+	// apply: the fields in Body, what was last applied, become owned by it, and the
+	// record of them goes away.
+	ToServerSideApply Op = "move to server-side apply"
+	// ToDynamicApply makes a child that server-side apply has written one of dynamic
+	// apply: Body becomes the record of what was last applied.
+	ToDynamicApply Op = "move to dynamic apply"
 	// Keep leaves a child as it is.
 	Keep Op = "keep"
 	// Status replaces the parent's status.
@@ -48,7 +57,7 @@ type Plan struct {
 type Step struct {
 	Op   Op
 	Type Type
-	// Observed is the object as last seen; nil for Create.
+	// Observed is the object as last seen; nil if it is created.
 	Observed *object.Object
 	// Namespace and Name identify the object.
 	Namespace, Name string
@@ -67,6 +76,9 @@ type Step struct {
 
 // Writes tells whether the step changes the host.
 func (s Step) Writes() bool { return s.Op != Keep }
+
+// Creates tells whether the step is about an object that is not there yet.
+func (s Step) Creates() bool { return s.Op == Create || s.Op == Apply && s.Observed == nil }
 
 // Outcome is what came of a step.
 type Outcome struct {

@@ -42,7 +42,9 @@ func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
 	}
 }
 
-func TestUpdateMethods(t *testing.T) {
+func TestUpdateMethods(t *testing.T) { underBothEngines(t, testUpdateMethods) }
+
+func testUpdateMethods(t *testing.T, engine change) {
 	t.Parallel()
 	tests := []struct {
 		method v1alpha1.ChildUpdateMethod
@@ -67,7 +69,7 @@ func TestUpdateMethods(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.ChildResources[0] = childRule("v1", "configmaps", test.method)
-			})
+			}, engine)
 			f.parent("a", object{"value": "1"})
 			before := f.waitForConfigMap("a", hasData("value", "1"))
 			f.patchParent("a", `{"spec":{"value":"2"}}`)
@@ -85,10 +87,14 @@ func same(before, after *corev1.ConfigMap) error {
 }
 
 func TestOnDeleteChildComesBackInItsNewForm(t *testing.T) {
+	underBothEngines(t, testOnDeleteChildComesBackInItsNewForm)
+}
+
+func testOnDeleteChildComesBackInItsNewForm(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources[0].UpdateStrategy = nil
-	})
+	}, engine)
 	f.parent("a", object{"value": "1"})
 	f.waitForConfigMap("a", hasData("value", "1"))
 	f.patchParent("a", `{"spec":{"value":"2"}}`)
@@ -97,9 +103,11 @@ func TestOnDeleteChildComesBackInItsNewForm(t *testing.T) {
 	f.waitForConfigMap("a", hasData("value", "2"))
 }
 
-func TestFieldsOfOthersStay(t *testing.T) {
+func TestFieldsOfOthersStay(t *testing.T) { underBothEngines(t, testFieldsOfOthersStay) }
+
+func testFieldsOfOthersStay(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
+	f := start(t, answers(t, oneConfigMap), engine)
 	f.parent("a", object{"value": "1"})
 	f.waitForConfigMap("a", hasData("value", "1"))
 	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
@@ -113,11 +121,15 @@ func TestFieldsOfOthersStay(t *testing.T) {
 }
 
 func TestFieldTheHookDropsIsRemoved(t *testing.T) {
+	underBothEngines(t, testFieldTheHookDropsIsRemoved)
+}
+
+func testFieldTheHookDropsIsRemoved(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		data, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec", "data")
 		return object{"children": []object{configMapChild("a", data)}}
-	}))
+	}), engine)
 	f.parent("a", object{"data": object{"kept": "1", "dropped": "1"}})
 	f.waitForConfigMap("a", hasData("dropped", "1"))
 	f.patchParent("a", `{"spec":{"data":{"dropped":null}}}`)
@@ -127,22 +139,28 @@ func TestFieldTheHookDropsIsRemoved(t *testing.T) {
 }
 
 func TestChildTheHookDropsIsDeleted(t *testing.T) {
+	underBothEngines(t, testChildTheHookDropsIsDeleted)
+}
+
+func testChildTheHookDropsIsDeleted(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		if asked.Parent.Object["spec"].(object)["value"] == "none" {
 			return object{"children": []object{}}
 		}
 		return oneConfigMap(asked)
-	}))
+	}), engine)
 	f.parent("a", object{"value": "1"})
 	f.waitForConfigMap("a", hasData("value", "1"))
 	f.patchParent("a", `{"spec":{"value":"none"}}`)
 	f.waitUntilGone("a")
 }
 
-func TestDeletedChildComesBack(t *testing.T) {
+func TestDeletedChildComesBack(t *testing.T) { underBothEngines(t, testDeletedChildComesBack) }
+
+func testDeletedChildComesBack(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
+	f := start(t, answers(t, oneConfigMap), engine)
 	f.parent("a", object{"value": "1"})
 	before := f.waitForConfigMap("a", hasData("value", "1"))
 	f.deleteConfigMap("a")
@@ -167,8 +185,12 @@ func TestChildrenOfADeletedParentAreCollected(t *testing.T) {
 }
 
 func TestNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T) {
+	underBothEngines(t, testNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree)
+}
+
+func testNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
+	f := start(t, answers(t, oneConfigMap), engine)
 	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "theirs"}}, metav1.CreateOptions{})
 	if err != nil {

@@ -30,8 +30,12 @@ func selectorSpec(value string) object {
 }
 
 func TestOrphanIsAdoptedAndReleased(t *testing.T) {
+	underBothEngines(t, testOrphanIsAdoptedAndReleased)
+}
+
+func testOrphanIsAdoptedAndReleased(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, labelledConfigMap), withSelector)
+	f := start(t, answers(t, labelledConfigMap), withSelector, engine)
 	orphan, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
 	}, metav1.CreateOptions{})
@@ -64,8 +68,12 @@ func TestOrphanIsAdoptedAndReleased(t *testing.T) {
 }
 
 func TestAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T) {
+	underBothEngines(t, testAdoptedChildTheHookDoesNotListIsDeleted)
+}
+
+func testAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, func(request) object { return object{} }), withSelector)
+	f := start(t, answers(t, func(request) object { return object{} }), withSelector, engine)
 	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "mine"}},
 	}, metav1.CreateOptions{})

@@ -174,7 +174,7 @@ func observe(t *testing.T) *observing {
 	}
 	server := httptest.NewServer(o.host)
 	t.Cleanup(server.Close)
-	client, err := host.NewClient(&rest.Config{Host: server.URL})
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}
