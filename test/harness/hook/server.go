@@ -6,9 +6,11 @@ package hook
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -23,6 +25,7 @@ type Call struct {
 	Header http.Header
 	Body   []byte
 	At     time.Time // when it arrived
+	Peer   string    // address of the caller, another for each connection
 }
 
 // Decode reads the request body into a value.
@@ -68,8 +71,23 @@ type Server struct {
 
 // Serve starts a hook that lasts as long as the test.
 func Serve(t testing.TB, handler Handler) *Server {
+	s := newServer(t, handler)
+	s.http.Start()
+	return s
+}
+
+// ServeTLS starts a hook that is called by https. Config is asked at every handshake.
+func ServeTLS(t testing.TB, config func() *tls.Config, handler Handler) *Server {
+	s := newServer(t, handler)
+	s.http.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config(), nil }}
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // what it thinks of refused handshakes
+	s.http.StartTLS()
+	return s
+}
+
+func newServer(t testing.TB, handler Handler) *Server {
 	s := &Server{handler: handler}
-	s.http = httptest.NewServer(s)
+	s.http = httptest.NewUnstartedServer(s)
 	t.Cleanup(func() {
 		s.http.CloseClientConnections() // else Close waits for callers that a handler keeps waiting
 		s.http.Close()
@@ -101,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	call := Call{Path: r.URL.Path, Header: r.Header, Body: body, At: time.Now()}
+	call := Call{Path: r.URL.Path, Header: r.Header, Body: body, At: time.Now(), Peer: r.RemoteAddr}
 	s.mu.Lock()
 	s.calls = append(s.calls, call)
 	handler := s.handler

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
@@ -32,7 +33,7 @@ type Cluster struct {
 	dir       string
 	binaries  string
 	url       string
-	ca        *authority
+	ca        *pki.Authority
 	processes []*process.Process // in the order of their start
 	admin     string
 }

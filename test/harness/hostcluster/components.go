@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
@@ -37,33 +38,33 @@ var controllers = []string{
 // writeCredentials makes everything that is the same for every attempt to start the cluster.
 func (c *Cluster) writeCredentials() error {
 	var err error
-	if c.ca, err = newAuthority("host"); err != nil {
+	if c.ca, err = pki.NewAuthority("host"); err != nil {
 		return err
 	}
-	frontProxyCA, err := newAuthority("front-proxy")
+	frontProxyCA, err := pki.NewAuthority("front-proxy")
 	if err != nil {
 		return err
 	}
-	serving, err := c.ca.serving(net.IPv4(10, 0, 0, 1),
+	serving, err := c.ca.Serving(net.IPv4(10, 0, 0, 1),
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 	if err != nil {
 		return err
 	}
-	frontProxy, err := frontProxyCA.client(frontProxyUser)
+	frontProxy, err := frontProxyCA.Client(frontProxyUser)
 	if err != nil {
 		return err
 	}
 	// Only its key is used, to sign and to check the tokens of service accounts.
-	tokens, err := newAuthority("service-accounts")
+	tokens, err := pki.NewAuthority("service-accounts")
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		c.ca.write(c.path("ca.crt"), c.path("ca.key")),
-		frontProxyCA.write(c.path("front-proxy-ca.crt"), c.path("front-proxy-ca.key")),
-		serving.write(c.path("apiserver.crt"), c.path("apiserver.key")),
-		frontProxy.write(c.path("front-proxy.crt"), c.path("front-proxy.key")),
-		os.WriteFile(c.path("service-accounts.key"), tokens.keyPair.key, 0o600),
+		c.ca.Write(c.path("ca.crt"), c.path("ca.key")),
+		frontProxyCA.Write(c.path("front-proxy-ca.crt"), c.path("front-proxy-ca.key")),
+		serving.Write(c.path("apiserver.crt"), c.path("apiserver.key")),
+		frontProxy.Write(c.path("front-proxy.crt"), c.path("front-proxy.key")),
+		os.WriteFile(c.path("service-accounts.key"), tokens.Key, 0o600),
 		os.WriteFile(c.path("audit-policy.yaml"), auditPolicy, 0o600),
 	)
 }

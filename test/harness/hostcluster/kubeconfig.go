@@ -15,16 +15,16 @@ import (
 // RESTConfig returns a client configuration for a user of that name in those groups, authenticated by certificate.
 // Client-side rate limits are off.
 func (c *Cluster) RESTConfig(user string, groups ...string) (*rest.Config, error) {
-	pair, err := c.ca.client(user, groups...)
+	pair, err := c.ca.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
 	return &rest.Config{
 		Host: c.url,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData:   c.ca.keyPair.cert,
-			CertData: pair.cert,
-			KeyData:  pair.key,
+			CAData:   c.ca.Cert,
+			CertData: pair.Cert,
+			KeyData:  pair.Key,
 		},
 		QPS: -1,
 	}, nil
@@ -33,13 +33,13 @@ func (c *Cluster) RESTConfig(user string, groups ...string) (*rest.Config, error
 // WriteKubeconfig writes a kubeconfig for a user of that name in those groups and returns its path. The name is that
 // of the file, without extension; a file that is there already is replaced.
 func (c *Cluster) WriteKubeconfig(name, user string, groups ...string) (string, error) {
-	pair, err := c.ca.client(user, groups...)
+	pair, err := c.ca.Client(user, groups...)
 	if err != nil {
 		return "", err
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["host"] = &clientcmdapi.Cluster{Server: c.url, CertificateAuthorityData: c.ca.keyPair.cert}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.cert, ClientKeyData: pair.key}
+	config.Clusters["host"] = &clientcmdapi.Cluster{Server: c.url, CertificateAuthorityData: c.ca.Cert}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
 	config.Contexts["host"] = &clientcmdapi.Context{Cluster: "host", AuthInfo: name}
 	config.CurrentContext = "host"
 

@@ -1,7 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hostcluster
+// Package pki makes the certificates that tests need.
+package pki
 
 import (
 	"crypto/ecdsa"
@@ -18,23 +19,25 @@ import (
 	"time"
 )
 
-// keyPair is a certificate and its key, PEM encoded.
-type keyPair struct {
-	cert, key []byte
+// KeyPair is a certificate and its key, PEM encoded.
+type KeyPair struct {
+	Cert, Key []byte
 }
 
-func (p keyPair) write(certPath, keyPath string) error {
-	return errors.Join(os.WriteFile(certPath, p.cert, 0o600), os.WriteFile(keyPath, p.key, 0o600))
+// Write writes both to files that only their owner can read.
+func (p KeyPair) Write(certPath, keyPath string) error {
+	return errors.Join(os.WriteFile(certPath, p.Cert, 0o600), os.WriteFile(keyPath, p.Key, 0o600))
 }
 
-// authority is a certificate authority that lives as long as one host cluster.
-type authority struct {
+// Authority is a certificate authority.
+type Authority struct {
+	KeyPair
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	keyPair
 }
 
-func newAuthority(name string) (*authority, error) {
+// NewAuthority makes an authority of that name.
+func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of %s: %w", name, err)
@@ -47,19 +50,19 @@ func newAuthority(name string) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the certificate of %s: %w", name, err)
 	}
-	return &authority{cert: template, key: key, keyPair: pair}, nil
+	return &Authority{KeyPair: pair, cert: template, key: key}, nil
 }
 
-// client issues a certificate that a client shows: its common name is the user, its organizations are the groups.
-func (a *authority) client(user string, groups ...string) (keyPair, error) {
+// Client issues a certificate that a client shows: its common name is the user, its organizations are the groups.
+func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	template := template(pkix.Name{CommonName: user, Organization: groups})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(template)
 }
 
-// serving issues a certificate for a server on loopback that also goes by the given DNS names and address.
-func (a *authority) serving(serviceIP net.IP, dnsNames ...string) (keyPair, error) {
+// Serving issues a certificate for a server on loopback that also goes by the given DNS names and address.
+func (a *Authority) Serving(serviceIP net.IP, dnsNames ...string) (KeyPair, error) {
 	template := template(pkix.Name{CommonName: dnsNames[0]})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -68,14 +71,14 @@ func (a *authority) serving(serviceIP net.IP, dnsNames ...string) (keyPair, erro
 	return a.issue(template)
 }
 
-func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
+func (a *Authority) issue(template *x509.Certificate) (KeyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("make the key of %s: %w", template.Subject.CommonName, err)
+		return KeyPair{}, fmt.Errorf("make the key of %s: %w", template.Subject.CommonName, err)
 	}
 	pair, err := sign(template, a.cert, key, a.key)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("make the certificate of %s: %w", template.Subject.CommonName, err)
+		return KeyPair{}, fmt.Errorf("make the certificate of %s: %w", template.Subject.CommonName, err)
 	}
 	return pair, nil
 }
@@ -88,22 +91,22 @@ func template(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-func sign(template, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) (keyPair, error) {
+func sign(template, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) (KeyPair, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return keyPair{}, err
+		return KeyPair{}, err
 	}
 	template.SerialNumber = serial
 	cert, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
 	if err != nil {
-		return keyPair{}, err
+		return KeyPair{}, err
 	}
 	keyDER, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return keyPair{}, err
+		return KeyPair{}, err
 	}
-	return keyPair{
-		cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
-		key:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
+	return KeyPair{
+		Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		Key:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
 	}, nil
 }
