@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -30,6 +31,7 @@ type fakeHost struct {
 	open    int
 	opened  int
 	queries []string
+	paths   []string
 	// refuse is how many watches are to be refused first, with status.
 	refuse, status int
 }
@@ -47,7 +49,7 @@ func newFakeHost(t *testing.T) (*fakeHost, *Client) {
 }
 
 func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/apis/example.com/v1/things" || r.URL.Query().Get("watch") != "true" {
+	if !strings.HasSuffix(r.URL.Path, "/things") || r.URL.Query().Get("watch") != "true" {
 		http.NotFound(w, r)
 		return
 	}
@@ -62,6 +64,7 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.open++
 	h.opened++
 	h.queries = append(h.queries, r.URL.RawQuery)
+	h.paths = append(h.paths, r.URL.Path)
 	h.mu.Unlock()
 	defer func() { h.mu.Lock(); h.open--; h.mu.Unlock() }()
 

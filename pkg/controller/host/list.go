@@ -8,23 +8,28 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// listWatch lists and watches all objects of a type.
+// listWatch lists and watches all objects of a type, or the one of a name.
 type listWatch struct {
 	client *Client
 	of     stage.Type
+	only   types.NamespacedName
 }
 
 func (l *listWatch) listWatch() *cache.ListWatch {
@@ -35,34 +40,40 @@ func (l *listWatch) listWatch() *cache.ListWatch {
 // the host would not understand that the list is to be streamed.
 var optionsVersion = metav1.Unversioned
 
+// request is the request for the objects. The right to read one object is enough for
+// the request that names it.
+func (l *listWatch) request(options metav1.ListOptions) *rest.Request {
+	if l.only.Name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, l.only.Name).String()
+	}
+	return l.client.rest.Get().
+		AbsPath(path(l.of.GroupVersionResource, l.only.Namespace)...).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
+		MaxRetries(0)
+}
+
 // watch starts a watch, which with the streaming list's options is also the list.
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	var stream watch.Interface
 	err := retryUntilServed(ctx, func() (err error) {
-		stream, err = l.client.rest.Get().
-			AbsPath(path(l.of.GroupVersionResource, metav1.NamespaceAll)...).
-			SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
-			MaxRetries(0).
-			Watch(ctx)
+		stream, err = l.request(options).Watch(ctx)
 		return err
 	})
 	return stream, err
 }
 
-// list is what a host without streaming lists is asked for.
+// list is what a host without streaming lists is asked for. It reads a stream since
+// the client logs, at its highest verbosity, what it reads otherwise, Secrets included.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	var body []byte
 	err := retryUntilServed(ctx, func() (err error) {
-		result := l.client.rest.Get().
-			AbsPath(path(l.of.GroupVersionResource, metav1.NamespaceAll)...).
-			SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
-			MaxRetries(0).
-			Do(ctx)
-		if err := result.Error(); err != nil {
+		stream, err := l.request(options).Stream(ctx)
+		if err != nil {
 			return err
 		}
-		body, err = result.Raw()
+		defer func() { _ = stream.Close() }()
+		body, err = io.ReadAll(stream)
 		return err
 	})
 	if err != nil {

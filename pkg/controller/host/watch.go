@@ -18,9 +18,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// Watch is the cache of all objects of one type, kept up to date by one watch.
+// Watch is the cache of all objects of one type, or of one of them, kept up to date
+// by one watch.
 type Watch struct {
-	Type     stage.Type
+	Type stage.Type
+	// only is the name of the one object that is watched; empty if all are.
+	only     types.NamespacedName
 	informer cache.SharedIndexInformer
 	cancel   context.CancelFunc
 	done     chan struct{}
@@ -28,6 +31,9 @@ type Watch struct {
 	users int
 	// failure is why the host last refused to list or watch; nil if it never did.
 	failure atomic.Pointer[error]
+	// refused is closed when it does so first.
+	refused chan struct{}
+	refuse  func()
 	// indexed adds the index by namespace for the first who needs it.
 	indexed sync.Once
 }
@@ -38,10 +44,11 @@ const (
 	byNamespace       = "namespace"
 )
 
-func newWatch(client *Client, of stage.Type) *Watch {
-	lister := &listWatch{client: client, of: of}
+func newWatch(client *Client, of stage.Type, only types.NamespacedName) *Watch {
+	lister := &listWatch{client: client, of: of, only: only}
 	watch := &Watch{
 		Type: of,
+		only: only,
 		informer: cache.NewSharedIndexInformerWithOptions(lister.listWatch(), &object.Object{}, cache.SharedIndexInformerOptions{
 			ObjectDescription: of.String(),
 			Indexers: cache.Indexers{
@@ -49,8 +56,10 @@ func newWatch(client *Client, of stage.Type) *Watch {
 				orphanByNamespace: namespaceOfOrphan,
 			},
 		}),
-		done: make(chan struct{}),
+		done:    make(chan struct{}),
+		refused: make(chan struct{}),
 	}
+	watch.refuse = sync.OnceFunc(func() { close(watch.refused) })
 	// It could fail only if the informer ran already.
 	_ = watch.informer.SetWatchErrorHandlerWithContext(watch.failed)
 	return watch
@@ -58,6 +67,7 @@ func newWatch(client *Client, of stage.Type) *Watch {
 
 func (w *Watch) failed(ctx context.Context, reflector *cache.Reflector, err error) {
 	w.failure.Store(&err)
+	w.refuse()
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 

@@ -7,34 +7,44 @@ import (
 	"context"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// Watches shares one watch a type among all who need it. A watch starts with
-// its first user and stops with its last.
+// Watches shares one watch a type, or a single object, among all who need it. A watch
+// starts with its first user and stops with its last.
 type Watches struct {
 	client *Client
 	ctx    context.Context
 
-	mu     sync.Mutex
-	byType map[stage.Type]*Watch
+	mu      sync.Mutex
+	byScope map[scope]*Watch
+}
+
+// scope is what one watch sees: all objects of a type, or the one of a name.
+type scope struct {
+	of   stage.Type
+	only types.NamespacedName
 }
 
 // NewWatches makes an empty set of watches, which run until they are released or
 // ctx ends.
 func NewWatches(ctx context.Context, client *Client) *Watches {
-	return &Watches{client: client, ctx: ctx, byType: map[stage.Type]*Watch{}}
+	return &Watches{client: client, ctx: ctx, byScope: map[scope]*Watch{}}
 }
 
 // Acquire returns the watch of a type; whoever acquires it must release it.
-func (w *Watches) Acquire(of stage.Type) *Watch {
+func (w *Watches) Acquire(of stage.Type) *Watch { return w.acquire(scope{of: of}) }
+
+func (w *Watches) acquire(what scope) *Watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	watch := w.byType[of]
+	watch := w.byScope[what]
 	if watch == nil {
-		watch = newWatch(w.client, of)
+		watch = newWatch(w.client, what.of, what.only)
 		watch.start(w.ctx)
-		w.byType[of] = watch
+		w.byScope[what] = watch
 	}
 	watch.users++
 	return watch
@@ -53,7 +63,7 @@ func (w *Watches) dropUser(watch *Watch) (left int) {
 	defer w.mu.Unlock()
 	watch.users--
 	if watch.users == 0 {
-		delete(w.byType, watch.Type)
+		delete(w.byScope, scope{of: watch.Type, only: watch.only})
 	}
 	return watch.users
 }
