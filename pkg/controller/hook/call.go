@@ -35,6 +35,7 @@ func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret boo
 		return reply{}, httpError(ctx, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	hide := w.connection.authorize(request)
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
@@ -57,7 +58,7 @@ func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret boo
 		return reply{unchanged: true}, nil
 	default:
 		r := &reader{secret: secret || mentionsSecrets(answer)}
-		return reply{}, fmt.Errorf("unsupported status code: %d body: %s (a hook answers with status 200)", status, r.quote(answer))
+		return reply{}, fmt.Errorf("unsupported status code: %d body: %s (a hook answers with status 200)", status, r.quote(hide(answer)))
 	}
 }
 

@@ -29,6 +29,8 @@ type Options struct {
 	Metrics *Metrics
 	// Controller is whose hooks they are, as metrics name it.
 	Controller Controller
+	// Sources is where credentials are read from.
+	Sources Sources
 }
 
 // Webhook is one hook of one hosted controller. It has connections of its own, so
@@ -39,12 +41,13 @@ type Webhook struct {
 	mode     v1alpha1.ResponseUnmarshallMode
 	endpoint *url.URL
 	// shown is the endpoint as it may be told.
-	shown     string
-	timeout   time.Duration
-	limit     int64
-	client    *http.Client
-	transport *http.Transport
-	unmeasure func()
+	shown   string
+	timeout time.Duration
+	limit   int64
+	client  *http.Client
+	// connection is what the client calls over.
+	connection *connection
+	unmeasure  func()
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
 }
@@ -58,7 +61,7 @@ const (
 
 // New makes the webhook of that name, which must be closed. Endpoints are the settings
 // of connections for hosts of hooks that set none themselves. The error says what in the
-// spec cannot work.
+// spec cannot work. Before its first call the webhook has to be connected.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	spec := hook.Webhook
 	target, err := endpoint(spec)
@@ -69,29 +72,28 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns = options.MaxIdleConnections
-	transport.MaxIdleConnsPerHost = options.MaxIdleConnections
+	connection := newConnection(settingsOf(name, spec, target, endpoints), options)
 	shown := withoutCredentials(target)
-	measured, unmeasure := options.Metrics.measure(transport, name, shown, options.Controller)
+	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
 	return &Webhook{
-		name:      name,
-		version:   hook.GetVersion(),
-		mode:      unmarshalMode(hook),
-		endpoint:  target,
-		shown:     shown,
-		timeout:   timeout,
-		limit:     options.MaxResponseBytes,
-		client:    &http.Client{Transport: measured},
-		transport: transport,
-		unmeasure: unmeasure,
-		answers:   newAnswers(spec.Etag),
+		name:       name,
+		version:    hook.GetVersion(),
+		mode:       unmarshalMode(hook),
+		endpoint:   target,
+		shown:      shown,
+		timeout:    timeout,
+		limit:      options.MaxResponseBytes,
+		client:     &http.Client{Transport: measured},
+		connection: connection,
+		unmeasure:  unmeasure,
+		answers:    newAnswers(spec.Etag),
 	}, nil
 }
 
-// Close closes the connections that are not in use, and ends the hook's metrics.
+// Close closes the connections that are not in use, and ends what Connect began and the
+// hook's metrics.
 func (w *Webhook) Close() {
-	w.transport.CloseIdleConnections()
+	w.connection.close()
 	w.unmeasure()
 }
 

@@ -1,0 +1,263 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// secure is a hook behind TLS.
+type secure struct {
+	*httptest.Server
+	// config is what the next handshake goes by.
+	config atomic.Pointer[tls.Config]
+	// peers are the addresses that calls came from.
+	mu    sync.Mutex
+	peers []string
+}
+
+// serveTLS starts a hook that answers with an empty object, or as the handler says.
+func serveTLS(t *testing.T, config *tls.Config, handler http.HandlerFunc) *secure {
+	t.Helper()
+	s := &secure{}
+	s.config.Store(config)
+	if handler == nil {
+		handler = answer(200, "{}")
+	}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.peers = append(s.peers, r.RemoteAddr)
+		s.mu.Unlock()
+		handler(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // what it thinks of refused handshakes
+	s.TLS = &tls.Config{
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config.Load(), nil },
+	}
+	s.StartTLS()
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// callers are the addresses that calls came from, each once.
+func (s *secure) callers() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	callers := slices.Clone(s.peers)
+	slices.Sort(callers)
+	return slices.Compact(callers)
+}
+
+// connected is a sync hook whose settings have been read.
+func connected(t *testing.T, hosts *cluster, spec v1alpha1.Webhook, stale func(error)) *Webhook {
+	t.Helper()
+	made, err := New(Sync, &v1alpha1.Hook{Webhook: &spec}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: 2, Sources: hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Close)
+	if stale == nil {
+		stale = func(err error) { t.Errorf("told that credentials are stale: %v", err) }
+	}
+	if err := made.Connect(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func ask(t *testing.T, hook *Webhook) error {
+	t.Helper()
+	_, err := hook.SyncComposite(t.Context(), snapshot(t))
+	return err
+}
+
+func TestWhomAHookIsTrustedBy(t *testing.T) {
+	ours, others := authority(t, "ours"), authority(t, "others")
+	server := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, ours)}}, nil)
+	old := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, ours)}, MaxVersion: tls.VersionTLS11}, nil)
+	bundle := func(inline string) *v1alpha1.CABundle { return &v1alpha1.CABundle{Inline: &inline} }
+	tests := map[string]struct {
+		address string
+		bundle  *v1alpha1.CABundle
+		want    string
+	}{
+		"its authority":                   {server.URL, bundle(string(ours.Cert)), ""},
+		"its authority beside another":    {server.URL, bundle(string(others.Cert) + string(ours.Cert)), ""},
+		"another authority":               {server.URL, bundle(string(others.Cert)), "certificate signed by unknown authority"},
+		"those of the system":             {server.URL, nil, "certificate signed by unknown authority"},
+		"those of the system, said so":    {server.URL, bundle(""), "certificate signed by unknown authority"},
+		"its authority, by TLS 1.1":       {old.URL, bundle(string(ours.Cert)), "protocol version not supported"},
+		"its authority, called by itself": {strings.Replace(server.URL, "https:", "http:", 1), bundle(string(ours.Cert)), "unsupported status code: 400"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := ask(t, connected(t, newCluster(t), v1alpha1.Webhook{URL: &test.address, CABundle: test.bundle}, nil))
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error is %v, want one that says %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAHookThatHasNotReadItsCredentialsIsNotCalled(t *testing.T) {
+	called := false
+	address := serve(t, func(http.ResponseWriter, *http.Request) { called = true })
+	made, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address, Authorization: tokenInSecret("", "token")}}, nil, Options{MaxResponseBytes: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t, made); err == nil || !strings.Contains(err.Error(), "the hook's credentials have not been read") || called {
+		t.Errorf("called %v, error %v", called, err)
+	}
+}
+
+func TestConnectNamesTheHook(t *testing.T) {
+	for _, name := range []string{Sync, Finalize, Customize} {
+		made, err := New(name, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To("http://hooks.example")}},
+			[]v1alpha1.EndpointConfig{{Host: "hooks.example", CABundle: caInSecret("")}}, Options{Sources: newCluster(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = made.Connect(t.Context(), nil)
+		want := "can't resolve endpoint config for " + name + " hook: spec.endpointConfigs[0].caBundle.secretRef: Secret tools/a: it does not exist"
+		if err == nil || err.Error() != want {
+			t.Errorf("error is\n%v\nwant\n%s", err, want)
+		}
+		made.Close()
+	}
+}
+
+func TestAClientCertificateIsShown(t *testing.T) {
+	ours, theirs := authority(t, "ours"), authority(t, "theirs")
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM(ours.Cert)
+	users := make(chan string, 1)
+	server := serveTLS(t, &tls.Config{
+		Certificates: []tls.Certificate{servingCertificate(t, ours)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
+	}, func(w http.ResponseWriter, r *http.Request) {
+		users <- r.TLS.PeerCertificates[0].Subject.CommonName
+		_, _ = io.WriteString(w, "{}")
+	})
+	bundle := &v1alpha1.CABundle{Inline: ptr.To(string(ours.Cert))}
+	certificate := secret("tools", "a")
+	hosts := newCluster(t)
+	pair := clientPair(t, ours, "first")
+	hosts.put(certificate, map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
+	hook := connected(t, hosts, v1alpha1.Webhook{URL: &server.URL, CABundle: bundle, ClientTLS: certificateInSecret("", "")}, nil)
+	if err := ask(t, hook); err != nil {
+		t.Fatal(err)
+	}
+	if user := <-users; user != "first" {
+		t.Errorf("it is called by %s", user)
+	}
+	pair = clientPair(t, ours, "second")
+	hosts.put(certificate, map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
+	if err := ask(t, hook); err != nil {
+		t.Fatal(err)
+	}
+	if user := <-users; user != "second" {
+		t.Errorf("after the Secret has changed it is called by %s", user)
+	}
+	pair = clientPair(t, theirs, "third")
+	hosts.put(certificate, map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
+	if err := ask(t, hook); err == nil {
+		t.Errorf("it is called by %s", <-users)
+	}
+	without := connected(t, hosts, v1alpha1.Webhook{URL: &server.URL, CABundle: bundle}, nil)
+	if err := ask(t, without); err == nil {
+		t.Errorf("without a certificate it is called by %s", <-users)
+	}
+}
+
+// Go itself leaves out of a request to another host what was meant for the first.
+func TestCredentialsAreNotSentToAnotherHost(t *testing.T) {
+	headers := make(chan string, 2)
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		headers <- r.Header.Get("Authorization")
+		_, _ = io.WriteString(w, "{}")
+	})
+	// The test's two hosts are both this machine.
+	other = strings.Replace(other, "127.0.0.1", "localhost", 1)
+	tests := map[string]struct {
+		target string
+		want   string
+	}{
+		"another host":  {other + "/", ""},
+		"the same host": {"/again", "Bearer s3cret"},
+	}
+	for name, test := range tests {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			t.Run(fmt.Sprint(name, " by ", status), func(t *testing.T) {
+				address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					header := r.Header.Get("Authorization")
+					if r.URL.Path == "/again" {
+						headers <- header
+						_, _ = io.WriteString(w, "{}")
+						return
+					}
+					if header != "Bearer s3cret" {
+						t.Errorf("the first host is sent %q", header)
+					}
+					http.Redirect(w, r, test.target, status)
+				})
+				hosts := newCluster(t)
+				hosts.put(secret("tools", "a"), map[string]string{"token": "s3cret"})
+				hook := connected(t, hosts, v1alpha1.Webhook{URL: ptr.To(address + "/sync"), Authorization: tokenInSecret("", "token")}, nil)
+				if err := ask(t, hook); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-headers; got != test.want {
+					t.Errorf("%s is sent %q, want %q", name, got, test.want)
+				}
+			})
+		}
+	}
+}
+
+// Some hooks say which credential they refuse.
+func TestARefusalDoesNotTellTheCredential(t *testing.T) {
+	for name, spec := range map[string]v1alpha1.Webhook{
+		"a token":    {Authorization: tokenInSecret("", "password")},
+		"a password": {BasicAuth: passwordInSecret("", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				_, password, _ := r.BasicAuth()
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = fmt.Fprintf(w, "refused %s and %s", r.Header.Get("Authorization"), password)
+			})
+			spec.URL = &address
+			hosts := newCluster(t)
+			hosts.put(secret("tools", "a"), map[string]string{"username": "me", "password": "s3cret"})
+			err := ask(t, connected(t, hosts, spec, nil))
+			if err == nil || !strings.Contains(err.Error(), "403 body: refused B") {
+				t.Fatalf("error is %v", err)
+			}
+			if message := err.Error(); strings.Contains(message, "s3cret") || strings.Contains(message, "bWU6") {
+				t.Errorf("it is told: %s", message)
+			}
+		})
+	}
+}

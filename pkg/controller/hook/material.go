@@ -1,0 +1,52 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"slices"
+)
+
+// material is what settings come to.
+type material struct {
+	// roots are the authorities that the hook is verified with; nil are those of the system.
+	roots *x509.CertPool
+	// certificates are what is shown to a hook that asks for one.
+	certificates []tls.Certificate
+	// authorization is the value of that header; empty if none is to be sent.
+	authorization string
+	// secrets are what is not to be told of authorization.
+	secrets []string
+}
+
+// sameTLS tells whether connections made with one serve for the other.
+func (m *material) sameTLS(other *material) bool {
+	return m.roots.Equal(other.roots) && slices.EqualFunc(m.certificates, other.certificates, func(a, b tls.Certificate) bool {
+		return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal)
+	})
+}
+
+// hide leaves the credentials out of a text that quotes the hook, which may quote them.
+func (m *material) hide(text []byte) []byte {
+	for _, secret := range m.secrets {
+		text = bytes.ReplaceAll(text, []byte(secret), []byte("xxxxx"))
+	}
+	return text
+}
+
+// transport makes connections as Go does by default, with the TLS settings there are.
+func (m *material) transport(idle int) *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns = idle
+	transport.MaxIdleConnsPerHost = idle
+	transport.TLSClientConfig = &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		RootCAs:      m.roots,
+		Certificates: m.certificates,
+	}
+	return transport
+}
