@@ -22,6 +22,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
@@ -185,16 +186,18 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 		hosted.setProblem(object, nil)
 		hosted.controller.SetSchemas(spec.Schemas)
 		hosted.controller.Recheck(ctx)
+		hosted.stopWaiting()
 		err = hosted.controller.SetObject(object)
 		return err == nil, err
 	}
 	var next *composite.Controller
 	if err == nil {
-		next, err = composite.New(c.Dependencies, object, spec)
+		next, err = c.build(klog.NewContext(ctx, logger), object, spec)
 	}
 	if err != nil {
 		return c.cannotRun(klog.NewContext(ctx, logger), hosted, object, err), err
 	}
+	hosted.stopWaiting()
 	c.replace(ctx, hosted, object, spec, next)
 	return true, nil
 }
@@ -217,7 +220,8 @@ func (c *composites) cannotRun(ctx context.Context, hosted *hostedComposite, obj
 			c.Events.CreateError(object, err)
 		}
 	}
-	return problem.Reason == report.ReasonInvalidSpec || problem.Reason == report.ReasonUnsupported
+	waits := c.awaitSource(ctx, hosted, err)
+	return waits || problem.Reason == report.ReasonInvalidSpec || problem.Reason == report.ReasonUnsupported
 }
 
 // lacksTypes tells whether a spec cannot be run because the host lacks something.
@@ -238,6 +242,8 @@ func problemOf(err error) *report.Problem {
 		reason = report.ReasonNoStatus
 	} else if _, ok := errors.AsType[*host.DiscoveryError](err); ok {
 		reason = report.ReasonHostUnreachable
+	} else if _, ok := errors.AsType[*hook.SourceError](err); ok {
+		reason = report.ReasonCredentials
 	} else if _, ok := errors.AsType[*composite.UnsupportedError](err); ok {
 		reason = report.ReasonUnsupported
 	}

@@ -112,12 +112,13 @@ func run(ctx context.Context, config Config) error {
 		return fmt.Errorf("metrics of hooks: %w", err)
 	}
 	defer config.Metrics.Unregister(calls)
+	watches := host.NewWatches(shared, client)
 	composites := newComposites(own, selector, composite.Dependencies{
-		Watches: host.NewWatches(shared, client),
+		Watches: watches,
 		Actor:   &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
 		Events:  events,
 		Hook: hook.Options{
-			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls,
+			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls, Sources: watches,
 		},
 		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,

@@ -31,6 +31,9 @@ type hostedComposite struct {
 	// problem is why the spec of problemOf does not run; nil if that of running does.
 	problem   *report.Problem
 	problemOf *v1alpha1.CompositeController
+	// stopFollowing ends the following of the Secret or ConfigMap that has to change before
+	// the spec of problemOf can run; nil if there is none. Only reconciling uses it.
+	stopFollowing func()
 	// statusLooked is when the status was last compared with the truth.
 	statusLooked time.Time
 	// statusRefused is when writing the status last failed.
@@ -136,6 +139,7 @@ func (c *composites) remove(ctx context.Context, name string) {
 	delete(c.byName, name)
 	c.mu.Unlock()
 	if hosted != nil {
+		hosted.stopWaiting()
 		c.stop(ctx, hosted)
 	}
 }
@@ -146,7 +150,10 @@ func (c *composites) stopAll(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, hosted := range c.byName {
-		stopping.Go(func() { c.stop(ctx, hosted) })
+		stopping.Go(func() {
+			hosted.stopWaiting()
+			c.stop(ctx, hosted)
+		})
 	}
 	stopping.Wait()
 }

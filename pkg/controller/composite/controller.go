@@ -58,6 +58,7 @@ type Controller struct {
 	parents    *parents
 	guard      *guard.Guard
 	calls      calls
+	stale      stale
 	// object is the JSON of the CompositeController as hooks are sent it.
 	object atomic.Pointer[[]byte]
 }

@@ -44,10 +44,18 @@ func (h hooks) of(snapshot *stage.Snapshot) *hook.Webhook {
 	return h.sync
 }
 
-func (h hooks) close() {
+// all are the hooks that there are.
+func (h hooks) all() (all []*hook.Webhook) {
 	for _, webhook := range []*hook.Webhook{h.sync, h.finalize, h.customize} {
 		if webhook != nil {
-			webhook.Close()
+			all = append(all, webhook)
 		}
+	}
+	return all
+}
+
+func (h hooks) close() {
+	for _, webhook := range h.all() {
+		webhook.Close()
 	}
 }

@@ -137,6 +137,7 @@ func (c *Controller) Health() report.Health {
 	c.calls.mu.Lock()
 	health.HookCalled, health.HookErr = c.calls.made, c.calls.err
 	c.calls.mu.Unlock()
+	health.Stale = c.stale.error()
 
 	c.parents.mu.Lock()
 	defer c.parents.mu.Unlock()

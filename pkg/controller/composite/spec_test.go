@@ -281,16 +281,9 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"what is not there yet": {
 			`{` + parentWebs + `, hooks: {sync: {version: v2, webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}, finalize: {}, customize: {}},
-				endpointConfigs: [{host: hooks.example}], childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}}]}`,
+				childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}}]}`,
 			isUnsupported,
-			"this version does not support " +
-				"endpointConfigs, childResources[1].updateStrategy.method RollingInPlace yet",
-		},
-		"TLS and credentials, which are not there yet": {
-			`{` + parentWebs + `, hooks: {sync: {webhook: {url: "http://hooks.example", caBundle: {inline: x}, clientTLS: {secretRef: {name: a, namespace: b}},
-				authorization: {secretRef: {name: a, namespace: b, key: c}}, basicAuth: {secretRef: {name: a, namespace: b}}}}}}`,
-			isUnsupported,
-			"this version does not support hooks.sync.webhook.caBundle, hooks.sync.webhook.clientTLS, hooks.sync.webhook.authorization, hooks.sync.webhook.basicAuth yet",
+			"this version does not support childResources[1].updateStrategy.method RollingInPlace yet",
 		},
 	}
 	for name, test := range tests {

@@ -27,20 +27,6 @@ func checkSupported(spec *v1alpha1.CompositeControllerSpec) error {
 			fields = append(fields, field)
 		}
 	}
-	for _, named := range []struct {
-		name string
-		hook *v1alpha1.Hook
-	}{{"hooks.sync", spec.Hooks.Sync}, {"hooks.finalize", spec.Hooks.Finalize}, {"hooks.customize", spec.Hooks.Customize}} {
-		if !hasWebhook(named.hook) {
-			continue
-		}
-		webhook := named.hook.Webhook
-		unless(webhook.CABundle == nil, named.name+".webhook.caBundle")
-		unless(webhook.ClientTLS == nil, named.name+".webhook.clientTLS")
-		unless(webhook.Authorization == nil, named.name+".webhook.authorization")
-		unless(webhook.BasicAuth == nil, named.name+".webhook.basicAuth")
-	}
-	unless(len(spec.EndpointConfigs) == 0, "endpointConfigs")
 	for i, rule := range spec.ChildResources {
 		if strategy := rule.UpdateStrategy; strategy != nil {
 			unless(strategy.Method != v1alpha1.ChildUpdateRollingRecreate && strategy.Method != v1alpha1.ChildUpdateRollingInPlace,

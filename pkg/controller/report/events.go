@@ -36,6 +36,7 @@ const (
 	reasonNameTaken   = "ChildNameTaken"
 	reasonWriteLoop   = "WriteLoop"
 	reasonDuplicate   = "DuplicateChild"
+	reasonStale       = "CredentialsStale"
 )
 
 // EventOptions bound the events that are written about one object.
@@ -96,6 +97,12 @@ func (e *Events) Stopped(controller runtime.Object, name string) {
 // CreateError tells that a controller's spec cannot be run.
 func (e *Events) CreateError(controller runtime.Object, err error) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", short(err))
+}
+
+// CredentialsStale tells that a controller's hook is called with older credentials than
+// there are, since these are of no use.
+func (e *Events) CredentialsStale(controller runtime.Object, err error) {
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonStale, "The last good credentials stay in use: %s", short(err))
 }
 
 // NoStatusSubresource tells that the parents of a controller have no status that

@@ -77,6 +77,10 @@ func TestEvents(t *testing.T) {
 		"stopping":     {func(e *Events) { e.Stopping(controller, "webs") }, "default CompositeController webs: Normal Stopping: Stopping controller: webs"},
 		"stopped":      {func(e *Events) { e.Stopped(controller, "webs") }, "default CompositeController webs: Normal Stopped: Stopped controller: webs"},
 		"create error": {func(e *Events) { e.CreateError(controller, errors.New("no hooks defined")) }, "default CompositeController webs: Warning CreateError: Cannot create new controller: no hooks defined"},
+		"stale credentials": {
+			func(e *Events) { e.CredentialsStale(controller, errors.New("Secret is gone")) },
+			"default CompositeController webs: Warning CredentialsStale: The last good credentials stay in use: Secret is gone",
+		},
 		"no status subresource": {
 			func(e *Events) { e.NoStatusSubresource(controller, "webs", "ctl.example/v1, Kind=Web") },
 			"default CompositeController webs: Warning SyncError: [webs] Sync error - ignoring, CRD [ctl.example/v1, Kind=Web] does not have subresource 'Status' enabled",

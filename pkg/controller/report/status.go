@@ -23,7 +23,10 @@ type Health struct {
 	// last call was not answered.
 	HookCalled bool
 	HookErr    error
-	LastError  *ParentError
+	// Stale tells why hooks are called with older credentials than the host has; nil if
+	// they are not.
+	Stale     error
+	LastError *ParentError
 	// Loops are what is slowed down because it would be written again and again.
 	Loops []stage.Loop
 }
@@ -50,6 +53,7 @@ const (
 	ReasonInvalidSpec     = "InvalidSpec"
 	ReasonUnsupported     = "Unsupported"
 	ReasonUnknownType     = "UnknownType"
+	ReasonCredentials     = "CredentialsMissing"
 	ReasonNoStatus        = "NoStatusSubresource"
 	ReasonHostUnreachable = "HostUnreachable"
 	ReasonFound           = "Found"
@@ -59,6 +63,7 @@ const (
 	ReasonNotRunning      = "NotRunning"
 	ReasonQuiet           = "Quiet"
 	ReasonWriteLoop       = "WriteLoop"
+	ReasonStale           = "CredentialsStale"
 )
 
 // Status is the status of a controller of that generation: before is the one it has
@@ -105,7 +110,7 @@ func setReady(set setter, problem *Problem) {
 
 func setResourcesFound(set setter, problem *Problem) {
 	switch {
-	case problem == nil:
+	case problem == nil || problem.Reason == ReasonCredentials: // which are looked at after the types
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the host serves all types of the spec")
 	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus:
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, short(problem.Err))
@@ -120,6 +125,9 @@ func setHooksReachable(set setter, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, short(health.HookErr))
+	case health.Stale != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonStale,
+			"the last call of a hook was answered, but the credentials in use are the last good ones: "+short(health.Stale))
 	default:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
 	}

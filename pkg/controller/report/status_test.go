@@ -58,6 +58,20 @@ func TestConditions(t *testing.T) {
 			health: &Health{HookCalled: true, HookErr: errors.New("connection refused")},
 			want:   conditions{runs, found, "False CallFailed: connection refused"},
 		},
+		"its hook does not answer, called with stale credentials": {
+			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), Stale: errors.New("Secret is gone")},
+			want:   conditions{runs, found, "False CallFailed: connection refused"},
+		},
+		"its hook is called with stale credentials": {
+			health: &Health{HookCalled: true, Stale: errors.New("Secret is gone")},
+			want: conditions{
+				runs, found, "True CredentialsStale: the last call of a hook was answered, but the credentials in use are the last good ones: Secret is gone",
+			},
+		},
+		"credentials are missing": {
+			problem: &Problem{Reason: ReasonCredentials, Err: errors.New("Secret is gone")},
+			want:    conditions{"False CredentialsMissing: Secret is gone", found, uncalled},
+		},
 		"its spec cannot be run": {
 			problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined")},
 			want:    conditions{"False InvalidSpec: no hooks defined", "Unknown InvalidSpec: no hooks defined", uncalled},

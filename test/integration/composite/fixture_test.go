@@ -59,14 +59,20 @@ func answers(t testing.TB, answer func(request) object) hook.Handler {
 // selector. Changes of the spec can be made before it is created.
 func start(t *testing.T, handler hook.Handler, changes ...func(*v1alpha1.CompositeControllerSpec)) *fixture {
 	t.Helper()
-	f := &fixture{
-		T:         t,
-		parents:   env.Install(t, harness.CRD{Kind: "Thing"}),
-		hook:      hook.Serve(t, handler),
-		namespace: env.Namespace(t),
-	}
+	f := prepare(t, hook.Serve(t, handler))
 	f.controller = f.create(f.spec(changes...))
 	return f
+}
+
+// prepare makes all of a fixture but its controller.
+func prepare(t *testing.T, server *hook.Server) *fixture {
+	t.Helper()
+	return &fixture{
+		T:         t,
+		parents:   env.Install(t, harness.CRD{Kind: "Thing"}),
+		hook:      server,
+		namespace: env.Namespace(t),
+	}
 }
 
 // in is the fixture for a subtest.

@@ -1,0 +1,81 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// readTimeout is how long the host may take to send a Secret or ConfigMap.
+const readTimeout = 10 * time.Second
+
+// build makes a controller that is ready to run.
+func (c *composites) build(ctx context.Context, object *v1alpha1.CompositeController, spec *composite.Spec) (*composite.Controller, error) {
+	next, err := composite.New(c.Dependencies, object, spec)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := withReadTimeout(ctx)
+	defer cancel()
+	if err := next.Connect(ctx, object); err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, readTimeout, fmt.Errorf("no answer within %s", readTimeout))
+}
+
+// awaitSource has a controller looked at again when the Secret or ConfigMap changes that
+// keeps it from being run. It tells whether there is such a one and it can be followed.
+func (c *composites) awaitSource(ctx context.Context, hosted *hostedComposite, err error) bool {
+	// What is followed until now goes on until its successor is: they may be the same.
+	if hosted.stopFollowing != nil {
+		defer hosted.stopFollowing()
+		hosted.stopFollowing = nil
+	}
+	unusable, ok := errors.AsType[*hook.SourceError](err)
+	if !ok {
+		return false
+	}
+	ctx, cancel := withReadTimeout(ctx)
+	defer cancel()
+	stop, err := c.Watches.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
+		if version(now) != unusable.ResourceVersion {
+			c.queue.Forget(hosted.name)
+			c.queue.Add(hosted.name)
+		}
+	})
+	if err != nil {
+		return false // the host refuses, which is what the controller's problem says already
+	}
+	hosted.stopFollowing = stop
+	return true
+}
+
+// version is the resource version of an object, empty if there is none.
+func version(of *object.Object) string {
+	if of == nil {
+		return ""
+	}
+	return of.ResourceVersion
+}
+
+// stopWaiting ends what awaitSource began.
+func (h *hostedComposite) stopWaiting() {
+	if h.stopFollowing != nil {
+		h.stopFollowing()
+		h.stopFollowing = nil
+	}
+}

@@ -1,0 +1,237 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	objects "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
+)
+
+// letIn tests a controller whose credential is right, and one whose credential is wrong.
+func letIn(t *testing.T, accepted string, right, wrong map[string]string, change func(*guarded, *v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
+	for _, test := range []struct {
+		name       string
+		credential map[string]string
+		comes      bool
+	}{{"right", right, true}, {"wrong", wrong, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			g := guard(t, accepted, nil)
+			g.secret("credential", test.credential)
+			g.run(func(spec *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) { change(g, spec, webhook) })
+			g.parent("a", object{"value": "1"})
+			if test.comes {
+				g.waitForConfigMap("a", hasData("value", "1"))
+				return
+			}
+			waitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
+			if _, err := g.configMap(t.Context(), "a"); err == nil {
+				t.Error("a child was created")
+			}
+		})
+	}
+}
+
+func TestBearerTokenAuth(t *testing.T) {
+	t.Parallel()
+	letIn(t, "Bearer a-token-that-is-right", map[string]string{"token": "a-token-that-is-right\n"}, map[string]string{"token": "a-token-that-is-wrong"},
+		func(g *guarded, _ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
+			webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+		})
+}
+
+func TestBasicAuth(t *testing.T) {
+	t.Parallel()
+	header := "Basic " + base64.StdEncoding.EncodeToString([]byte("someuser:a-password-that-is-right"))
+	letIn(t, header, map[string]string{"username": "someuser", "password": "a-password-that-is-right"}, map[string]string{"username": "someuser", "password": "a-password-that-is-wrong"},
+		func(g *guarded, _ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
+			webhook.CABundle = g.inline()
+			webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: g.namespace, Name: "credential"}}
+		})
+}
+
+func TestEndpointConfigsBearerToken(t *testing.T) {
+	t.Parallel()
+	letIn(t, "Bearer an-endpoint-token-that-is-right", map[string]string{"token": "an-endpoint-token-that-is-right"}, map[string]string{"token": "an-endpoint-token-that-is-wrong"},
+		func(g *guarded, spec *v1alpha1.CompositeControllerSpec, _ *v1alpha1.Webhook) {
+			host := strings.TrimPrefix(g.hook.URL(""), "https://")
+			spec.EndpointConfigs = []v1alpha1.EndpointConfig{
+				{Host: "127.0.0.1"}, // another port
+				{Host: host, CABundle: g.inline(), Authorization: g.token("credential", "token")},
+			}
+		})
+}
+
+// What a hook sets itself stands for all, the endpoint's is not added to it.
+func TestAHooksOwnSettingsReplaceThoseOfItsEndpoint(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "Bearer a-token-of-the-endpoint", nil)
+	g.secret("credential", map[string]string{"token": "a-token-of-the-endpoint"})
+	g.run(func(spec *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
+		webhook.CABundle = g.inline()
+		spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
+			Host: strings.TrimPrefix(g.hook.URL(""), "https://"), CABundle: g.inline(), Authorization: g.token("credential", "token"),
+		}}
+	})
+	g.parent("a", object{"value": "1"})
+	waitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
+	if seen := *g.seen.Load(); seen != "" {
+		t.Errorf("the hook is called with %q", seen)
+	}
+}
+
+func TestAuthorityThatIsNotKnownIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "", nil)
+	g.run(func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook) {})
+	g.parent("a", object{"value": "1"})
+	waitForEvent(t, g.namespace, "a", "SyncError", "certificate signed by unknown authority")
+}
+
+func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
+	t.Parallel()
+	clients := newAuthority(t, "clients")
+	for name, issuer := range map[string]*pki.Authority{"right": clients, "wrong": newAuthority(t, "others")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := guard(t, "", clients)
+			pair, err := issuer.Client("metacontroller")
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.configMapOf("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
+			g.secret("client", map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
+			g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
+				webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.namespace, Name: "hooks-ca"}}
+				webhook.ClientTLS = &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: g.namespace, Name: "client"}}
+			})
+			g.parent("a", object{"value": "1"})
+			if issuer == clients {
+				g.waitForConfigMap("a", hasData("value", "1"))
+				return
+			}
+			waitForEvent(t, g.namespace, "a", "SyncError", "tls: ")
+		})
+	}
+}
+
+func TestCredentialsThatContradictAreRefused(t *testing.T) {
+	t.Parallel()
+	f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing"}), hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
+	f.controller = f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+		webhook := spec.Hooks.Sync.Webhook
+		webhook.Authorization = &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: f.namespace, Name: "a", Key: "b"}}
+		webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: f.namespace, Name: "a"}}
+	}))
+	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError",
+		"can't resolve endpoint config for sync hook: spec.hooks.sync.webhook: authorization and basicAuth are mutually exclusive")
+	f.waitForReady(metav1.ConditionFalse, "InvalidSpec")
+}
+
+func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "Bearer a-token-for-all-hooks", nil)
+	g.secret("credential", map[string]string{"token": "a-token-for-all-hooks"})
+	refused := make(chan string, 100)
+	g.hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
+		if header := call.Header.Get("Authorization"); header != "Bearer a-token-for-all-hooks" {
+			refused <- fmt.Sprintf("%s is called with %q", call.Path, header)
+		}
+		return hook.JSON(object{"finalized": true})
+	})
+	g.run(func(spec *v1alpha1.CompositeControllerSpec, _ *v1alpha1.Webhook) {
+		spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
+			Host: strings.TrimPrefix(g.hook.URL(""), "https://"), CABundle: g.inline(), Authorization: g.token("credential", "token"),
+		}}
+		spec.Hooks.Finalize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.hook.URL("/finalize"))}}
+		spec.Hooks.Customize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.hook.URL("/customize"))}}
+	})
+	g.parent("a", object{})
+	g.waitUntilObserved("a", 1)
+	if err := env.Dynamic.Resource(g.parents).Namespace(g.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually(t, func(context.Context) error {
+		called := map[string]bool{}
+		for _, call := range g.hook.Calls() {
+			called[call.Path] = true
+		}
+		if len(called) < 3 {
+			return fmt.Errorf("all three hooks should be called, but are %v", called)
+		}
+		return nil
+	})
+	select {
+	case refusal := <-refused:
+		t.Error(refusal)
+	default:
+	}
+}
+
+// The rights that the documentation names are enough, and each is for one object.
+func TestRightsOnOneSecretSuffice(t *testing.T) {
+	t.Parallel()
+	namespace, user := env.Namespace(t), harness.Name("reader")
+	env.Apply(t, strings.NewReplacer("NAMESPACE", namespace, "USER", user).Replace(`
+apiVersion: v1
+kind: Secret
+metadata: {name: one, namespace: NAMESPACE}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: another, namespace: NAMESPACE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: one, namespace: NAMESPACE}
+rules: [{apiGroups: [""], resources: [secrets], resourceNames: [one], verbs: [list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: one, namespace: NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: one}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
+`))
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate.UserName = user
+	client, err := host.NewClient(config, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := stage.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
+	watches := host.NewWatches(t.Context(), client)
+	follow := func(ctx context.Context, name string) (found bool, err error) {
+		stop, err := watches.Follow(ctx, secrets, types.NamespacedName{Namespace: namespace, Name: name}, func(now *objects.Object) { found = now != nil })
+		if err == nil {
+			stop()
+		}
+		return found, err
+	}
+	env.Eventually(t, func(ctx context.Context) error { // the host takes a moment to know a new role
+		if found, err := follow(ctx, "one"); err != nil || !found {
+			return fmt.Errorf("found %v: %w", found, err)
+		}
+		return nil
+	})
+	if _, err := follow(t.Context(), "another"); err == nil || !strings.Contains(err.Error(), `secrets "another" is forbidden`) {
+		t.Errorf("the error about another Secret is %v", err)
+	}
+}

@@ -1,0 +1,231 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
+)
+
+// guarded is a fixture whose hook is called by https and lets in only who knows a
+// credential, if it is told one.
+type guarded struct {
+	*fixture
+	ca *pki.Authority
+	// clients are who may call the hook by their certificates; nil if none is needed.
+	clients *pki.Authority
+	serving atomic.Pointer[tls.Config]
+	// accepted is the header that lets in; empty lets in everybody.
+	accepted atomic.Pointer[string]
+	// seen is the header of the last call.
+	seen atomic.Pointer[string]
+}
+
+// guard prepares a hook that answers oneConfigMap. Its controller is still to be created.
+func guard(t *testing.T, accepted string, clients *pki.Authority) *guarded {
+	t.Helper()
+	g := &guarded{ca: newAuthority(t, "hooks"), clients: clients}
+	g.accepted.Store(&accepted)
+	g.serve(t, g.ca)
+	known := answers(t, oneConfigMap)
+	g.fixture = prepare(t, hook.ServeTLS(t, g.serving.Load, func(ctx context.Context, call hook.Call) hook.Answer {
+		header := call.Header.Get("Authorization")
+		g.seen.Store(&header)
+		if accepted := *g.accepted.Load(); accepted != "" && header != accepted {
+			return hook.Text(http.StatusForbidden, "refused: "+header)
+		}
+		return known(ctx, call)
+	}))
+	return g
+}
+
+func newAuthority(t *testing.T, name string) *pki.Authority {
+	t.Helper()
+	made, err := pki.NewAuthority(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// serve has the hook serve with a certificate of an authority from the next handshake on.
+func (g *guarded) serve(t *testing.T, by *pki.Authority) {
+	t.Helper()
+	made, err := by.Serving(net.IPv4(127, 0, 0, 1), "hooks.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(made.Cert, made.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}}
+	if g.clients != nil {
+		config.ClientCAs = x509.NewCertPool()
+		config.ClientCAs.AppendCertsFromPEM(g.clients.Cert)
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	g.serving.Store(config)
+}
+
+// inline is the hook's authority as it stands in a spec.
+func (g *guarded) inline() *v1alpha1.CABundle {
+	return &v1alpha1.CABundle{Inline: ptr.To(string(g.ca.Cert))}
+}
+
+// secret creates or changes a Secret. What is in it must not be found in the server's log
+// nor in an event when the test ends.
+func (g *guarded) secret(name string, data map[string]string) {
+	g.Helper()
+	apply(g.T, env.Kube.CoreV1().Secrets(g.namespace).Patch, name, object{
+		"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": encoded(data),
+	})
+	g.Cleanup(func() {
+		for key, value := range data {
+			g.notTold(key, value)
+		}
+	})
+}
+
+func encoded(data map[string]string) map[string][]byte {
+	encoded := map[string][]byte{}
+	for key, value := range data {
+		encoded[key] = []byte(value)
+	}
+	return encoded
+}
+
+// notTold fails the test if a value can be read where it must not.
+func (g *guarded) notTold(key, value string) {
+	log, err := os.ReadFile(env.Server.LogPath)
+	if err != nil {
+		g.Error(err)
+		return
+	}
+	events, err := env.Kube.CoreV1().Events("").List(context.WithoutCancel(g.Context()), metav1.ListOptions{})
+	if err != nil {
+		g.Error(err)
+		return
+	}
+	for _, value := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
+		if bytes.Contains(log, []byte(value)) {
+			g.Errorf("%s of a Secret is in the server's log", key)
+		}
+		for _, event := range events.Items {
+			if strings.Contains(event.Message, value) {
+				g.Errorf("%s of a Secret is in an event: %s", key, event.Message)
+			}
+		}
+	}
+}
+
+func (g *guarded) configMapOf(name string, data map[string]string) {
+	g.Helper()
+	apply(g.T, env.Kube.CoreV1().ConfigMaps(g.namespace).Patch, name, object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data,
+	})
+}
+
+// apply creates or changes an object.
+func apply[T any](t *testing.T, patch func(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error), name string, content object) {
+	t.Helper()
+	_, err := patch(t.Context(), name, types.ApplyPatchType, []byte(mustJSON(t, content)), metav1.PatchOptions{FieldManager: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run creates the controller.
+func (g *guarded) run(change func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
+	g.Helper()
+	g.controller = g.create(g.spec(func(spec *v1alpha1.CompositeControllerSpec) { change(spec, spec.Hooks.Sync.Webhook) }))
+}
+
+// token is a setting that refers to a key of a Secret.
+func (g *guarded) token(name, key string) *v1alpha1.Authorization {
+	return &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: g.namespace, Name: name, Key: key}}
+}
+
+// sync has the parent synced once more and waits for the child.
+func (g *guarded) sync(parent, value string) {
+	g.Helper()
+	g.patchParent(parent, fmt.Sprintf(`{"spec":{"value":%q}}`, value))
+	g.waitForConfigMap(parent, hasData("value", value))
+}
+
+// syncUntil has the parent synced until something holds.
+func (g *guarded) syncUntil(parent, what string, holds func() bool) {
+	g.Helper()
+	for count := 0; !holds(); count++ {
+		if count == 1000 {
+			g.Fatalf("never happened: %s", what)
+		}
+		g.sync(parent, fmt.Sprintf("%s %d", what, count))
+	}
+}
+
+// peer is where the last call came from.
+func (g *guarded) peer() string {
+	calls := g.hook.Calls()
+	return calls[len(calls)-1].Peer
+}
+
+// mustNotFail fails the test if a parent could not be synced.
+func (g *guarded) mustNotFail(parent string) {
+	g.Helper()
+	events, err := env.Kube.CoreV1().Events(g.namespace).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=SyncError,involvedObject.name=" + parent})
+	if err != nil {
+		g.Fatal(err)
+	}
+	for _, event := range events.Items {
+		g.Errorf("a sync failed: %s", event.Message)
+	}
+}
+
+// startedOnce fails the test if the controller was started again.
+func (g *guarded) startedOnce() {
+	g.Helper()
+	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=Stopping,involvedObject.name=" + g.controller.Name})
+	if err != nil {
+		g.Fatal(err)
+	}
+	if len(events.Items) > 0 {
+		g.Error("the controller was stopped and started again")
+	}
+}
+
+// hooksReachable waits until the condition HooksReachable has a reason.
+func (g *guarded) hooksReachable(reason string) {
+	g.Helper()
+	env.Eventually(g, func(ctx context.Context) error {
+		controller, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, g.controller.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(controller.Status.Conditions, v1alpha1.ConditionHooksReachable)
+		if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != reason {
+			return fmt.Errorf("HooksReachable should be true with reason %s, but is %+v", reason, condition)
+		}
+		return nil
+	})
+}
