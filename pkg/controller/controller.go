@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,6 +56,13 @@ type Options struct {
 	// ApplyFieldManager the field manager of server-side apply.
 	ApplyStrategy     ApplyStrategy
 	ApplyFieldManager string
+	// Client bounds the rate of requests to the host.
+	Client ClientLimits
+	// CacheFlushInterval is how often all parents are synced again; zero is never.
+	CacheFlushInterval time.Duration
+	// DiscoveryInterval is how often the types in use are read from the host again,
+	// beside what is noticed at once; zero is never.
+	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the size above which a hook's answer is refused.
 	HookMaxResponseBytes int64
 }
@@ -69,6 +77,8 @@ func DefaultOptions() Options {
 		LeaderElection:        LeaderElection{Name: "metacontroller"},
 		ApplyStrategy:         DynamicApply,
 		ApplyFieldManager:     host.FieldManager,
+		CacheFlushInterval:    30 * time.Minute,
+		DiscoveryInterval:     30 * time.Second,
 		HookMaxResponseBytes:  32 << 20,
 	}
 }
@@ -86,6 +96,7 @@ func Run(ctx context.Context, config Config) error {
 func run(ctx context.Context, config Config) error {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
+	config.Client.applyTo(hostConfig)
 	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
 		return err
@@ -122,6 +133,7 @@ func run(ctx context.Context, config Config) error {
 		},
 		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,
+		Resync:  config.CacheFlushInterval,
 		Metrics: config.Metrics,
 	})
 	composites.Discovery = host.NewDiscovery(client, composites.groupChanged)
@@ -134,6 +146,9 @@ func run(ctx context.Context, config Config) error {
 			stop(err)
 		}
 	})
+	if config.DiscoveryInterval > 0 {
+		running.Go(func() { composites.Discovery.Refresh(ctx, config.DiscoveryInterval) })
+	}
 	running.Go(func() {
 		if err := composites.run(ctx); err != nil {
 			stop(err)

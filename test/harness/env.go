@@ -56,11 +56,11 @@ type Env struct {
 }
 
 // Main runs the tests of a package in an environment of its own and returns the exit code for os.Exit. The logs are
-// kept, and their last lines printed, if a test fails.
-func Main(m *testing.M, use func(*Env)) int {
+// kept, and their last lines printed, if a test fails. The server is given flags, if any.
+func Main(m *testing.M, use func(*Env), flags ...string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	env, err := Start(ctx)
+	env, err := Start(ctx, flags...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -89,20 +89,20 @@ func Main(m *testing.M, use func(*Env)) int {
 	return 0
 }
 
-// Start brings an environment up. On an error nothing is left running; the logs are kept.
-func Start(ctx context.Context) (*Env, error) {
+// Start brings an environment up, with flags for the server. On an error nothing is left running; the logs are kept.
+func Start(ctx context.Context, flags ...string) (*Env, error) {
 	dir, err := os.MkdirTemp("", "harness-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the environment: %w", err)
 	}
 	env := &Env{dir: dir}
-	if err := env.start(ctx); err != nil {
+	if err := env.start(ctx, flags); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the test environment (logs are in %s): %w", dir, err), env.Stop())
 	}
 	return env, nil
 }
 
-func (e *Env) start(ctx context.Context) error {
+func (e *Env) start(ctx context.Context, flags []string) error {
 	binary, err := e.serverBinary(ctx)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (e *Env) start(ctx context.Context) error {
 	if err := errors.Join(clients...); err != nil {
 		return err
 	}
-	return e.startServer(ctx, binary)
+	return e.startServer(ctx, binary, flags)
 }
 
 // serverBinary returns the binary under test: the one the environment names, else one built from this source tree.
@@ -137,7 +137,7 @@ func (e *Env) serverBinary(ctx context.Context) (string, error) {
 	return binary, nil
 }
 
-func (e *Env) startServer(ctx context.Context, binary string) error {
+func (e *Env) startServer(ctx context.Context, binary string, flags []string) error {
 	// The rights that a deployed server has, no more: what is missing in the manifest fails here.
 	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
 	for _, file := range []string{"namespace.yaml", "rbac.yaml"} {
@@ -156,6 +156,7 @@ func (e *Env) startServer(ctx context.Context, binary string) error {
 		Registrar:    e.Config,
 		BindAddress:  "127.0.0.1",
 		ExternalName: "localhost",
+		Args:         flags,
 		LogPath:      filepath.Join(e.dir, "metacontroller-apiserver.log"),
 	})
 	return err

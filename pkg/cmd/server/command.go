@@ -39,6 +39,8 @@ func NewCommand() (*cobra.Command, error) {
 		Long:    description,
 		Version: version.Get().String(),
 		Args:    cobra.NoArgs,
+		// Help is long: below it, nobody would see what was wrong.
+		SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return options.applyToProcess()
 		},
@@ -53,6 +55,7 @@ func NewCommand() (*cobra.Command, error) {
 			return options.Run(genericapiserver.SetupSignalContext())
 		},
 	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainFlag(err) })
 	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 
 	sections := options.Flags()

@@ -73,6 +73,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Storage.validate()...)
 	errs = append(errs, o.Certificate.validate()...)
 	errs = append(errs, o.Controllers.validate()...)
+	errs = append(errs, o.Plain.validate()...)
 	errs = append(errs, o.validateHost()...)
 	errs = append(errs, validateServing(o.Recommended.SecureServing.SecureServingOptions)...)
 	errs = append(errs, o.recommended(o.etcdServers("embedded")).Validate()...)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 )
@@ -20,14 +21,20 @@ import (
 // leaderElectionFlag is looked up where its default depends on another flag.
 const leaderElectionFlag = "leader-election"
 
-// ControllerOptions are the settings of the controller loop. Flags have the names and defaults of Metacontroller.
+// defaultClientBurst is the default of --client-go-burst if requests are limited.
+const defaultClientBurst = 10
+
+// ControllerOptions are the settings of the controller loop. Flags have the names and, but for what help says, the
+// defaults of Metacontroller.
 type ControllerOptions struct {
 	controller.Options
+	// ResourceLock is the kind of object that leader election uses.
+	ResourceLock string
 }
 
 // NewControllerOptions returns the defaults.
 func NewControllerOptions() *ControllerOptions {
-	return &ControllerOptions{controller.DefaultOptions()}
+	return &ControllerOptions{Options: controller.DefaultOptions(), ResourceLock: resourcelock.LeasesResourceLock}
 }
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
@@ -38,6 +45,16 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"may be under way at once for one parent.")
 	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: only "+
 		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
+	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval, "How often all parents are synced again, "+
+		"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
+	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval, "How often the types in use are read from the "+
+		"host cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
+		"that come to serve other types under the same APIService. 0 is never.")
+	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS, "How many requests a second there may be to the host cluster in the "+
+		"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike Metacontroller's: the host "+
+		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
+	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
+		"at once. Default: %d.", defaultClientBurst))
 	flags.Float32Var(&o.Events.QPS, "events-qps", o.Events.QPS, "How many events a second are written about one object in the long run.")
 	flags.IntVar(&o.Events.Burst, "events-burst", o.Events.Burst, "How many events may be written about one object at once.")
 	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy), "How children are written whose type "+
@@ -49,6 +66,7 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
 		"that holds a Lease of the host cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
 		"processes can share a storage, else false.")
+	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock, "The kind of object to hold. Only \"leases\" is possible.")
 	flags.StringVar(&o.LeaderElection.Name, "leader-election-id", o.LeaderElection.Name, "The name of the Lease.")
 	flags.StringVar(&o.LeaderElection.Namespace, "leader-election-namespace", o.LeaderElection.Namespace, "The namespace of the Lease. "+
 		"Default: --service-namespace.")
@@ -61,6 +79,9 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	}
 	if o.LeaderElection.Namespace == "" {
 		o.LeaderElection.Namespace = namespace
+	}
+	if o.Client.QPS > 0 && o.Client.Burst == 0 {
+		o.Client.Burst = defaultClientBurst
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -86,6 +107,15 @@ func (o *ControllerOptions) validate() []error {
 	}
 	if o.Events.QPS <= 0 {
 		errs = append(errs, errors.New("--events-qps must be greater than 0"))
+	}
+	if o.Client.QPS < 0 || o.Client.Burst < 0 {
+		errs = append(errs, errors.New("--client-go-qps and --client-go-burst must not be negative; 0 is no limit"))
+	}
+	if o.CacheFlushInterval < 0 || o.DiscoveryInterval < 0 {
+		errs = append(errs, errors.New("--cache-flush-interval and --discovery-interval must not be negative; 0 is never"))
+	}
+	if o.ResourceLock != resourcelock.LeasesResourceLock {
+		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock, resourcelock.LeasesResourceLock))
 	}
 	if _, err := labels.Parse(o.TargetLabelSelector); err != nil {
 		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))

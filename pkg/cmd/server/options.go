@@ -38,6 +38,8 @@ type Options struct {
 	Certificate *CertificateOptions
 	// Controllers are the settings of the controller loop.
 	Controllers *ControllerOptions
+	// Plain are further listeners, without TLS and authentication.
+	Plain *PlainOptions
 	// Standalone serves the API without a host cluster, for development. No controllers run.
 	Standalone bool
 
@@ -66,6 +68,7 @@ func NewOptions() (*Options, error) {
 		Storage:     NewStorageOptions(),
 		Certificate: NewCertificateOptions(),
 		Controllers: NewControllerOptions(),
+		Plain:       NewPlainOptions(),
 		Logs:        logsapi.NewLoggingConfiguration(),
 		Metrics:     metrics.NewOptions(),
 	}
@@ -88,6 +91,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.addEtcdFlags(sections.FlagSet("storage"))
 	o.addServingFlags(sections.FlagSet("secure serving"))
 	o.Certificate.addFlags(sections.FlagSet("secure serving"))
+	o.Plain.addFlags(sections.FlagSet("plain serving"))
 	o.Controllers.addFlags(sections.FlagSet("controllers"))
 	o.Recommended.Authentication.AddFlags(sections.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(sections.FlagSet("authorization"))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 )
 
 // parse makes completed options of a command line.
@@ -93,6 +95,18 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 		"an apply strategy that there is not": {
 			args: []string{"--standalone", "--apply-strategy=ServerSideApply", "--apply-strategy-ssa-field-manager="},
 			want: []string{`--apply-strategy must be dynamic-apply or server-side-apply, not "ServerSideApply"`, "--apply-strategy-ssa-field-manager must be 1 to 128 printable characters"},
+		},
+		"numbers below zero": {
+			args: []string{"--standalone", "--client-go-burst=-1", "--discovery-interval=-1s"},
+			want: []string{"--client-go-qps and --client-go-burst", "--cache-flush-interval and --discovery-interval"},
+		},
+		"a lock that there is not": {
+			args: []string{"--standalone", "--leader-election-resource-lock=configmaps"},
+			want: []string{`--leader-election-resource-lock "configmaps": only "leases" is possible`},
+		},
+		"plain addresses that are none": {
+			args: []string{"--standalone", "--metrics-address=9999", "--health-probe-bind-address=localhost", "--pprof-address="},
+			want: []string{"--metrics-address", "9999", "--health-probe-bind-address", "localhost", "--pprof-address", "0 for none"},
 		},
 		"a selector that is none": {
 			args: []string{"--standalone", "--target-label-selector=a=b=c"},
@@ -190,6 +204,17 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "events burst", o.Controllers.Events.Burst, 25)
 				want(t, "target label selector", o.Controllers.TargetLabelSelector, "")
 				want(t, "lease", o.Controllers.LeaderElection.Name, "metacontroller")
+				want(t, "cache flush interval", o.Controllers.CacheFlushInterval, 30*time.Minute)
+				want(t, "discovery interval", o.Controllers.DiscoveryInterval, 30*time.Second)
+			},
+		},
+		"requests to the host are not limited here": {
+			check: func(t *testing.T, o *Options) { want(t, "limits", o.Controllers.Client, controller.ClientLimits{}) },
+		},
+		"requests to the host are limited if wanted": {
+			args: []string{"--client-go-qps=50"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "limits", o.Controllers.Client, controller.ClientLimits{QPS: 50, Burst: 10})
 			},
 		},
 	}

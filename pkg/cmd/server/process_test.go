@@ -153,8 +153,17 @@ func TestErrorsOfTheCommandAreReadable(t *testing.T) {
 			want: []string{"no host cluster"},
 		},
 		"a flag that there is not": {
-			args: []string{"--zap-devel"},
-			want: []string{"unknown flag: --zap-devel"},
+			args: []string{"--zip-devel"},
+			want: []string{"unknown flag: --zip-devel", "--help lists the flags"},
+		},
+		"a flag that there is no more": {
+			args: []string{"--zap-log-level=4"},
+			want: []string{"unknown flag: --zap-log-level", "-v with the same number"},
+		},
+		"a plain address in use": {
+			args: []string{"--standalone", "--data-dir=" + newDataDir(t), "--bind-address=127.0.0.1", "--secure-port=" + strings.TrimPrefix(freeAddress(t), "127.0.0.1:"),
+				"--metrics-address=127.0.0.1:" + busyPort},
+			want: []string{"--metrics-address", "address already in use"},
 		},
 		"an argument": {
 			args: []string{"serve"},

@@ -72,6 +72,11 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	if err != nil {
 		return err
 	}
+	closePlain, err := o.Plain.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
+	if err != nil {
+		return err
+	}
+	defer closePlain()
 	return server.Run(serving)
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
@@ -41,6 +42,8 @@ type Dependencies struct {
 	Engine plan.Engine
 	// Workers is how many parents of one controller are synced at once.
 	Workers int
+	// Resync is how often all parents of all controllers are synced again; zero is never.
+	Resync time.Duration
 	// Metrics is where a controller shows its metrics while it runs.
 	Metrics prometheus.Registerer
 }

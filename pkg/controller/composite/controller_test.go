@@ -154,6 +154,21 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 	}
 }
 
+func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
+	var c calls
+	refused := errors.New("connection refused")
+	notMade := fmt.Errorf("sync hook failed: %w", &hook.Down{After: time.Second})
+	c.record(notMade)
+	if c.made {
+		t.Error("the hook counts as called")
+	}
+	c.record(refused)
+	c.record(notMade)
+	if !errors.Is(c.err, refused) {
+		t.Errorf("the error is %v, want that of the last call", c.err)
+	}
+}
+
 func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	var told told
@@ -189,9 +204,11 @@ func TestParents(t *testing.T) {
 	if !p.synced[a] || p.synced[b] || p.lastError == nil || p.lastError.Parent != b || p.lastError.Err.Error() != "no" || p.lastError.Time.IsZero() {
 		t.Errorf("synced %v, last error %v", p.synced, p.lastError)
 	}
-	p.record(a, fmt.Errorf("sync hook failed: %w", &hook.Throttled{}))
-	if !p.synced[a] || p.lastError.Parent != b {
-		t.Error("a sync that the hook put off is neither a failure nor a success")
+	for _, putOff := range []error{&hook.Throttled{}, &hook.Down{}} {
+		p.record(a, fmt.Errorf("sync hook failed: %w", putOff))
+		if !p.synced[a] || p.lastError.Parent != b {
+			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
+		}
 	}
 	p.record(b, nil)
 	if !p.synced[b] || p.lastError == nil {

@@ -5,6 +5,9 @@ package composite
 
 import (
 	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
@@ -45,13 +48,15 @@ func (h hooks) of(snapshot *stage.Snapshot) *hook.Webhook {
 }
 
 // all are the hooks that there are.
-func (h hooks) all() (all []*hook.Webhook) {
-	for _, webhook := range []*hook.Webhook{h.sync, h.finalize, h.customize} {
-		if webhook != nil {
-			all = append(all, webhook)
-		}
+func (h hooks) all() []*hook.Webhook {
+	return slices.DeleteFunc([]*hook.Webhook{h.sync, h.finalize, h.customize}, func(webhook *hook.Webhook) bool { return webhook == nil })
+}
+
+// forget drops what the hooks remember of a parent that is gone.
+func (h hooks) forget(parent types.UID) {
+	for _, webhook := range h.all() {
+		webhook.Forget(parent)
 	}
-	return all
 }
 
 func (h hooks) close() {

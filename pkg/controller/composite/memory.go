@@ -20,6 +20,8 @@ import (
 // memory is what one sync of a parent leaves to the next. Only the worker that
 // syncs the parent uses it.
 type memory struct {
+	// uid is whose memory it is; empty before the first sync.
+	uid     types.UID
 	pending observe.Pending
 	settled plan.Settled
 	related related.Answer
@@ -104,9 +106,12 @@ type calls struct {
 	err  error
 }
 
-// record notes how a call went. An answer that cannot be read is an answer, and so
-// is the request to be called later.
+// record notes how a call went, if there was one. An answer that cannot be read is an
+// answer, and so is the request to be called later.
 func (c *calls) record(err error) {
+	if _, notMade := errors.AsType[*hook.Down](err); notMade {
+		return
+	}
 	if errors.Is(err, hook.ErrUnreadable) || putOff(err) {
 		err = nil
 	}
@@ -115,10 +120,12 @@ func (c *calls) record(err error) {
 	c.made, c.err = true, err
 }
 
-// putOff tells whether an error is the hook's request to be called later.
+// putOff tells whether a sync was put off: the hook asks to be called later, or it does
+// not answer and was not called.
 func putOff(err error) bool {
 	_, later := errors.AsType[*hook.Throttled](err)
-	return later
+	_, down := errors.AsType[*hook.Down](err)
+	return later || down
 }
 
 func isWaiting(err error) bool {

@@ -37,6 +37,7 @@ func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted
 	case ctx.Err() != nil:
 		return hosted.Done(0)
 	case attempt.gone:
+		c.hooks.forget(memory.uid)
 		c.forget(ctx, name)
 		return hosted.Gone()
 	}
@@ -80,6 +81,10 @@ func (c *Controller) ask(ctx context.Context, memory *memory, name types.Namespa
 	snapshot, err := c.hold(ctx, memory, name)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
+	}
+	if uid := snapshot.Parent.UID; uid != memory.uid {
+		c.hooks.forget(memory.uid) // a parent that had the name before
+		memory.uid = uid
 	}
 	webhook := c.hooks.of(snapshot)
 	if webhook == nil {
@@ -145,6 +150,9 @@ func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, mem
 	}
 	if waiting, ok := errors.AsType[*related.Waiting](attempt.err); ok {
 		return hosted.Wait(waiting.After)
+	}
+	if down, ok := errors.AsType[*hook.Down](attempt.err); ok {
+		return hosted.Wait(down.After)
 	}
 	if errors.Is(attempt.err, errOvertaken) {
 		return hosted.Failed(0)

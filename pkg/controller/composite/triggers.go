@@ -66,26 +66,30 @@ func (c *Controller) childChanged(before, after *object.Object) {
 	c.loop.Changed(c.observer.ParentsOf(before, after)...)
 }
 
-// resync has all parents synced again in the period of the spec, until stop is called.
+// resync has all parents synced again in the period of the spec and in that of the
+// process, until stop is called.
 func (c *Controller) resync(ctx context.Context) (stop func()) {
-	if c.spec.Resync == 0 {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() {
-		ticker := time.NewTicker(c.spec.Resync)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				c.loop.Again(c.parentNames()...)
-			case <-ctx.Done():
-				return
-			}
+	for _, period := range []time.Duration{c.spec.Resync, c.Resync} {
+		if period > 0 {
+			running.Go(func() { c.resyncEvery(ctx, period) })
 		}
-	})
+	}
 	return func() { cancel(); running.Wait() }
+}
+
+func (c *Controller) resyncEvery(ctx context.Context, period time.Duration) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			c.loop.Again(c.parentNames()...)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (c *Controller) parentNames() []types.NamespacedName {

@@ -5,6 +5,8 @@ package hook
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -153,8 +155,20 @@ func TestKeysAndVisibility(t *testing.T) {
 				}
 				group[test.key] = content
 			}
+			sent := make(chan []byte, 1)
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				sent <- body
+				_, _ = io.WriteString(w, "{}")
+			})
+			if _, err := ofMode(t, Sync, address, test.version, "").SyncComposite(t.Context(), snapshot); err != nil {
+				t.Fatal(err)
+			}
 			var got map[string]any
-			if err := json.Unmarshal(compositeRequest(test.version, snapshot), &got); err != nil {
+			if err := json.Unmarshal(<-sent, &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group}, got["children"]); diff != "" {

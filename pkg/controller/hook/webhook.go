@@ -48,6 +48,7 @@ type Webhook struct {
 	// connection is what the client calls over.
 	connection *connection
 	unmeasure  func()
+	outage     outage
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
 }
@@ -119,9 +120,13 @@ func (w *Webhook) SyncComposite(ctx context.Context, snapshot *stage.Snapshot) (
 }
 
 // ask calls the hook about a parent and has its answer read. Errors say which hook they
-// are about. Secret tells that Secrets are concerned, so that nothing of what is said is
-// shown to others.
-func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) error {
+// are about; a *Down says that there was no call. Secret tells that Secrets are
+// concerned, so that nothing of what is said is shown to others.
+func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) (err error) {
+	if err := w.outage.admit(parent, time.Now()); err != nil {
+		return w.explain(err)
+	}
+	defer func() { w.outage.done(parent, err, time.Now()) }()
 	w.log(ctx, "Hook request", request, secret)
 	known := w.answers.get(parent.UID, time.Now())
 	reply, err := w.call(ctx, request, known.etag, secret)

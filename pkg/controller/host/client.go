@@ -26,10 +26,10 @@ type Client struct {
 
 // NewClient makes a client out of a configuration, which it leaves as it is. The
 // applier is the field manager of server-side apply. The host's priority and fairness
-// bound the rate of requests; the client does not.
+// bound the rate of requests, and the configuration's limiter if it has one.
 func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter = -1, nil
+	config.QPS = -1
 	config.NegotiatedSerializer = newNegotiatedSerializer(applier)
 	config.ContentType, config.AcceptContentTypes = jsonMediaType, jsonMediaType
 	config.GroupVersion = &schema.GroupVersion{}

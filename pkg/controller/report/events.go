@@ -51,28 +51,28 @@ type EventOptions struct {
 type Events struct {
 	broadcaster record.EventBroadcaster
 	recorder    record.EventRecorder
+	sink        *sink
 }
 
 // NewEvents makes a writer of events, which must be shut down. The scheme knows the
 // kinds of the controllers that events are about.
 func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions) (*Events, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // the options bound the events of an object, and the host those of all
+	config.QPS, config.RateLimiter = -1, nil // the options bound the events of an object, and the host those of all
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx),
 		record.WithCorrelatorOptions(record.CorrelatorOptions{QPS: options.QPS, BurstSize: options.Burst}))
-	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, last: make(chan struct{})}
+	broadcaster.StartRecordingToSink(sink)
 	return &Events{
 		broadcaster: broadcaster,
 		recorder:    broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component}),
+		sink:        sink,
 	}, nil
 }
-
-// Shutdown stops writing events.
-func (e *Events) Shutdown() { e.broadcaster.Shutdown() }
 
 // Starting tells that a controller's loop is about to start, Started that it has.
 func (e *Events) Starting(controller runtime.Object, name string) {

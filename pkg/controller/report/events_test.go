@@ -4,6 +4,7 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func events(t *testing.T, options EventOptions) (*Events, written) {
 	}))
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	made, err := NewEvents(t.Context(), config, scheme.Scheme, options)
+	made, err := NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, options)
 	if err != nil {
 		t.Fatal(err)
 	}

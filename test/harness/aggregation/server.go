@@ -151,6 +151,11 @@ func (s *Server) ready(ctx context.Context) error {
 // Get reads a path from the server directly, not through the cluster, as an anonymous user. An answer other than 200
 // is an error; the body is returned all the same.
 func (s *Server) Get(ctx context.Context, path string) (string, error) {
+	return s.GetAs(ctx, nil, path)
+}
+
+// GetAs is Get as a user who shows a certificate.
+func (s *Server) GetAs(ctx context.Context, certificate *tls.Certificate, path string) (string, error) {
 	ca, err := os.ReadFile(s.caPath())
 	if err != nil {
 		return "", fmt.Errorf("read the server's authority: %w", err)
@@ -160,6 +165,9 @@ func (s *Server) Get(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("%s holds no certificate", s.caPath())
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: ServiceName + "." + Namespace + ".svc"}}
+	if certificate != nil {
+		transport.TLSClientConfig.Certificates = []tls.Certificate{*certificate}
+	}
 	defer transport.CloseIdleConnections()
 
 	host := s.BindAddress

@@ -97,7 +97,7 @@ func TestTimeoutIsReported(t *testing.T) {
 }
 
 // null and {} are readable and mean: no children.
-func TestEmptyAnswersMeanNoChildren(t *testing.T) {
+func TestQ32EmptyAnswersMeanNoChildren(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"null", "{}"} {
 		t.Run(body, func(t *testing.T) {

@@ -114,8 +114,9 @@ func TestChangedControllerDoesNotDisturbOthers(t *testing.T) {
 	}
 }
 
-// A spec that cannot be run leaves the previous one running, and says so.
-func TestBrokenSpecLeavesTheOldOneRunning(t *testing.T) {
+// A spec that cannot be run leaves the previous one running, and says so. A spec that can
+// be then takes its place.
+func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
 	f.parent("a", object{"value": "1"})
@@ -127,9 +128,16 @@ func TestBrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", `Cannot create new controller: child type: can't find resource "nonsense"`)
 	f.patchParent("a", `{"spec":{"value":"2"}}`)
 	f.waitForConfigMap("a", hasData("value", "2"))
+
+	next := hook.Serve(t, answers(t, func(request) object { return object{"status": object{"by": "next"}} }))
+	f.patchController(object{"spec": object{"childResources": nil, "hooks": object{"sync": object{"webhook": object{"url": next.URL("/")}}}}})
+	f.waitForReady(metav1.ConditionTrue, "Running")
+	f.waitForStatus("a", "by", "next")
 }
 
-func TestTypesThatComeLateAreNoticed(t *testing.T) {
+// Types of a spec that come after it are noticed, and so are a parent type that gains its
+// status subresource, and one that goes and comes back.
+func TestQ25TypesThatComeLateAreNoticed(t *testing.T) {
 	t.Parallel()
 	f := &fixture{T: t, hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
 	name := harness.Name("late")

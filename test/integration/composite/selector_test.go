@@ -123,7 +123,9 @@ func TestOnlySelectedParentsAreHandled(t *testing.T) {
 	f.waitForConfigMap("a", hasData("value", "1"))
 }
 
-func TestIgnoreStatusChanges(t *testing.T) {
+// Changes of the status, and with them those of finalizers and owners alone, lead to no
+// sync where they are ignored.
+func TestQ34IgnoredStatusChangesHideFinalizersAndOwners(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{} }), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
@@ -135,9 +137,14 @@ func TestIgnoreStatusChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.patchParent("a", `{"metadata":{"finalizers":["`+foreign+`"]}}`)
+	f.patchParent("a", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"1"}]}}`)
 	f.patchParent("a", `{"spec":{"value":"2"}}`)
 	f.waitUntilObserved("a", 2)
 	if calls := len(f.hook.Calls()); calls != 2 {
-		t.Errorf("two changes of the spec should be two calls, and the changes of the status none, but there were %d calls", calls)
+		t.Errorf("two changes of the spec should be two calls, and the other changes none, but there were %d calls", calls)
 	}
+	f.deleteParent("a", metav1.DeletePropagationBackground)
+	f.waitForCall("/sync", "a", isDeleted)
+	f.patchParent("a", `{"metadata":{"finalizers":null}}`)
 }

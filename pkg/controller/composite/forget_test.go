@@ -1,0 +1,70 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+)
+
+// What hooks remember of a parent must not outlive it.
+func TestHooksForgetParentsThatAreGone(t *testing.T) {
+	var carried []string
+	remembering := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		carried = append(carried, r.Header.Get("If-None-Match"))
+		w.Header().Set("ETag", `"x"`)
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	t.Cleanup(remembering.Close)
+	config, _ := hostOf(t)
+	client, err := host.NewClient(config, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(cancel)
+	spec, err := resolve(t, `{`+parentWebs+`, hooks: {sync: {webhook: {url: "`+remembering.URL+`", etag: {enabled: true}}}}, generateSelector: true}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Dependencies{
+		Watches: host.NewWatches(ctx, client), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
+		Hook: hook.Options{MaxResponseBytes: 1000},
+	}, controller(t, `{}`), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if err := c.observer.Parents.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	name := types.NamespacedName{Namespace: "default", Name: "a"}
+	ask := func() {
+		t.Helper()
+		if _, _, err := c.ask(t.Context(), c.parents.get(name), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask()
+	ask()
+	c.observer.ParentSelector = labels.Nothing()
+	c.sync(t.Context(), name)
+	c.observer.ParentSelector = labels.Everything()
+	ask()
+	ask()
+	if want := []string{"", `"x"`, "", `"x"`}; !slices.Equal(carried, want) {
+		t.Errorf("the calls carried %q, want %q", carried, want)
+	}
+}

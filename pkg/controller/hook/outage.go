@@ -1,0 +1,112 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// A hook is down when that many calls in a row were not answered. Then one parent at a time
+// is a probe: it is tried after the first pause, which doubles up to the longest with
+// every probe in vain.
+const (
+	downAfter    = 5
+	firstPause   = time.Second
+	longestPause = 15 * time.Second
+)
+
+// changesApart is how far apart the calls are, while the hook is down, about parents that
+// have changed since their last call.
+const changesApart = time.Second
+
+// Down is the error of a call that was not made because the hook is down.
+type Down struct {
+	// After is when the parent is to be looked at again. All parents are, so that soon
+	// after the hook has come back all of them have been synced.
+	After time.Duration
+}
+
+func (d *Down) Error() string {
+	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", d.After)
+}
+
+// outage bounds the calls of a hook that is down: about each parent it is called once, then for probes, and now
+// and then about a parent that has changed. The zero value is of a hook that is not down.
+type outage struct {
+	mu sync.Mutex
+	// failures counts the calls in a row that were not answered, and failed has the parents that
+	// they were about, with the hashes of what these were like.
+	failures int
+	failed   map[types.UID]uint64
+	// pause is the one after which a probe may come, at next; probe is the parent of the
+	// one under way, if probing.
+	pause   time.Duration
+	next    time.Time
+	probing bool
+	probe   types.UID
+	// nextChange is when a parent that has changed may be tried.
+	nextChange time.Time
+}
+
+// admit returns nil if the call about a parent may be made, and then done must follow;
+// otherwise the error is a *Down.
+func (o *outage) admit(parent *object.Object, now time.Time) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failures < downAfter {
+		return nil
+	}
+	as, tried := o.failed[parent.UID]
+	changed := as != parent.Hash
+	switch {
+	case !tried:
+		return nil
+	case changed && !now.Before(o.nextChange):
+		o.nextChange = now.Add(changesApart)
+		return nil
+	case !o.probing && !now.Before(o.next):
+		o.probing, o.probe = true, parent.UID
+		return nil
+	case changed:
+		return &Down{After: o.nextChange.Sub(now)}
+	case o.probing:
+		return &Down{After: o.pause}
+	default:
+		return &Down{After: o.next.Sub(now)}
+	}
+}
+
+// done notes how a call that was admitted ended.
+func (o *outage) done(parent *object.Object, err error, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if answered(err) {
+		o.failures, o.failed, o.pause, o.probing = 0, nil, 0, false
+		return
+	}
+	if o.failed == nil {
+		o.failed = map[types.UID]uint64{}
+	}
+	o.failed[parent.UID] = parent.Hash
+	o.failures++
+	if o.failures == downAfter || o.probing && o.probe == parent.UID {
+		o.pause = min(max(2*o.pause, firstPause), longestPause)
+		o.next = now.Add(o.pause)
+		o.probing = false
+	}
+}
+
+// answered tells whether a call that ended so has shown that the hook is there. An answer
+// that cannot be read does, and so does the request to be called later.
+func answered(err error) bool {
+	_, later := errors.AsType[*Throttled](err)
+	return err == nil || later || errors.Is(err, ErrUnreadable)
+}

@@ -1,0 +1,138 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flags
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
+)
+
+const controller = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: $NAME, labels: $LABELS}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: $Thing, resource: things}
+  childResources:
+  - {apiVersion: v1, resource: configmaps}
+  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+`
+
+const thing = `
+apiVersion: $Thing
+kind: Thing
+metadata: {name: a, namespace: $NAMESPACE}
+`
+
+var (
+	child  = scenario.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: "a"}
+	itself = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
+)
+
+// start runs a controller with these labels that gives each thing a ConfigMap.
+func start(t *testing.T, labels string) *scenario.Scenario {
+	t.Helper()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Thing"})
+	s.Say("$LABELS", labels)
+	s.Answers(map[string]func(scenario.Object) scenario.Object{
+		"/sync": func(scenario.Object) scenario.Object {
+			return scenario.Object{"children": []scenario.Object{
+				{"apiVersion": "v1", "kind": "ConfigMap", "metadata": scenario.Object{"name": "a"}},
+			}}
+		},
+	})
+	s.Create(controller)
+	return s
+}
+
+func TestWithMatchingController(t *testing.T) {
+	t.Parallel()
+	s := start(t, `{run: here}`)
+	s.Create(thing)
+	s.Exists(child)
+}
+
+func TestWithNonMatchingController(t *testing.T) {
+	t.Parallel()
+	s := start(t, `{run: elsewhere}`)
+	s.Create(thing)
+
+	// Another controller of the same parents shows that they could have been synced.
+	s.Say("$LABELS", `{run: here}`)
+	s.Say("$NAME", s.Unique+"-here")
+	s.Say("$HOOK/sync", s.Hook.URL("/here"))
+	s.Answers(map[string]func(scenario.Object) scenario.Object{
+		"/here": func(scenario.Object) scenario.Object { return scenario.Object{} },
+	})
+	s.Create(controller)
+	s.Called("/here", 3)
+	s.Absent(child)
+	if calls := s.Calls("/sync"); calls > 0 {
+		t.Errorf("the hook of a controller that is not selected was called %d times", calls)
+	}
+}
+
+func TestParentsAreSyncedAgainEveryCacheFlushInterval(t *testing.T) {
+	t.Parallel()
+	s := start(t, `{run: here}`)
+	s.Create(thing)
+	s.Called("/sync", 5)
+}
+
+func TestMetricsAreServedByPlainHTTP(t *testing.T) {
+	t.Parallel()
+	s := start(t, `{run: here}`)
+	s.Event(itself, "Started", "Started controller: $NAME")
+	response, err := http.Get("http://" + metricsAddress + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "CompositeController-" + s.Unique
+	if want := `workqueue_depth{controller="` + name + `",name="` + name + `"}`; !strings.Contains(string(body), want) {
+		t.Errorf("no series %s among the metrics (%s)", want, response.Status)
+	}
+}
+
+// The end of the process is an end of its controllers, and they tell about it.
+func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
+	s := start(t, `{run: here}`)
+	s.Event(itself, "Started", "Started controller: $NAME")
+	if err := env.Server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	// What is not written by now never is.
+	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
+		FieldSelector: "involvedObject.name=" + s.Unique,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]string{}
+	for _, event := range events.Items {
+		told[event.Reason] = event.Message
+	}
+	for _, reason := range []string{"Starting", "Started", "Stopping", "Stopped"} {
+		if want := reason + " controller: " + s.Unique; told[reason] != want {
+			t.Errorf("the event %s says %q, want %q", reason, told[reason], want)
+		}
+	}
+	if err := env.Server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Check looks at an object. The error says what is not as it should be.
+type Check func(*unstructured.Unstructured) error
+
+// Has checks that a field has a value; fields are named with dots between them.
+func Has(path string, want any) Check {
+	return func(object *unstructured.Unstructured) error {
+		got, _, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("%s of %s %s is %v, want %v", path, object.GetKind(), object.GetName(), got, want)
+		}
+		return nil
+	}
+}
+
+// Exists waits until an object is there and all checks hold.
+func (s *Scenario) Exists(of Ref, checks ...Check) *unstructured.Unstructured {
+	s.Helper()
+	var found *unstructured.Unstructured
+	s.Env.Eventually(s, func(ctx context.Context) (err error) {
+		if found, err = s.Get(ctx, of); err != nil {
+			return err
+		}
+		for _, check := range checks {
+			if err := check(found); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// Gone waits until an object is not there.
+func (s *Scenario) Gone(of Ref) {
+	s.Helper()
+	s.Env.Eventually(s, func(ctx context.Context) error {
+		_, err := s.Get(ctx, of)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%s should be gone: %v", of, err)
+	})
+}
+
+// Absent fails if an object is there now. It is worth asking once something has shown that it could be.
+func (s *Scenario) Absent(of Ref) {
+	s.Helper()
+	if _, err := s.Get(s.Context(), of); !apierrors.IsNotFound(err) {
+		s.Errorf("%s should not be there: %v", of, err)
+	}
+}
+
+// Event waits for an event about an object whose message contains a text. Those about cluster-scoped objects are in the
+// namespace default.
+func (s *Scenario) Event(about Ref, reason, text string) corev1.Event {
+	s.Helper()
+	namespace := s.text(about.Namespace)
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	name, text := s.text(about.Name), s.text(text)
+	var found corev1.Event
+	s.Env.Eventually(s, func(ctx context.Context) error {
+		events, err := s.Env.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+		if err != nil {
+			return err
+		}
+		var seen []string
+		for _, event := range events.Items {
+			if event.Reason == reason && strings.Contains(event.Message, text) {
+				found = event
+				return nil
+			}
+			seen = append(seen, event.Reason+": "+event.Message)
+		}
+		return fmt.Errorf("no event %s about %s says %q; there are %q", reason, name, text, seen)
+	})
+	return found
+}
+
+// Called waits until the hook has been called at a path so many times.
+func (s *Scenario) Called(path string, times int) {
+	s.Helper()
+	s.Env.Eventually(s, func(context.Context) error {
+		if calls := s.Calls(path); calls < times {
+			return fmt.Errorf("the hook %s was called %d times, want %d", path, calls, times)
+		}
+		return nil
+	})
+}
+
+// Calls counts the calls of the hook at a path.
+func (s *Scenario) Calls(path string) int {
+	calls := 0
+	for _, call := range s.Hook.Calls() {
+		if call.Path == path {
+			calls++
+		}
+	}
+	return calls
+}

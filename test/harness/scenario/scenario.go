@@ -1,0 +1,188 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scenario writes tests as users work: manifests in YAML, hooks over HTTP, and looks at what comes of them.
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// Object is JSON as hooks read and write it.
+type Object = map[string]any
+
+// Scenario is what one test has of the cluster. Texts given to its methods may have $NAMESPACE, a namespace of its own;
+// $NAME, a name of its own for cluster-scoped objects; $HOOK, the URL of its hook; and $Kind, the apiVersion of a kind
+// that it has defined.
+type Scenario struct {
+	testing.TB
+	Env       *harness.Env
+	Namespace string
+	Unique    string
+	Hook      *hook.Server
+
+	// apply is how children of its controllers are written; empty is the process's way.
+	apply string
+	words map[string]string
+}
+
+// New makes a scenario with a namespace and a hook that answers as Answer says.
+func New(t testing.TB, env *harness.Env) *Scenario {
+	t.Helper()
+	s := &Scenario{
+		TB:        t,
+		Env:       env,
+		Namespace: env.Namespace(t),
+		Unique:    harness.Name("scenario"),
+		Hook:      hook.Serve(t, func(context.Context, hook.Call) hook.Answer { return hook.Text(500, "no answer yet") }),
+	}
+	s.words = map[string]string{"$NAMESPACE": s.Namespace, "$NAME": s.Unique, "$HOOK": s.Hook.URL("")}
+	return s
+}
+
+// Define brings a kind into the cluster. Its apiVersion is $Kind.
+func (s *Scenario) Define(definition harness.CRD) schema.GroupVersionResource {
+	s.Helper()
+	resource := s.Env.Install(s, definition)
+	s.words["$"+definition.Kind] = resource.GroupVersion().String()
+	return resource
+}
+
+// Say gives a word, which begins with $, a meaning in the texts to come.
+func (s *Scenario) Say(word, meaning string) { s.words[word] = meaning }
+
+// text replaces the words in a text, longer ones first.
+func (s *Scenario) text(text string) string {
+	words := slices.Collect(maps.Keys(s.words))
+	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })
+	for _, word := range words {
+		text = strings.ReplaceAll(text, word, s.words[word])
+	}
+	return text
+}
+
+// Answers makes the hook answer each path, such as "/sync", with what a function makes of the request. Other paths are
+// answered 404.
+func (s *Scenario) Answers(answers map[string]func(asked Object) Object) {
+	s.Hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
+		answer := answers[call.Path]
+		if answer == nil {
+			return hook.Text(404, "no such hook: "+call.Path)
+		}
+		var asked Object
+		if err := call.Decode(&asked); err != nil {
+			s.Errorf("the hook was sent something unreadable: %v", err)
+		}
+		return hook.JSON(answer(asked))
+	})
+}
+
+// Create creates the objects of a manifest. Controllers are deleted at the end of the test.
+func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
+	s.Helper()
+	for _, document := range strings.Split(s.text(manifest), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			s.Fatalf("%v in the manifest\n%s", err, document)
+		}
+		isController := object.GroupVersionKind().GroupVersion() == v1alpha1.SchemeGroupVersion
+		if isController {
+			s.setApply(object)
+		}
+		client := s.client(object.GetAPIVersion(), object.GetKind(), object.GetNamespace())
+		created, err := client.Create(s.Context(), object, metav1.CreateOptions{})
+		if err != nil {
+			s.Fatalf("create %s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+		if isController {
+			s.Cleanup(func() {
+				err := client.Delete(context.WithoutCancel(s.Context()), created.GetName(), metav1.DeleteOptions{})
+				if err != nil && !apierrors.IsNotFound(err) {
+					s.Errorf("delete %s %s: %v", created.GetKind(), created.GetName(), err)
+				}
+			})
+		}
+		last = created
+	}
+	return last
+}
+
+// setApply writes into the rules of a controller how children are written.
+func (s *Scenario) setApply(controller *unstructured.Unstructured) {
+	rules, _, err := unstructured.NestedSlice(controller.Object, "spec", "childResources")
+	if s.apply == "" || err != nil {
+		return
+	}
+	for _, rule := range rules {
+		if err := unstructured.SetNestedField(rule.(Object), s.apply, "updateStrategy", "apply"); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if err := unstructured.SetNestedSlice(controller.Object, rules, "spec", "childResources"); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// client is for objects of a kind: those of a namespace, or cluster-scoped ones if it is empty.
+func (s *Scenario) client(apiVersion, kind, namespace string) dynamic.ResourceInterface {
+	s.Helper()
+	version, err := schema.ParseGroupVersion(s.text(apiVersion))
+	if err != nil {
+		s.Fatal(err)
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(version.WithKind(kind))
+	all := s.Env.Dynamic.Resource(resource)
+	if namespace == "" {
+		return all
+	}
+	return all.Namespace(s.text(namespace))
+}
+
+// Patch applies a merge patch, in YAML.
+func (s *Scenario) Patch(of Ref, patch string, subresources ...string) {
+	s.Helper()
+	body, err := yaml.YAMLToJSON([]byte(s.text(patch)))
+	if err != nil {
+		s.Fatal(err)
+	}
+	_, err = s.client(of.APIVersion, of.Kind, of.Namespace).Patch(s.Context(), s.text(of.Name), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	if err != nil {
+		s.Fatalf("patch %s: %v", of, err)
+	}
+}
+
+// Delete deletes an object.
+func (s *Scenario) Delete(of Ref) {
+	s.Helper()
+	if err := s.client(of.APIVersion, of.Kind, of.Namespace).Delete(s.Context(), s.text(of.Name), metav1.DeleteOptions{}); err != nil {
+		s.Fatalf("delete %s: %v", of, err)
+	}
+}
+
+// Get reads an object.
+func (s *Scenario) Get(ctx context.Context, of Ref) (*unstructured.Unstructured, error) {
+	return s.client(of.APIVersion, of.Kind, of.Namespace).Get(ctx, s.text(of.Name), metav1.GetOptions{})
+}
+
+// Ref names an object. Cluster-scoped ones have no namespace.
+type Ref struct{ APIVersion, Kind, Namespace, Name string }
+
+func (r Ref) String() string { return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name) }

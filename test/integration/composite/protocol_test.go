@@ -1,0 +1,218 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// version makes the sync hook speak a version of the protocol.
+func version(version v1alpha1.HookVersion) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Version = &version }
+}
+
+// waitForKeys waits until the hook is sent a parent's ConfigMaps under these keys.
+func (f *fixture) waitForKeys(parent string, keys ...string) {
+	f.Helper()
+	env.Eventually(f, func(context.Context) error {
+		var last []string
+		for _, call := range f.hook.Calls() {
+			var asked request
+			if err := call.Decode(&asked); err != nil {
+				return err
+			}
+			if asked.Parent.GetName() == parent {
+				last = slices.Sorted(maps.Keys(asked.Children["ConfigMap.v1"]))
+			}
+		}
+		if !slices.Equal(last, keys) {
+			return fmt.Errorf("the hook was last sent ConfigMaps %q of %s, want %q", last, parent, keys)
+		}
+		return nil
+	})
+}
+
+// The version is the hook's, and can be changed on the way.
+func TestProtocolVersionsOfANamespacedParent(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), version(v1alpha1.HookVersionV2))
+	f.parent("a", object{"value": "1"})
+	f.waitForConfigMap("a", hasData("value", "1"))
+	f.waitForKeys("a", f.namespace+"/a")
+
+	f.patchController(object{"spec": object{"hooks": object{"sync": object{"version": "v1"}}}})
+	f.waitForKeys("a", "a")
+	f.waitForConfigMap("a", hasData("value", "1"))
+}
+
+func TestProtocolVersionsOfAClusterScopedParent(t *testing.T) {
+	t.Parallel()
+	namespace := env.Namespace(t)
+	for _, speaks := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
+			child := configMapChild(string(speaks), object{"value": "1"})
+			child["metadata"].(object)["namespace"] = namespace
+			f := &fixture{
+				T: t, parents: env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true}), namespace: namespace,
+				hook: hook.Serve(t, answers(t, func(request) object { return object{"children": []object{child}} })),
+			}
+			f.controller = f.create(f.spec(version(speaks)))
+			_, err := env.Dynamic.Resource(f.parents).Create(t.Context(), &unstructured.Unstructured{Object: object{
+				"apiVersion": f.parents.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": "a"},
+			}}, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.waitForConfigMap(string(speaks), hasData("value", "1"))
+			f.waitForKeys("a", namespace+"/"+string(speaks))
+		})
+	}
+}
+
+// mode sets how strictly the sync hook's answers are read.
+func mode(mode v1alpha1.ResponseUnmarshallMode) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.ResponseUnmarshallMode = &mode }
+}
+
+// A slip of the pen deletes all children, as it always did, unless answers are read
+// strictly.
+func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.CompositeControllerSpec)
+		says   string // empty if the children are deleted
+	}{
+		"v1":           {version(v1alpha1.HookVersionV1), ""},
+		"v1 in strict": {mode(v1alpha1.ResponseUnmarshallModeStrict), `strict validation failed for v1 webhookResponse (type: sync, mode: strict): unknown field "chlidren"`},
+		"v2":           {version(v1alpha1.HookVersionV2), `strict validation failed for v2 webhookResponse (type: sync, mode: strict): unknown field "chlidren"`},
+		"v2 in loose": {func(spec *v1alpha1.CompositeControllerSpec) {
+			version(v1alpha1.HookVersionV2)(spec)
+			mode(v1alpha1.ResponseUnmarshallModeLoose)(spec)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, oneConfigMap), test.change)
+			f.parent("a", object{"value": "1"})
+			f.waitForConfigMap("a", hasData("value", "1"))
+			f.hook.Handle(answers(t, func(asked request) object {
+				answer := oneConfigMap(asked)
+				return object{"status": answer["status"], "chlidren": answer["children"]}
+			}))
+			f.patchParent("a", `{"spec":{"value":"2"}}`)
+			if test.says == "" {
+				f.waitUntilGone("a")
+				return
+			}
+			waitForEvent(t, f.namespace, "a", "SyncError", test.says)
+			f.waitForConfigMap("a", hasData("value", "1"))
+		})
+	}
+}
+
+func TestQ38ChildrenListedTwice(t *testing.T) {
+	t.Parallel()
+	twice := func(request) object {
+		return object{"children": []object{
+			configMapChild("a", object{"value": "first"}), configMapChild("b", object{"value": "1"}), configMapChild("a", object{"value": "last"}),
+		}}
+	}
+	t.Run("loose: the last counts and an event tells", func(t *testing.T) {
+		t.Parallel()
+		f := start(t, answers(t, twice))
+		f.parent("p", object{})
+		f.waitForConfigMap("a", hasData("value", "last"))
+		f.waitForConfigMap("b", hasData("value", "1"))
+		event := waitForEvent(t, f.namespace, "p", "DuplicateChild", "ConfigMap "+f.namespace+"/a")
+		if event.Type != corev1.EventTypeWarning {
+			t.Errorf("the event should be a Warning, but is %s", event.Type)
+		}
+	})
+	t.Run("strict: the answer is refused", func(t *testing.T) {
+		t.Parallel()
+		f := start(t, answers(t, twice), mode(v1alpha1.ResponseUnmarshallModeStrict))
+		f.parent("p", object{})
+		waitForEvent(t, f.namespace, "p", "SyncError", "the hook lists ConfigMap "+f.namespace+"/a more than once")
+		found, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "controller-uid"})
+		if err != nil || len(found.Items) > 0 {
+			t.Errorf("no child should be there, but there are %v: %v", found.Items, err)
+		}
+	})
+}
+
+// Upstream panicked, and again after each restart.
+func TestQ1ANullChildIsTheErrorOfOneParent(t *testing.T) {
+	t.Parallel()
+	for _, speaks := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, func(_ context.Context, call hook.Call) hook.Answer {
+				var asked request
+				if err := call.Decode(&asked); err != nil {
+					t.Error(err)
+				}
+				if asked.Parent.GetName() == "bad" {
+					return hook.Text(http.StatusOK, `{"children":[null]}`)
+				}
+				return hook.JSON(oneConfigMap(asked))
+			}, version(speaks))
+			f.parent("bad", object{})
+			waitForEvent(t, f.namespace, "bad", "SyncError", `field "children": entry 0 is null`)
+			f.parent("good", object{"value": "1"})
+			f.waitForConfigMap("good", hasData("value", "1"))
+		})
+	}
+}
+
+func TestQ31ANullStatusEmptiesTheParents(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"null": `{"status":null}`, "missing": `{}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, func(request) object { return object{"status": object{"phase": "Ready"}} }))
+			f.parent("a", object{})
+			env.Eventually(t, func(ctx context.Context) error {
+				return f.statusIs(ctx, "a", object{"phase": "Ready", "observedGeneration": int64(1)})
+			})
+			f.hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusOK, body) })
+			f.patchParent("a", `{"spec":{"value":"2"}}`)
+			env.Eventually(t, func(ctx context.Context) error {
+				return f.statusIs(ctx, "a", object{"observedGeneration": int64(2)})
+			})
+		})
+	}
+}
+
+// A URL may hold what lets one in.
+func TestEventsDoNotTellCredentialsOfURLs(t *testing.T) {
+	t.Parallel()
+	f := start(t, func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusForbidden, "no") },
+		func(spec *v1alpha1.CompositeControllerSpec) {
+			url := *spec.Hooks.Sync.Webhook.URL
+			spec.Hooks.Sync.Webhook.URL = ptr.To("http://t0ken@" + url[len("http://"):] + "?key=s3cret")
+		})
+	f.parent("a", object{})
+	event := waitForEvent(t, f.namespace, "a", "SyncError", "unsupported status code: 403 body: no")
+	for _, secret := range []string{"t0ken", "s3cret"} {
+		if strings.Contains(event.Message, secret) {
+			t.Errorf("the event tells %s: %s", secret, event.Message)
+		}
+	}
+}
