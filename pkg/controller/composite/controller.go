@@ -59,6 +59,7 @@ type Controller struct {
 	strategies plan.Strategies
 	loop       *hosted.Loop
 	parents    *parents
+	taken      *takenNames
 	guard      *guard.Guard
 	calls      calls
 	stale      stale
@@ -81,6 +82,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		hooks:        hooks,
 		strategies:   spec.strategies(dependencies.Engine),
 		parents:      newParents(),
+		taken:        newTakenNames(),
 		guard:        guard.New(),
 	}
 	if err := c.SetObject(object); err != nil {

@@ -46,6 +46,7 @@ func (c *Controller) relate(ctx context.Context, memory *memory, snapshot *stage
 // forget drops all that is known of a parent that is gone.
 func (c *Controller) forget(ctx context.Context, name types.NamespacedName) {
 	c.parents.forget(name)
+	c.taken.set(name, nil)
 	if c.related != nil {
 		c.related.Forget(ctx, name)
 	}

@@ -117,6 +117,7 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	c.observer.Wrote(&memory.pending, outcomes)
 	memory.settled.Wrote(outcomes)
 
+	var taken []childName
 	errs := planned.Refused
 	for _, outcome := range outcomes {
 		if outcome.Err != nil {
@@ -124,9 +125,11 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 		}
 		if outcome.Taken {
 			c.tellTaken(memory, snapshot, outcome)
+			taken = append(taken, childName{outcome.Type.GroupKind(), types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name}})
 		}
 		result.again = result.again || outcome.Taken || outcome.Overtaken
 	}
+	c.taken.set(snapshot.Parent.Key(), taken)
 	result.err = utilerrors.NewAggregate(errs)
 	return result
 }

@@ -64,6 +64,7 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 
 func (c *Controller) childChanged(before, after *object.Object) {
 	c.loop.Changed(c.observer.ParentsOf(before, after)...)
+	c.loop.Changed(c.taken.freedBy(before, after)...)
 }
 
 // resync has all parents synced again in the period of the spec and in that of the

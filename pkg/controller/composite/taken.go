@@ -1,0 +1,80 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// takenNames knows which parents want a child whose name somebody else has, so that
+// they need not try again and again to learn that it has become free.
+type takenNames struct {
+	mu       sync.Mutex
+	byParent map[types.NamespacedName][]childName
+	wantedBy map[childName]map[types.NamespacedName]bool
+}
+
+// childName is the name of a child of a type.
+type childName struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+func newTakenNames() *takenNames {
+	return &takenNames{
+		byParent: map[types.NamespacedName][]childName{},
+		wantedBy: map[childName]map[types.NamespacedName]bool{},
+	}
+}
+
+// set notes which names a parent's last sync found taken; often there are none.
+func (t *takenNames) set(parent types.NamespacedName, names []childName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range t.byParent[parent] {
+		delete(t.wantedBy[name], parent)
+		if len(t.wantedBy[name]) == 0 {
+			delete(t.wantedBy, name)
+		}
+	}
+	if len(names) == 0 {
+		delete(t.byParent, parent)
+		return
+	}
+	t.byParent[parent] = names
+	for _, name := range names {
+		if t.wantedBy[name] == nil {
+			t.wantedBy[name] = map[types.NamespacedName]bool{}
+		}
+		t.wantedBy[name][parent] = true
+	}
+}
+
+// freedBy returns the parents that want the name of an object which is gone, or which
+// may have become theirs to have.
+func (t *takenNames) freedBy(before, after *object.Object) []types.NamespacedName {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if before == nil || len(t.wantedBy) == 0 {
+		return nil
+	}
+	parents := t.wantedBy[childName{before.GroupVersionKind().GroupKind(), before.Key()}]
+	if len(parents) == 0 || after != nil && sameHolder(before, after) {
+		return nil
+	}
+	return slices.Collect(maps.Keys(parents))
+}
+
+// sameHolder tells whether a change of an object does not concern those who want its name.
+func sameHolder(before, after *object.Object) bool {
+	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}

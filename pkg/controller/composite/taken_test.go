@@ -1,0 +1,90 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+func configMap(t *testing.T, name, metadata string) *object.Object {
+	t.Helper()
+	o, err := object.Parse(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default",%s}}`, name, metadata))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestWhatFreesAName(t *testing.T) {
+	const owned = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
+	tests := map[string]struct {
+		before, after string // metadata; "" is no object
+		frees         bool
+	}{
+		"its holder goes":                      {`"labels":{}`, "", true},
+		"its holder gets other labels":         {`"labels":{}`, `"labels":{"a":"b"}`, true},
+		"its holder loses its owner":           {owned, `"labels":{}`, true},
+		"its holder comes":                     {"", `"labels":{}`, false},
+		"its holder changes in another way":    {`"resourceVersion":"1",` + owned, `"resourceVersion":"2","annotations":{"a":"b"},` + owned, false},
+		"its holder is there for a long while": {owned, owned, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			web := types.NamespacedName{Namespace: "default", Name: "web"}
+			taken := newTakenNames()
+			taken.set(web, []childName{{schema.GroupKind{Kind: "ConfigMap"}, types.NamespacedName{Namespace: "default", Name: "a"}}})
+			var before, after *object.Object
+			if test.before != "" {
+				before = configMap(t, "a", test.before)
+			}
+			if test.after != "" {
+				after = configMap(t, "a", test.after)
+			}
+			if got := taken.freedBy(before, after); slices.Contains(got, web) != test.frees || len(got) > 1 {
+				t.Errorf("woken are %v, want the parent: %v", got, test.frees)
+			}
+			if got := taken.freedBy(configMap(t, "b", `"labels":{}`), nil); len(got) > 0 {
+				t.Errorf("another name wakes %v", got)
+			}
+		})
+	}
+}
+
+func TestWhoWaitsForAName(t *testing.T) {
+	named := func(name string) childName {
+		return childName{schema.GroupKind{Kind: "ConfigMap"}, types.NamespacedName{Namespace: "default", Name: name}}
+	}
+	one, two := types.NamespacedName{Name: "one"}, types.NamespacedName{Name: "two"}
+	taken := newTakenNames()
+	expect := func(child string, want ...types.NamespacedName) {
+		t.Helper()
+		got := taken.freedBy(configMap(t, child, `"uid":"u"`), nil)
+		slices.SortFunc(got, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
+		if !slices.Equal(got, want) {
+			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
+		}
+	}
+	expect("a")
+	taken.set(one, []childName{named("a"), named("b")})
+	taken.set(two, []childName{named("a")})
+	expect("a", one, two)
+	expect("b", one)
+	taken.set(one, []childName{named("b")})
+	expect("a", two)
+	taken.set(one, nil)
+	taken.set(two, nil)
+	expect("a")
+	expect("b")
+	if len(taken.byParent) > 0 || len(taken.wantedBy) > 0 {
+		t.Errorf("left are %v and %v", taken.byParent, taken.wantedBy)
+	}
+}

@@ -1,0 +1,67 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// A child whose name somebody else has is reported and left alone, and the parent goes
+// on without it. It need not wait for its next try when the name becomes free.
+func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "theirs"}}
+	if _, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.parent("a", object{"value": "ours"})
+	event := waitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a exists and is not this object's")
+	if event.Type != corev1.EventTypeWarning {
+		t.Errorf("the event is a %s", event.Type)
+	}
+	f.waitUntilObserved("a", 1)
+
+	// The pauses double: after so many tries the next one is more than five seconds away.
+	const tries = 11
+	created := func(code int32) (times []metav1.MicroTime) {
+		t.Helper()
+		events, err := env.Host.Audit().Find(0, hostcluster.Request{
+			User: harness.ServerUser, Verbs: []string{"create"}, Resource: "configmaps", Namespace: f.namespace,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range events {
+			if event.ResponseStatus.Code == code {
+				times = append(times, event.RequestReceivedTimestamp)
+			}
+		}
+		return times
+	}
+	env.Eventually(t, func(context.Context) error {
+		if count := len(created(http.StatusConflict)); count < tries {
+			return fmt.Errorf("the child was tried %d times, want %d", count, tries)
+		}
+		return nil
+	})
+	f.waitForConfigMap("a", hasData("value", "theirs"))
+	f.deleteConfigMap("a")
+	f.waitForConfigMap("a", hasData("value", "ours"))
+	refused, stored := created(http.StatusConflict), created(http.StatusCreated)
+	last, before := refused[len(refused)-1], refused[len(refused)-2]
+	pause := last.Sub(before.Time)
+	if waited := stored[0].Sub(last.Time); waited > pause*3/2 {
+		t.Errorf("the child was created %s after the last try; the next one was due %s after it", waited, 2*pause)
+	}
+}
