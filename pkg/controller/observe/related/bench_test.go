@@ -47,3 +47,44 @@ func BenchmarkConcerned(b *testing.B) {
 		})
 	}
 }
+
+// What one observation costs when the caches hold 45,000 objects of the type in 1,000
+// namespaces, of which a rule selects 45.
+func BenchmarkObserve(b *testing.B) {
+	only := "only=these"
+	o := observe(b)
+	for i := range 45000 {
+		labels := ""
+		if i%1000 == 500 {
+			labels = ", labels: {only: these}"
+		}
+		o.host.put(b, configMaps, fmt.Sprintf(`name: o%d, namespace: n%d%s`, i/1000, i%1000, labels))
+	}
+	for i := range 1000 {
+		o.host.put(b, namespaces, fmt.Sprintf(`name: n%d, labels: {number: n%d}`, i, i))
+	}
+	in500 := "number=n500"
+	for name, rule := range map[string]stage.RelatedRule{
+		"a namespace":          {Namespace: "n500"},
+		"labels":               {LabelSelector: selector(b, &only)},
+		"labels of namespaces": {NamespaceSelector: selector(b, &in500)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			rule.APIVersion, rule.Resource = "v1", "configmaps"
+			o.says(rule)
+			answer, snapshot := &Answer{}, &stage.Snapshot{Parent: parsed(b, inNamespace)}
+			observed := func() (objects int) {
+				if err := o.Observe(b.Context(), answer, snapshot); err != nil {
+					return 0
+				}
+				return len(snapshot.Related[0].Objects)
+			}
+			is := "empty"
+			o.eventually("the objects are seen", func() bool { return observed() == 45 }, &is)
+			b.ReportAllocs()
+			for b.Loop() {
+				observed()
+			}
+		})
+	}
+}

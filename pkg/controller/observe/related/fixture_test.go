@@ -45,7 +45,7 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"%s are none of your business"}`, resource)
 		return
 	}
-	stream := make(chan string, 1000)
+	stream := make(chan string, 1000+len(h.objects[resource]))
 	for _, raw := range h.objects[resource] {
 		stream <- fmt.Sprintf(`{"type":"ADDED","object":%s}`, raw)
 	}
@@ -148,7 +148,7 @@ func (h *fakeHost) tell(of stage.Type, kind string, o *object.Object) {
 
 // observing is an observer with a host and a hook that answers what a test says.
 type observing struct {
-	*testing.T
+	testing.TB
 	*Observer
 	host    *fakeHost
 	watches *host.Watches
@@ -161,10 +161,10 @@ type observing struct {
 	synced map[types.NamespacedName]int
 }
 
-func observe(t *testing.T) *observing {
+func observe(t testing.TB) *observing {
 	t.Helper()
 	o := &observing{
-		T: t,
+		TB: t,
 		host: &fakeHost{
 			objects: map[string]map[types.NamespacedName]string{}, streams: map[string][]chan string{},
 			silent: sets.New[string](), refused: sets.New[string](),
@@ -253,6 +253,9 @@ func (o *observing) shows(name string, generation int, want string) {
 		got = text(groups)
 		return got == want
 	}, &got)
+	for _, source := range o.sources {
+		source.waiting.Wait() // what the first list triggers has been triggered
+	}
 }
 
 func text(groups []stage.Related) string {

@@ -56,7 +56,7 @@ func TestWhatIsRelated(t *testing.T) {
 	}
 	for generation, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
-			o.T = t
+			o.TB = t
 			o.says(test.rules...)
 			o.shows("shop", generation+1, test.want)
 		})
