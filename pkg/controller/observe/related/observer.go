@@ -51,6 +51,7 @@ type Observer struct {
 
 // New makes an observer, which must be closed.
 func New(config Config) *Observer {
+	config.Resolve = recently(config.Resolve)
 	return &Observer{
 		Config:   config,
 		patience: 10 * time.Second,
