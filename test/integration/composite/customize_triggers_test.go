@@ -5,6 +5,7 @@ package composite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -154,6 +155,25 @@ func (f *fixture) waitUntilSynced(parent, version string) {
 		last := calls[len(calls)-1].Parent.GetResourceVersion()
 		if order, err := resourceversion.CompareResourceVersion(last, version); err != nil || order < 0 {
 			return fmt.Errorf("the sync hook was last shown version %s, want %s: %v", last, version, err)
+		}
+		return nil
+	})
+}
+
+func TestFinalizeHookIsShownRelatedObjects(t *testing.T) {
+	t.Parallel()
+	f := start(t, relating(t, func(asked request) object { return object{"finalized": asked.Finalizing} }), allV1, withFinalize)
+	putConfigMap(t, f.namespace, "settings", nil, nil)
+	f.parent("a", rules(configMapsNamed("settings")))
+	f.waitUntilShown("a", "ConfigMap.v1", "settings")
+	f.deleteParent("a", metav1.DeletePropagationBackground)
+	env.Eventually(t, func(context.Context) error {
+		calls := f.callsAbout("/finalize", "a")
+		if len(calls) == 0 {
+			return errors.New("the finalize hook has not been called")
+		}
+		if _, ok := calls[0].Related["ConfigMap.v1"]["settings"]; !ok {
+			t.Fatalf("it was shown %v", calls[0].Related)
 		}
 		return nil
 	})
