@@ -74,11 +74,11 @@ func (s *Scenario) Absent(of Ref) {
 // namespace default.
 func (s *Scenario) Event(about Ref, reason, text string) corev1.Event {
 	s.Helper()
-	namespace := s.text(about.Namespace)
+	namespace := s.Text(about.Namespace)
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	name, text := s.text(about.Name), s.text(text)
+	name, text := s.Text(about.Name), s.Text(text)
 	var found corev1.Event
 	s.Env.Eventually(s, func(ctx context.Context) error {
 		events, err := s.Env.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})

@@ -69,8 +69,8 @@ func (s *Scenario) Define(definition harness.CRD) schema.GroupVersionResource {
 // Say gives a word, which begins with $, a meaning in the texts to come.
 func (s *Scenario) Say(word, meaning string) { s.words[word] = meaning }
 
-// text replaces the words in a text, longer ones first.
-func (s *Scenario) text(text string) string {
+// Text replaces the words in a text, longer ones first.
+func (s *Scenario) Text(text string) string {
 	words := slices.Collect(maps.Keys(s.words))
 	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })
 	for _, word := range words {
@@ -95,14 +95,21 @@ func (s *Scenario) Answers(answers map[string]func(asked Object) Object) {
 	})
 }
 
+// Parse reads an object.
+func (s *Scenario) Parse(manifest string) Object {
+	s.Helper()
+	var object Object
+	if err := yaml.Unmarshal([]byte(s.Text(manifest)), &object); err != nil {
+		s.Fatalf("%v in the manifest\n%s", err, manifest)
+	}
+	return object
+}
+
 // Create creates the objects of a manifest. Controllers are deleted at the end of the test.
 func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
 	s.Helper()
-	for _, document := range strings.Split(s.text(manifest), "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			s.Fatalf("%v in the manifest\n%s", err, document)
-		}
+	for _, document := range strings.Split(manifest, "\n---\n") {
+		object := &unstructured.Unstructured{Object: s.Parse(document)}
 		isController := object.GroupVersionKind().GroupVersion() == v1alpha1.SchemeGroupVersion
 		if isController {
 			s.setApply(object)
@@ -144,7 +151,7 @@ func (s *Scenario) setApply(controller *unstructured.Unstructured) {
 // client is for objects of a kind: those of a namespace, or cluster-scoped ones if it is empty.
 func (s *Scenario) client(apiVersion, kind, namespace string) dynamic.ResourceInterface {
 	s.Helper()
-	version, err := schema.ParseGroupVersion(s.text(apiVersion))
+	version, err := schema.ParseGroupVersion(s.Text(apiVersion))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -153,17 +160,17 @@ func (s *Scenario) client(apiVersion, kind, namespace string) dynamic.ResourceIn
 	if namespace == "" {
 		return all
 	}
-	return all.Namespace(s.text(namespace))
+	return all.Namespace(s.Text(namespace))
 }
 
 // Patch applies a merge patch, in YAML.
 func (s *Scenario) Patch(of Ref, patch string, subresources ...string) {
 	s.Helper()
-	body, err := yaml.YAMLToJSON([]byte(s.text(patch)))
+	body, err := yaml.YAMLToJSON([]byte(s.Text(patch)))
 	if err != nil {
 		s.Fatal(err)
 	}
-	_, err = s.client(of.APIVersion, of.Kind, of.Namespace).Patch(s.Context(), s.text(of.Name), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	_, err = s.client(of.APIVersion, of.Kind, of.Namespace).Patch(s.Context(), s.Text(of.Name), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		s.Fatalf("patch %s: %v", of, err)
 	}
@@ -172,14 +179,14 @@ func (s *Scenario) Patch(of Ref, patch string, subresources ...string) {
 // Delete deletes an object.
 func (s *Scenario) Delete(of Ref) {
 	s.Helper()
-	if err := s.client(of.APIVersion, of.Kind, of.Namespace).Delete(s.Context(), s.text(of.Name), metav1.DeleteOptions{}); err != nil {
+	if err := s.client(of.APIVersion, of.Kind, of.Namespace).Delete(s.Context(), s.Text(of.Name), metav1.DeleteOptions{}); err != nil {
 		s.Fatalf("delete %s: %v", of, err)
 	}
 }
 
 // Get reads an object.
 func (s *Scenario) Get(ctx context.Context, of Ref) (*unstructured.Unstructured, error) {
-	return s.client(of.APIVersion, of.Kind, of.Namespace).Get(ctx, s.text(of.Name), metav1.GetOptions{})
+	return s.client(of.APIVersion, of.Kind, of.Namespace).Get(ctx, s.Text(of.Name), metav1.GetOptions{})
 }
 
 // Ref names an object. Cluster-scoped ones have no namespace.

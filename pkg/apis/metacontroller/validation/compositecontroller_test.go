@@ -145,6 +145,13 @@ func TestCompositeControllerWarnings(t *testing.T) {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example", service: {name: a, namespace: b}}}}}`,
 			want:  "spec.hooks.sync.webhook.service: has no effect beside url",
 		},
+		"a service with https and no port": {
+			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https}, path: /sync}}}}`,
+			want:  "spec.hooks.sync.webhook.service.port: is 80, as if it is not given, and https is rarely served there",
+		},
+		"a service with https and a port": {
+			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https, port: 443}, path: /sync}}}}`,
+		},
 		"a hook that is never called": {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example"}}, postUpdateChild: {}}}`,
 			want:  "spec.hooks.postUpdateChild: is never called",

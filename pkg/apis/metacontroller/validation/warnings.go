@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -49,6 +51,14 @@ func hookWarnings(sync, finalize, customize *metacontroller.Hook, path *field.Pa
 		if calls(hook.hook) && hook.hook.Webhook.URL != nil && hook.hook.Webhook.Service != nil {
 			warnings = append(warnings, path.Child(hook.name, "webhook", "service").String()+": has no effect beside url")
 		}
+		if calls(hook.hook) && hook.hook.Webhook.URL == nil && isHTTPSOnPort80(hook.hook.Webhook.Service) {
+			warnings = append(warnings, path.Child(hook.name, "webhook", "service", "port").String()+": is 80, as if it is not given, and https is rarely served there")
+		}
 	}
 	return warnings
+}
+
+func isHTTPSOnPort80(service *metacontroller.ServiceReference) bool {
+	return service != nil && service.Protocol != nil && strings.EqualFold(*service.Protocol, "https") &&
+		(service.Port == nil || *service.Port == 80)
 }

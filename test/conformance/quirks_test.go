@@ -1,0 +1,171 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
+)
+
+// A timeout that cannot be read is refused. It would otherwise be in the way of everybody who reads controllers.
+func TestQ22TimeoutThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	s := withThings(t, func(object) object { return object{} })
+	for _, timeout := range []string{"10 seconds", "1d", "5", "fast"} {
+		controller := s.Parse(things)
+		if err := unstructured.SetNestedField(controller, timeout, "spec", "hooks", "sync", "webhook", "timeout"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := env.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource("compositecontrollers")).
+			Create(t.Context(), &unstructured.Unstructured{Object: controller}, metav1.CreateOptions{})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.hooks.sync.webhook.timeout") {
+			t.Errorf("timeout %q: %v, want the field to be called invalid", timeout, err)
+		}
+	}
+	s.Create(things)
+	s.Patch(itself, `{spec: {hooks: {sync: {webhook: {timeout: 1m30s}}}}}`)
+	s.Create(aThing)
+	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
+}
+
+func TestQ31NullStatusErasesTheStatus(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]object{"null": {"status": nil}, "absent": {}, "empty": {"status": object{}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := withThings(t, func(asked object) object {
+				if at(asked, "parent", "spec", "erase") == true {
+					return answer
+				}
+				return object{"status": object{"phase": "up", "observedGeneration": 99}}
+			})
+			s.Create(things + "\n---\n" + aThing)
+			s.Exists(theThing, scenario.Has("status", object{"phase": "up", "observedGeneration": int64(1)}))
+			s.Patch(theThing, `{spec: {erase: true}}`)
+			s.Exists(theThing, scenario.Has("status", object{"observedGeneration": int64(2)}))
+		})
+	}
+}
+
+func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
+	t.Parallel()
+	s := withThings(t, func(object) object { return object{"children": list{desired("a", nil)}} })
+	s.Say("{url: $HOOK/sync}}", "{url: $HOOK/sync}}, preUpdateChild: {webhook: {url: $HOOK/pre}}, postUpdateChild: {webhook: {url: $HOOK/post}}")
+	out := env.Apply(t, s.Text(things))
+	t.Cleanup(func() {
+		err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(context.WithoutCancel(t.Context()), s.Unique, metav1.DeleteOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	for _, field := range []string{"spec.hooks.preUpdateChild", "spec.hooks.postUpdateChild"} {
+		if want := field + ": is never called"; !strings.Contains(out, want) {
+			t.Errorf("the author is not warned that %s:\n%s", want, out)
+		}
+	}
+	s.Exists(itself, scenario.Has("spec.hooks.preUpdateChild.webhook.url", s.Hook.URL("/pre")))
+	s.Create(aThing)
+	s.Exists(configMap("a"))
+	s.Patch(configMap("a"), `{data: {more: theirs}}`)
+	s.Patch(theThing, `{spec: {changed: true}}`)
+	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(2)))
+	if s.Calls("/pre")+s.Calls("/post") > 0 {
+		t.Error("a hook was called that never was")
+	}
+}
+
+// Hooks are sent the controller as it is, also when only its metadata changed, and that does not restart it.
+func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
+	t.Parallel()
+	s := withThings(t, func(asked object) object {
+		note := at(asked, "controller", "metadata", "annotations", "note")
+		return object{"status": object{"note": note}}
+	})
+	s.Create(things + "\n---\n" + aThing)
+	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
+	s.Patch(itself, `{metadata: {annotations: {note: fresh}}}`)
+	touches := 0
+	s.Exists(theThing, func(thing *unstructured.Unstructured) error {
+		if err := scenario.Has("status.note", "fresh")(thing); err == nil {
+			return nil
+		}
+		touches++ // nothing says when the change has arrived
+		s.Patch(theThing, fmt.Sprintf(`{metadata: {annotations: {touched: "%d"}}}`, touches))
+		return fmt.Errorf("the hook was not sent the annotation, the status is %v", thing.Object["status"])
+	})
+	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
+		FieldSelector: "reason=Stopping,involvedObject.name=" + s.Unique,
+	})
+	if err != nil || len(events.Items) > 0 {
+		t.Errorf("an annotation restarts the controller: %v, %v", events.Items, err)
+	}
+}
+
+// The field is called responseUnMarshallMode, capital M and all.
+func TestQ45ResponseUnMarshallModeKeepsItsName(t *testing.T) {
+	t.Parallel()
+	for mode, refused := range map[string]bool{"strict": true, "loose": false} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := withThings(t, func(object) object { return object{"childrn": list{}, "status": object{"ok": true}} })
+			s.Say("/sync", "/sync, responseUnMarshallMode: "+mode)
+			created := s.Create(things)
+			if got := at(created.Object, "spec", "hooks", "sync", "webhook", "responseUnMarshallMode"); got != mode {
+				t.Errorf("the mode is stored as %v", got)
+			}
+			s.Create(aThing)
+			if refused {
+				s.Event(theThing, "SyncError", "childrn")
+			} else {
+				s.Exists(theThing, scenario.Has("status.ok", true))
+			}
+		})
+	}
+}
+
+// A hook given by its Service is called at <protocol>://<name>.<namespace>:<port><path>, without ".svc". Here, name and
+// namespace make up an address on which the test listens.
+func TestQ49ServiceFormOfAWebhookHasNoSVC(t *testing.T) {
+	t.Parallel()
+	s := withThings(t, nil)
+	s.Hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
+		return hook.JSON(object{"status": object{"path": call.Path}})
+	})
+	address, err := url.Parse(s.Hook.URL(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Say("url: $HOOK/sync", `service: {name: "127", namespace: "0.0.1", port: `+address.Port()+`}, path: /by/service`)
+	s.Create(things + "\n---\n" + aThing)
+	s.Exists(theThing, scenario.Has("status.path", "/by/service"))
+}
+
+// The port is 80 if none is given, also with https, where that is hardly ever meant.
+func TestQ49PortOfAServiceIs80AlsoWithHTTPS(t *testing.T) {
+	t.Parallel()
+	for protocol, warned := range map[string]bool{"http": false, "https": true} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := withThings(t, nil)
+			s.Say("url: $HOOK/sync", `service: {name: "127", namespace: "0.0.1", protocol: `+protocol+`}, path: /sync`)
+			out := env.Apply(t, s.Text(things), "--dry-run=server")
+			if got := strings.Contains(out, "spec.hooks.sync.webhook.service.port"); got != warned {
+				t.Errorf("the author is told about the port: %v, want %v\n%s", got, warned, out)
+			}
+			s.Create(things + "\n---\n" + aThing)
+			s.Event(theThing, "SyncError", protocol+"://127.0.0.1:80/sync")
+		})
+	}
+}

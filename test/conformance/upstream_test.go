@@ -1,0 +1,196 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
+)
+
+// The tests of this file are those that Metacontroller itself has to pass, under the same names.
+
+// custom is a controller of custom parents and children, with selectors of the parents' own.
+const custom = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: $NAME}
+spec:
+  parentResource: {apiVersion: $Parent, resource: parents}
+  childResources: $CHILDREN
+  hooks:
+    sync: {webhook: {url: $HOOK/sync}}
+`
+
+const customParent = `
+apiVersion: $Parent
+kind: Parent
+metadata: {name: $NAME, namespace: $NAMESPACE}
+spec: {replicas: 1, selector: {matchLabels: {test: $NAME}}}
+`
+
+var customParentRef = ref{APIVersion: "$Parent", Kind: "Parent", Namespace: "$NAMESPACE", Name: "$NAME"}
+
+func customChild(name string) ref {
+	return ref{APIVersion: "$Child", Kind: "Child", Namespace: "$NAMESPACE", Name: name}
+}
+
+func withParentsAndChildren(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Parent"})
+	s.Define(harness.CRD{Kind: "Child"})
+	s.Say("$CHILDREN", "[{apiVersion: $Child, resource: childs}]")
+	return s
+}
+
+// child is a desired child with the label that the selector of the parent asks for.
+func child(s *scenario.Scenario, name string) object {
+	return object{
+		"apiVersion": s.Text("$Child"), "kind": "Child",
+		"metadata": object{"name": name, "labels": object{"test": s.Unique}},
+	}
+}
+
+func TestSyncWebhook(t *testing.T) { testSyncWebhook(t, "v1") }
+
+func TestSyncWebhookV2(t *testing.T) { testSyncWebhook(t, "v2") }
+
+func testSyncWebhook(t *testing.T, version string) {
+	t.Parallel()
+	s := withParentsAndChildren(t)
+	s.Answers(answers{"/sync": func(asked object) object {
+		return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
+	}})
+	// The version is one that the controller comes to have later.
+	s.Create(custom)
+	s.Patch(itself, `{spec: {hooks: {sync: {version: `+version+`}}}}`)
+	s.Create(customParent)
+	s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
+}
+
+const job = `
+apiVersion: batch/v1
+kind: Job
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: pi, image: perl}]
+`
+
+// Children are deleted with all that depends on them, also where that is not the host's default.
+func TestCascadingDelete(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Parent"})
+	s.Say("$CHILDREN", "[{apiVersion: batch/v1, resource: jobs}]")
+	s.Answers(answers{"/sync": func(asked object) object {
+		if at(asked, "parent", "spec", "replicas") == float64(0) {
+			return object{}
+		}
+		child := s.Parse(job)
+		child["metadata"] = object{"name": s.Unique, "labels": object{"test": s.Unique}}
+		return object{"children": list{child}}
+	}})
+	s.Create(custom + "\n---\n" + customParent)
+	child := ref{APIVersion: "batch/v1", Kind: "Job", Namespace: "$NAMESPACE", Name: "$NAME"}
+	s.Exists(child)
+	s.Patch(customParentRef, `{spec: {replicas: 0}}`)
+	s.Gone(child)
+}
+
+// A sync that the hook asked for comes in time, and nothing else leads to one.
+func TestResyncAfter(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Parent"})
+	s.Say("$CHILDREN", "[]")
+	var mu sync.Mutex
+	var asked time.Time
+	var elapsed float64
+	s.Answers(answers{"/sync": func(request object) object {
+		mu.Lock()
+		defer mu.Unlock()
+		switch status := at(request, "parent", "status"); {
+		case status == nil:
+			return object{"status": object{}}
+		case asked.IsZero():
+			asked = time.Now()
+			return object{"resyncAfterSeconds": 0.1}
+		default:
+			if elapsed == 0 {
+				elapsed = time.Since(asked).Seconds()
+			}
+			return object{"status": object{"elapsedSeconds": elapsed}}
+		}
+	}})
+	s.Create(custom + "\n---\n" + customParent)
+	parent := s.Exists(customParentRef, func(parent *unstructured.Unstructured) error {
+		if _, found, err := unstructured.NestedFloat64(parent.Object, "status", "elapsedSeconds"); !found || err != nil {
+			return fmt.Errorf("no time is reported in %v: %w", parent.Object["status"], err)
+		}
+		return nil
+	})
+	if seconds := at(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 || seconds > 1 {
+		t.Errorf("the sync that was asked for after 0.1 s came after %v s", seconds)
+	}
+}
+
+func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Parent", NoStatus: true})
+	s.Say("$CHILDREN", "[]")
+	s.Answers(answers{"/sync": func(object) object { return object{} }})
+	s.Create(custom + "\n---\n" + customParent)
+	event := s.Event(itself, "SyncError", "does not have subresource 'Status' enabled")
+	if want := s.Text("[$NAME] Sync error - ignoring, CRD [$Parent, Kind=Parent] does not have subresource 'Status' enabled"); event.Message != want {
+		t.Errorf("the event says\n%s\nwant\n%s", event.Message, want)
+	}
+}
+
+// A child that is there already is adopted, and let go when it no longer matches.
+func TestClaimAndOrphanChildren(t *testing.T) {
+	t.Parallel()
+	s := withParentsAndChildren(t)
+	s.Answers(answers{"/sync": func(asked object) object {
+		if at(asked, "parent", "spec", "replicas") == float64(0) {
+			return object{}
+		}
+		return object{"children": list{child(s, s.Unique)}}
+	}})
+	orphan := s.Create(`
+apiVersion: $Child
+kind: Child
+metadata: {name: $NAME, namespace: $NAMESPACE, labels: {test: $NAME}}
+`)
+	parent := s.Create(customParent)
+	s.Create(custom)
+	s.Exists(customChild("$NAME"), func(child *unstructured.Unstructured) error {
+		owners := child.GetOwnerReferences()
+		if len(owners) != 1 || owners[0].UID != parent.GetUID() || owners[0].Controller == nil || !*owners[0].Controller {
+			return fmt.Errorf("it is owned by %v, not by its parent", owners)
+		}
+		return nil
+	})
+	s.Patch(customChild("$NAME"), `{metadata: {labels: {test: other}}}`)
+	released := s.Exists(customChild("$NAME"), func(child *unstructured.Unstructured) error {
+		if owners := child.GetOwnerReferences(); len(owners) > 0 {
+			return fmt.Errorf("it is still owned by %v", owners)
+		}
+		return nil
+	})
+	s.Patch(customParentRef, `{spec: {replicas: 0}}`)
+	s.Exists(customParentRef, scenario.Has("status.observedGeneration", int64(2)))
+	if still := s.Exists(customChild("$NAME")); still.GetUID() != orphan.GetUID() || released.GetUID() != orphan.GetUID() {
+		t.Error("the child is another one than at the beginning")
+	}
+}
