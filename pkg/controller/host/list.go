@@ -88,10 +88,13 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 func retryUntilServed(ctx context.Context, request func() error) error {
 	moments := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 6}
 	var err error
-	_ = wait.ExponentialBackoffWithContext(ctx, moments, func(context.Context) (bool, error) {
+	ended := wait.ExponentialBackoffWithContext(ctx, moments, func(context.Context) (bool, error) {
 		err = request()
 		return !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err), nil
 	})
+	if err == nil {
+		return ended // without a request, if ctx ended before
+	}
 	return err
 }
 
