@@ -1,0 +1,322 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+const recordAnnotation = "metacontroller.k8s.io/last-applied-configuration"
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	services    = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// specimens are children of types of many sorts of fields: what a hook wants of them at
+// first, what it wants later, what others add, and what is left in the end.
+var specimens = map[schema.GroupVersionResource]struct{ first, later, others, left string }{
+	configMaps: {
+		first:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: it, labels: {kept: "1", dropped: "1"}}, data: {kept: "1", dropped: "1"}}`,
+		later:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: it, labels: {kept: "1"}}, data: {kept: "1"}}`,
+		others: `{apiVersion: v1, kind: ConfigMap, metadata: {name: it, labels: {theirs: "1"}}, data: {theirs: "1"}}`,
+		left:   `{metadata: {labels: {kept: "1", theirs: "1"}}, data: {kept: "1", theirs: "1"}}`,
+	},
+	services: {
+		first:  `{apiVersion: v1, kind: Service, metadata: {name: it}, spec: {selector: {app: it}, ports: [{name: tcp, port: 53}, {name: udp, port: 53, protocol: UDP}]}}`,
+		later:  `{apiVersion: v1, kind: Service, metadata: {name: it}, spec: {selector: {app: it}, ports: [{name: udp, port: 53, protocol: UDP}]}}`,
+		others: `{apiVersion: v1, kind: Service, metadata: {name: it, annotations: {theirs: "1"}}, spec: {ports: [{name: theirs, port: 99, protocol: TCP}], publishNotReadyAddresses: true}}`,
+		left: `{metadata: {annotations: {theirs: "1"}}, spec: {selector: {app: it}, publishNotReadyAddresses: true, type: ClusterIP,
+			ports: [{name: udp, port: 53, targetPort: 53, protocol: UDP}, {name: theirs, port: 99, targetPort: 99, protocol: TCP}]}}`,
+	},
+	deployments: {
+		first: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: it}, spec: {selector: {matchLabels: {app: it}}, replicas: 0, template: {metadata: {labels: {app: it}}, spec: {
+			containers: [{name: app, image: app:v1, args: [a, b], env: [{name: A, value: "1"}, {name: B, value: "1"}], ports: [{containerPort: 80}], resources: {limits: {cpu: 500m}}}, {name: extra, image: extra:v1}],
+			volumes: [{name: scratch, emptyDir: {}}]}}}}`,
+		later: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: it}, spec: {selector: {matchLabels: {app: it}}, replicas: 0, template: {metadata: {labels: {app: it}}, spec: {
+			containers: [{name: app, image: app:v1, env: [{name: A, value: "1"}], ports: [{containerPort: 80}]}]}}}}`,
+		others: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: it}, spec: {minReadySeconds: 5, template: {spec: {containers: [{name: sidecar, image: sidecar:v1}]}}}}`,
+		left: `{spec: {minReadySeconds: 5, replicas: 0, template: {spec: {containers: [
+			{name: app, image: app:v1, args: null, env: [{name: A, value: "1"}], ports: [{containerPort: 80, protocol: TCP}], resources: {limits: null}}, {name: sidecar, image: sidecar:v1}], volumes: null}}}}`,
+	},
+}
+
+// wantedChildren answers the children that the parent's spec lists.
+func wantedChildren(asked request) object {
+	return object{"children": asked.Parent.Object["spec"].(object)["children"]}
+}
+
+// withSpecimens has the types of the specimens as child types.
+func withSpecimens(method v1alpha1.ChildUpdateMethod) change {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources = nil
+		for of := range specimens {
+			spec.ChildResources = append(spec.ChildResources, childRule(of.GroupVersion().String(), of.Resource, method))
+		}
+	}
+}
+
+// specimensOf are the children that a hook wants, in a version of theirs.
+func specimensOf(t testing.TB, version func(schema.GroupVersionResource) string) object {
+	children := []any{}
+	for of := range specimens {
+		children = append(children, fromYAML(t, version(of)))
+	}
+	return object{"children": children}
+}
+
+func first(of schema.GroupVersionResource) string { return specimens[of].first }
+func later(of schema.GroupVersionResource) string { return specimens[of].later }
+
+func fromYAML(t testing.TB, text string) object {
+	t.Helper()
+	var content object
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return content
+}
+
+// child is the child of a type that is called it.
+func (f *fixture) child(ctx context.Context, of schema.GroupVersionResource) (*unstructured.Unstructured, error) {
+	return env.Dynamic.Resource(of).Namespace(f.namespace).Get(ctx, "it", metav1.GetOptions{})
+}
+
+// waitForChild waits until a child is as it should be.
+func (f *fixture) waitForChild(of schema.GroupVersionResource, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	f.Helper()
+	var found *unstructured.Unstructured
+	env.Eventually(f, func(ctx context.Context) (err error) {
+		if found, err = f.child(ctx, of); err != nil {
+			return err
+		}
+		return check(found)
+	})
+	return found
+}
+
+func exists(*unstructured.Unstructured) error { return nil }
+
+// isManaged tells whether a child is written in one way and bears no trace of the other.
+func isManaged(engine v1alpha1.ChildApplyStrategy) func(*unstructured.Unstructured) error {
+	return func(child *unstructured.Unstructured) error {
+		_, recorded := child.GetAnnotations()[recordAnnotation]
+		owned := false
+		for _, entry := range child.GetManagedFields() {
+			owned = owned || entry.Manager == "metacontroller" && entry.Operation == metav1.ManagedFieldsOperationApply
+		}
+		if dynamic := engine == v1alpha1.ChildApplyDynamic; recorded != dynamic || owned == dynamic {
+			return fmt.Errorf("%s %s should be written by %s, but: record %v, owned as applied %v", child.GetKind(), child.GetName(), engine, recorded, owned)
+		}
+		return nil
+	}
+}
+
+// contains tells whether a child has what is given, where a null stands for what it
+// must not have, and lists are compared whole.
+func contains(want object) func(*unstructured.Unstructured) error {
+	return func(child *unstructured.Unstructured) error { return lacks(want, child.Object, child.GetKind()) }
+}
+
+func lacks(want, have any, at string) error {
+	switch want := want.(type) {
+	case object:
+		have, _ := have.(object)
+		for name, value := range want {
+			if err := lacks(value, have[name], at+"."+name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case []any:
+		have, _ := have.([]any)
+		if len(want) != len(have) {
+			return fmt.Errorf("%s should be %v, but is %v", at, want, have)
+		}
+		for i := range want {
+			if err := lacks(want[i], have[i], fmt.Sprintf("%s[%d]", at, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if fmt.Sprint(want) != fmt.Sprint(have) {
+		return fmt.Errorf("%s should be %v, but is %v", at, want, have)
+	}
+	return nil
+}
+
+// Whoever moves children from one way of applying them to the other loses nothing: the
+// children are taken over by one write each, what others added stays, and what the hook
+// then drops is removed.
+func TestQ7MovingBetweenEngines(t *testing.T) {
+	t.Parallel()
+	moves := []struct{ from, to v1alpha1.ChildApplyStrategy }{
+		{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide},
+		{v1alpha1.ChildApplyServerSide, v1alpha1.ChildApplyDynamic},
+	}
+	for _, move := range moves {
+		t.Run("from "+string(move.from)+" to "+string(move.to), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), applied(move.from))
+			f.parent("a", specimensOf(t, first))
+			before := map[schema.GroupVersionResource]types.UID{}
+			for of, specimen := range specimens {
+				f.waitForChild(of, isManaged(move.from))
+				before[of] = f.addTheirs(of, specimen.others)
+			}
+			from := f.position()
+			f.applyBy(move.to)
+			for of := range specimens {
+				f.waitForChild(of, isManaged(move.to))
+			}
+			f.waitUntilQuiet("a")
+			for of := range specimens {
+				if writes := f.requests(from, writesOf(of)); len(writes) != 1 {
+					t.Errorf("moving should take one write of %s, but took %v", of.Resource, writes)
+				}
+			}
+
+			f.patchParent("a", mustJSON(t, object{"spec": specimensOf(t, later)}))
+			for of, specimen := range specimens {
+				child := f.waitForChild(of, contains(fromYAML(t, specimen.left)))
+				if child.GetUID() != before[of] {
+					t.Errorf("the %s was replaced", child.GetKind())
+				}
+				if err := isManaged(move.to)(child); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// A child whose hook drops something at the same time as it moves loses it as well.
+func TestQ7MovingWhileTheHookDropsSomething(t *testing.T) {
+	t.Parallel()
+	for _, to := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+		t.Run("to "+string(to), func(t *testing.T) {
+			t.Parallel()
+			from := v1alpha1.ChildApplyDynamic
+			if to == from {
+				from = v1alpha1.ChildApplyServerSide
+			}
+			f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), applied(from))
+			f.parent("a", specimensOf(t, first))
+			for of, specimen := range specimens {
+				f.waitForChild(of, isManaged(from))
+				f.addTheirs(of, specimen.others)
+			}
+			f.hook.Handle(answers(t, func(request) object { return specimensOf(t, later) }))
+			f.applyBy(to)
+			for of, specimen := range specimens {
+				f.waitForChild(of, contains(fromYAML(t, specimen.left)))
+			}
+		})
+	}
+}
+
+func TestQ7ChildrenUnderOnDeleteAreNotTouchedByAMove(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateOnDelete), applied(v1alpha1.ChildApplyDynamic))
+	f.parent("a", specimensOf(t, first))
+	for of := range specimens {
+		f.waitForChild(of, isManaged(v1alpha1.ChildApplyDynamic))
+	}
+	f.waitUntilQuiet("a")
+	from := f.position()
+	f.applyBy(v1alpha1.ChildApplyServerSide)
+	f.waitUntilQuiet("a")
+	for of := range specimens {
+		if writes := f.requests(from, writesOf(of)); len(writes) > 0 {
+			t.Errorf("%s should be left alone, but there was %v", of.Resource, writes)
+		}
+	}
+}
+
+// addTheirs has somebody else add to a child, and returns its UID.
+func (f *fixture) addTheirs(of schema.GroupVersionResource, theirs string) types.UID {
+	f.Helper()
+	child, err := env.Dynamic.Resource(of).Namespace(f.namespace).
+		Apply(f.Context(), "it", &unstructured.Unstructured{Object: fromYAML(f, theirs)}, metav1.ApplyOptions{FieldManager: "somebody"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return child.GetUID()
+}
+
+// applyBy has the children of all types applied in another way from now on, and waits
+// until the controller that does has started.
+func (f *fixture) applyBy(engine v1alpha1.ChildApplyStrategy) {
+	f.Helper()
+	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
+	controller, err := controllers.Get(f.Context(), f.controller.Name, metav1.GetOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	rules := controller.Spec.ChildResources
+	applied(engine)(&controller.Spec)
+	f.patchController(object{"spec": object{"childResources": rules}})
+	env.Eventually(f, func(context.Context) error {
+		calls := f.hook.Calls()
+		if len(calls) == 0 || !strings.Contains(string(calls[len(calls)-1].Body), `"apply":"`+string(engine)+`"`) {
+			return fmt.Errorf("the controller that applies by %s has not called its hook yet", engine)
+		}
+		return nil
+	})
+}
+
+// waitUntilQuiet waits until the parent was synced once more, and that sync is over.
+func (f *fixture) waitUntilQuiet(parent string) {
+	f.Helper()
+	for range 2 { // the hook is called for the second only when the first is over
+		mark := harness.Name("mark")
+		f.patchParent(parent, mustJSON(f, object{"metadata": object{"annotations": object{"mark": mark}}}))
+		f.waitUntilSeenByHook(1, func(seen *unstructured.Unstructured) bool { return seen.GetAnnotations()["mark"] == mark })
+	}
+}
+
+// position is the present end of the host's audit log.
+func (f *fixture) position() hostcluster.Position {
+	f.Helper()
+	position, err := env.Host.Audit().Position()
+	if err != nil {
+		f.Fatal(err)
+	}
+	return position
+}
+
+// writesOf are the server's writes of a type; dry runs are none.
+func writesOf(of schema.GroupVersionResource) hostcluster.Request {
+	return hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource}
+}
+
+// requests are the chosen requests in the fixture's namespace, as text.
+func (f *fixture) requests(from hostcluster.Position, request hostcluster.Request) []string {
+	f.Helper()
+	request.Namespace = f.namespace
+	events, err := env.Host.Audit().Find(from, request)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var found []string
+	for _, event := range events {
+		found = append(found, fmt.Sprintf("%s %s: %d", event.Verb, event.RequestURI, event.ResponseStatus.Code))
+	}
+	return found
+}
