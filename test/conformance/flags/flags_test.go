@@ -24,7 +24,7 @@ spec:
   generateSelector: true
   parentResource: {apiVersion: $Thing, resource: things}
   childResources:
-  - {apiVersion: v1, resource: configmaps}
+  - {apiVersion: v1, resource: configmaps, $STRATEGY}
   hooks: {sync: {webhook: {url: $HOOK/sync}}}
 `
 
@@ -39,12 +39,14 @@ var (
 	itself = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
 )
 
-// start runs a controller with these labels that gives each thing a ConfigMap.
-func start(t *testing.T, labels string) *scenario.Scenario {
+// start runs a controller with these labels that gives each thing a ConfigMap, whose rule
+// may say more.
+func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	t.Helper()
 	s := scenario.New(t, env)
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Say("$LABELS", labels)
+	s.Say("$STRATEGY", strings.Join(rule, ""))
 	s.Answers(map[string]func(scenario.Object) scenario.Object{
 		"/sync": func(scenario.Object) scenario.Object {
 			return scenario.Object{"children": []scenario.Object{
@@ -106,6 +108,21 @@ func TestMetricsAreServedByPlainHTTP(t *testing.T) {
 	name := "CompositeController-" + s.Unique
 	if want := `workqueue_depth{controller="` + name + `",name="` + name + `"}`; !strings.Contains(string(body), want) {
 		t.Errorf("no series %s among the metrics (%s)", want, response.Status)
+	}
+}
+
+func TestApplyStrategyHoldsWhereTheTypeOfTheChildSaysNothing(t *testing.T) {
+	t.Parallel()
+	for strategy, want := range map[string]string{"": "Apply by flagged", "updateStrategy: {apply: DynamicApply}": "Update by metacontroller"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, `{run: here}`, strategy)
+			s.Create(thing)
+			entry := s.Exists(child).GetManagedFields()[0]
+			if got := string(entry.Operation) + " by " + entry.Manager; got != want {
+				t.Errorf("the child was written as %s, want %s", got, want)
+			}
+		})
 	}
 }
 

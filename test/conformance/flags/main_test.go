@@ -27,5 +27,6 @@ func TestMain(m *testing.M) {
 	metricsAddress = fmt.Sprintf("127.0.0.1:%d", port)
 	os.Exit(harness.Main(m, func(e *harness.Env) { env = e },
 		"--target-label-selector=run=here", "--cache-flush-interval=1s", "--discovery-interval=1s",
-		"--client-go-qps=500", "--client-go-burst=500", "--metrics-address="+metricsAddress))
+		"--client-go-qps=500", "--client-go-burst=500", "--metrics-address="+metricsAddress,
+		"--apply-strategy=server-side-apply", "--apply-strategy-ssa-field-manager=flagged"))
 }
