@@ -1736,7 +1736,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 					},
 					"cacheCleanupSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheCleanupSeconds is how often, in seconds, answers that timed out are removed from memory. Default: absent, an answer that timed out is replaced when its parent is synced next.",
+							Description: "cacheCleanupSeconds has no effect: answers that timed out are removed by themselves. Default: absent.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

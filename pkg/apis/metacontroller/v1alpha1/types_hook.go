@@ -129,8 +129,7 @@ type WebhookEtagConfig struct {
 	// +optional
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 
-	// cacheCleanupSeconds is how often, in seconds, answers that timed out are removed from memory. Default: absent, an answer
-	// that timed out is replaced when its parent is synced next.
+	// cacheCleanupSeconds has no effect: answers that timed out are removed by themselves. Default: absent.
 	// +optional
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }

@@ -16,8 +16,7 @@ type WebhookEtagConfigApplyConfiguration struct {
 	// cacheTimeoutSeconds is for how many seconds an answer is kept. Default: absent, until the controller is restarted.
 	// Values below 1 count as absent.
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
-	// cacheCleanupSeconds is how often, in seconds, answers that timed out are removed from memory. Default: absent, an answer
-	// that timed out is replaced when its parent is synced next.
+	// cacheCleanupSeconds has no effect: answers that timed out are removed by themselves. Default: absent.
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }
 
