@@ -31,10 +31,10 @@ func keysOf(version v1alpha1.HookVersion) keys {
 // relativeKeys are those of version v1. Below a namespaced parent there is nothing but
 // its namespace.
 func relativeKeys(parent, o *object.Object) keyForm {
-	switch {
-	case parent.Namespace == "":
+	switch parent.Namespace {
+	case "":
 		return absoluteKeys(parent, o)
-	case parent.Namespace == o.Namespace:
+	case o.Namespace:
 		return nameAlone
 	default:
 		return noKey
