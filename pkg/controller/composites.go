@@ -205,6 +205,9 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 // cannotRun deals with a spec that cannot be run: what ran before goes on, unless
 // the host no longer has the types that works on.
 func (c *composites) cannotRun(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, err error) (done bool) {
+	if ctx.Err() != nil {
+		return false // the process ends, which says nothing about the spec
+	}
 	if hosted.running != nil {
 		if _, err := composite.Resolve(ctx, c.Discovery, hosted.running); lacksTypes(err) {
 			c.stop(ctx, hosted)
