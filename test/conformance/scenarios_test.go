@@ -47,6 +47,20 @@ var (
 	itself   = ref{APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "$NAME"}
 )
 
+// inBothEngines runs a test with each way of writing children: what it tells holds in either.
+func inBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range scenario.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			s := scenario.New(t, env)
+			s.Engine = engine
+			test(t, s)
+		})
+	}
+}
+
 // withThings is a scenario in which the kind Thing is defined and the sync hook answers.
 func withThings(t *testing.T, sync func(asked object) object) *scenario.Scenario {
 	t.Helper()

@@ -36,19 +36,23 @@ metadata: {name: $NAME, namespace: $NAMESPACE}
 spec: {replicas: 1, selector: {matchLabels: {test: $NAME}}}
 `
 
+const customOrphan = `
+apiVersion: $Child
+kind: Child
+metadata: {name: $NAME, namespace: $NAMESPACE, labels: {test: $NAME}}
+`
+
 var customParentRef = ref{APIVersion: "$Parent", Kind: "Parent", Namespace: "$NAMESPACE", Name: "$NAME"}
 
 func customChild(name string) ref {
 	return ref{APIVersion: "$Child", Kind: "Child", Namespace: "$NAMESPACE", Name: name}
 }
 
-func withParentsAndChildren(t *testing.T) *scenario.Scenario {
-	t.Helper()
-	s := scenario.New(t, env)
+func defineParentsAndChildren(s *scenario.Scenario) {
+	s.Helper()
 	s.Define(harness.CRD{Kind: "Parent"})
 	s.Define(harness.CRD{Kind: "Child"})
 	s.Say("$CHILDREN", "[{apiVersion: $Child, resource: childs}]")
-	return s
 }
 
 // child is a desired child with the label that the selector of the parent asks for.
@@ -64,16 +68,17 @@ func TestSyncWebhook(t *testing.T) { testSyncWebhook(t, "v1") }
 func TestSyncWebhookV2(t *testing.T) { testSyncWebhook(t, "v2") }
 
 func testSyncWebhook(t *testing.T, version string) {
-	t.Parallel()
-	s := withParentsAndChildren(t)
-	s.Answers(answers{"/sync": func(asked object) object {
-		return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
-	}})
-	// The version is one that the controller comes to have later.
-	s.Create(custom)
-	s.Patch(itself, `{spec: {hooks: {sync: {version: `+version+`}}}}`)
-	s.Create(customParent)
-	s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
+	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+		defineParentsAndChildren(s)
+		s.Answers(answers{"/sync": func(asked object) object {
+			return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
+		}})
+		// The version is one that the controller comes to have later.
+		s.Create(custom)
+		s.Patch(itself, `{spec: {hooks: {sync: {version: `+version+`}}}}`)
+		s.Create(customParent)
+		s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
+	})
 }
 
 const job = `
@@ -88,23 +93,23 @@ spec:
 
 // Children are deleted with all that depends on them, also where that is not the host's default.
 func TestCascadingDelete(t *testing.T) {
-	t.Parallel()
-	s := scenario.New(t, env)
-	s.Define(harness.CRD{Kind: "Parent"})
-	s.Say("$CHILDREN", "[{apiVersion: batch/v1, resource: jobs}]")
-	s.Answers(answers{"/sync": func(asked object) object {
-		if at(asked, "parent", "spec", "replicas") == float64(0) {
-			return object{}
-		}
-		child := s.Parse(job)
-		child["metadata"] = object{"name": s.Unique, "labels": object{"test": s.Unique}}
-		return object{"children": list{child}}
-	}})
-	s.Create(custom + "\n---\n" + customParent)
-	child := ref{APIVersion: "batch/v1", Kind: "Job", Namespace: "$NAMESPACE", Name: "$NAME"}
-	s.Exists(child)
-	s.Patch(customParentRef, `{spec: {replicas: 0}}`)
-	s.Gone(child)
+	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+		s.Define(harness.CRD{Kind: "Parent"})
+		s.Say("$CHILDREN", "[{apiVersion: batch/v1, resource: jobs}]")
+		s.Answers(answers{"/sync": func(asked object) object {
+			if at(asked, "parent", "spec", "replicas") == float64(0) {
+				return object{}
+			}
+			child := s.Parse(job)
+			child["metadata"] = object{"name": s.Unique, "labels": object{"test": s.Unique}}
+			return object{"children": list{child}}
+		}})
+		s.Create(custom + "\n---\n" + customParent)
+		child := ref{APIVersion: "batch/v1", Kind: "Job", Namespace: "$NAMESPACE", Name: "$NAME"}
+		s.Exists(child)
+		s.Patch(customParentRef, `{spec: {replicas: 0}}`)
+		s.Gone(child)
+	})
 }
 
 // A sync that the hook asked for comes in time, and nothing else leads to one.
@@ -159,38 +164,35 @@ func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
 
 // A child that is there already is adopted, and let go when it no longer matches.
 func TestClaimAndOrphanChildren(t *testing.T) {
-	t.Parallel()
-	s := withParentsAndChildren(t)
-	s.Answers(answers{"/sync": func(asked object) object {
-		if at(asked, "parent", "spec", "replicas") == float64(0) {
-			return object{}
+	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+		defineParentsAndChildren(s)
+		s.Answers(answers{"/sync": func(asked object) object {
+			if at(asked, "parent", "spec", "replicas") == float64(0) {
+				return object{}
+			}
+			return object{"children": list{child(s, s.Unique)}}
+		}})
+		orphan := s.Create(customOrphan)
+		parent := s.Create(customParent)
+		s.Create(custom)
+		s.Exists(customChild("$NAME"), func(child *unstructured.Unstructured) error {
+			owners := child.GetOwnerReferences()
+			if len(owners) != 1 || owners[0].UID != parent.GetUID() || owners[0].Controller == nil || !*owners[0].Controller {
+				return fmt.Errorf("it is owned by %v, not by its parent", owners)
+			}
+			return nil
+		})
+		s.Patch(customChild("$NAME"), `{metadata: {labels: {test: other}}}`)
+		released := s.Exists(customChild("$NAME"), func(child *unstructured.Unstructured) error {
+			if owners := child.GetOwnerReferences(); len(owners) > 0 {
+				return fmt.Errorf("it is still owned by %v", owners)
+			}
+			return nil
+		})
+		s.Patch(customParentRef, `{spec: {replicas: 0}}`)
+		s.Exists(customParentRef, scenario.Has("status.observedGeneration", int64(2)))
+		if still := s.Exists(customChild("$NAME")); still.GetUID() != orphan.GetUID() || released.GetUID() != orphan.GetUID() {
+			t.Error("the child is another one than at the beginning")
 		}
-		return object{"children": list{child(s, s.Unique)}}
-	}})
-	orphan := s.Create(`
-apiVersion: $Child
-kind: Child
-metadata: {name: $NAME, namespace: $NAMESPACE, labels: {test: $NAME}}
-`)
-	parent := s.Create(customParent)
-	s.Create(custom)
-	s.Exists(customChild("$NAME"), func(child *unstructured.Unstructured) error {
-		owners := child.GetOwnerReferences()
-		if len(owners) != 1 || owners[0].UID != parent.GetUID() || owners[0].Controller == nil || !*owners[0].Controller {
-			return fmt.Errorf("it is owned by %v, not by its parent", owners)
-		}
-		return nil
 	})
-	s.Patch(customChild("$NAME"), `{metadata: {labels: {test: other}}}`)
-	released := s.Exists(customChild("$NAME"), func(child *unstructured.Unstructured) error {
-		if owners := child.GetOwnerReferences(); len(owners) > 0 {
-			return fmt.Errorf("it is still owned by %v", owners)
-		}
-		return nil
-	})
-	s.Patch(customParentRef, `{spec: {replicas: 0}}`)
-	s.Exists(customParentRef, scenario.Has("status.observedGeneration", int64(2)))
-	if still := s.Exists(customChild("$NAME")); still.GetUID() != orphan.GetUID() || released.GetUID() != orphan.GetUID() {
-		t.Error("the child is another one than at the beginning")
-	}
 }

@@ -32,6 +32,24 @@ func Has(path string, want any) Check {
 	}
 }
 
+// HasItems checks what a field is in each item of a list, in their order.
+func HasItems(path, field string, want ...any) Check {
+	return func(object *unstructured.Unstructured) error {
+		items, _, err := unstructured.NestedSlice(object.Object, strings.Split(path, ".")...)
+		if err != nil {
+			return err
+		}
+		got := make([]any, len(items))
+		for i, item := range items {
+			got[i] = item.(Object)[field]
+		}
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("%s of the items of %s of %s %s is %v, want %v", field, path, object.GetKind(), object.GetName(), got, want)
+		}
+		return nil
+	}
+}
+
 // Exists waits until an object is there and all checks hold.
 func (s *Scenario) Exists(of Ref, checks ...Check) *unstructured.Unstructured {
 	s.Helper()

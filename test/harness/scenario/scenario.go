@@ -38,9 +38,9 @@ type Scenario struct {
 	Namespace string
 	Unique    string
 	Hook      *hook.Server
+	// Engine is how children of the controllers are written, one of Engines; empty is the process's way.
+	Engine v1alpha1.ChildApplyStrategy
 
-	// apply is how children of its controllers are written; empty is the process's way.
-	apply string
 	words map[string]string
 }
 
@@ -112,7 +112,7 @@ func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
 		object := &unstructured.Unstructured{Object: s.Parse(document)}
 		isController := object.GroupVersionKind().GroupVersion() == v1alpha1.SchemeGroupVersion
 		if isController {
-			s.setApply(object)
+			s.setEngine(object)
 		}
 		client := s.client(object.GetAPIVersion(), object.GetKind(), object.GetNamespace())
 		created, err := client.Create(s.Context(), object, metav1.CreateOptions{})
@@ -132,14 +132,19 @@ func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
 	return last
 }
 
-// setApply writes into the rules of a controller how children are written.
-func (s *Scenario) setApply(controller *unstructured.Unstructured) {
-	rules, _, err := unstructured.NestedSlice(controller.Object, "spec", "childResources")
-	if s.apply == "" || err != nil {
+// Engines are the ways of writing children.
+func Engines() []v1alpha1.ChildApplyStrategy {
+	return []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide}
+}
+
+// setEngine has the children of a controller written by the engine of the scenario.
+func (s *Scenario) setEngine(controller *unstructured.Unstructured) {
+	rules, found, err := unstructured.NestedSlice(controller.Object, "spec", "childResources")
+	if s.Engine == "" || !found || err != nil {
 		return
 	}
 	for _, rule := range rules {
-		if err := unstructured.SetNestedField(rule.(Object), s.apply, "updateStrategy", "apply"); err != nil {
+		if err := unstructured.SetNestedField(rule.(Object), string(s.Engine), "updateStrategy", "apply"); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -1,0 +1,77 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
+)
+
+// updateStrategy runs a controller whose parents have one child with their value, and adds data of somebody else to it.
+func updateStrategy(s *scenario.Scenario, method string) {
+	s.Helper()
+	s.Define(harness.CRD{Kind: "Thing"})
+	s.Answers(answers{"/sync": func(asked object) object {
+		value := at(asked, "parent", "spec", "configData")
+		return object{"status": object{"observedConfigData": value}, "children": list{desired("a", object{"value": value})}}
+	}})
+	s.Say("InPlace", method)
+	s.Create(things + "\n---\n" + aThing + `spec: {configData: v1}`)
+	s.Exists(configMap("a"), scenario.Has("data.value", "v1"))
+	s.Patch(configMap("a"), `{data: {theirs: kept}}`)
+}
+
+// settled waits until the parent has been synced twice more, by changes that mean nothing to its child.
+func settled(s *scenario.Scenario) {
+	s.Helper()
+	for _, round := range []string{"1", "2"} {
+		calls := s.Calls("/sync")
+		s.Patch(theThing, `{metadata: {annotations: {round: "`+round+`"}}}`)
+		s.Called("/sync", calls+1)
+	}
+}
+
+// In Metacontroller's example update-strategy, what somebody else adds to a child is no reason to replace it, and after
+// a change it is replaced once and not again and again.
+func TestExampleUpdateStrategyRecreate(t *testing.T) {
+	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+		updateStrategy(s, "Recreate")
+		settled(s)
+		first := s.Exists(configMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
+		s.Patch(theThing, `{spec: {configData: v2}}`)
+		second := s.Exists(configMap("a"), scenario.Has("data", object{"value": "v2"}))
+		if first.GetUID() == second.GetUID() {
+			t.Error("the child was not replaced")
+		}
+		from, err := env.Host.Audit().Position()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled(s)
+		if last := s.Exists(configMap("a")); last.GetUID() != second.GetUID() {
+			t.Error("the child was replaced again")
+		}
+		writes, err := env.Host.Audit().Find(from, hostcluster.Request{
+			User: harness.ServerUser, Verbs: []string{"create", "update", "delete"}, Resource: "configmaps", Namespace: s.Namespace,
+		})
+		if err != nil || len(writes) > 0 {
+			t.Errorf("the child was written to again: %v, %v", writes, err)
+		}
+	})
+}
+
+func TestExampleUpdateStrategyOnDelete(t *testing.T) {
+	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+		updateStrategy(s, "OnDelete")
+		s.Patch(theThing, `{spec: {configData: v2}}`)
+		s.Exists(theThing, scenario.Has("status.observedConfigData", "v2"))
+		settled(s)
+		s.Exists(configMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
+		s.Delete(configMap("a"))
+		s.Exists(configMap("a"), scenario.Has("data", object{"value": "v2"}))
+	})
+}
