@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -34,10 +35,20 @@ type hostedComposite struct {
 	// stopFollowing ends the following of the Secret or ConfigMap that has to change before
 	// the spec of problemOf can run; nil if there is none. Only reconciling uses it.
 	stopFollowing func()
+	// statusOf is the spec that the status was last to be about, and statusSince when it
+	// first was.
+	statusOf    specOf
+	statusSince time.Time
 	// statusLooked is when the status was last compared with the truth.
 	statusLooked time.Time
 	// statusRefused is when writing the status last failed.
 	statusRefused time.Time
+}
+
+// specOf is one version of the spec of one object.
+type specOf struct {
+	uid        types.UID
+	generation int64
 }
 
 // runs tells whether what the object asks for is what runs.

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -73,9 +75,15 @@ func testSyncWebhook(t *testing.T, version string) {
 		s.Answers(answers{"/sync": func(asked object) object {
 			return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
 		}})
-		// The version is one that the controller comes to have later.
-		s.Create(custom)
-		s.Patch(itself, `{spec: {hooks: {sync: {version: `+version+`}}}}`)
+		// The version is set upon what the creation has answered: that must not be in conflict with anybody.
+		controller := s.Create(custom)
+		if err := unstructured.SetNestedField(controller.Object, version, "spec", "hooks", "sync", "version"); err != nil {
+			s.Fatal(err)
+		}
+		controllers := env.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource("compositecontrollers"))
+		if _, err := controllers.Update(s.Context(), controller, metav1.UpdateOptions{}); err != nil {
+			s.Fatal(err)
+		}
 		s.Create(customParent)
 		s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
 	})
