@@ -6,28 +6,38 @@ package object
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/ownership"
 )
 
 // ParseOwned is Parse that also keeps what manager owns by server-side apply.
 func ParseOwned(raw []byte, manager string) (*Object, error) { return parse(raw, manager) }
 
 // appliedBy returns the fields that manager owns by server-side apply, as managedFields
-// have them; nil if it owns none. What is not as Kubernetes writes it counts as none.
-func appliedBy(manager string, managedFields []byte) []byte {
+// have them; nil if it owns none. Shared tells whether updates of FieldManager own some of
+// them too. What is not as Kubernetes writes it counts as none.
+func appliedBy(manager string, managedFields []byte) (applied []byte, shared bool) {
 	name := strconv.Quote(manager)
 	if !bytes.Contains(managedFields, []byte(name)) || !bytes.Contains(managedFields, []byte(`"Apply"`)) {
-		return nil // of most objects there is no more to look at
+		return nil, false // of most objects there is no more to look at
 	}
-	var fields []byte
+	var updated [][]byte
 	err := Elements(managedFields, func(_ int, raw []byte) error {
 		entry, err := readManagedFields(raw)
-		if entry.manager == name && entry.operation == `"Apply"` && !entry.ofSubresource {
-			fields = entry.fields
+		switch {
+		case err != nil || entry.ofSubresource || entry.fields == nil:
+		case entry.manager == name && entry.operation == `"Apply"`:
+			applied = entry.fields
+		case entry.manager == quotedFieldManager && entry.operation == `"Update"`:
+			updated = append(updated, entry.fields)
 		}
 		return err
 	})
-	if err != nil {
-		return nil
+	if err != nil || applied == nil {
+		return nil, false
 	}
-	return bytes.Clone(fields)
+	for _, fields := range updated {
+		shared = shared || ownership.Overlap(applied, fields)
+	}
+	return bytes.Clone(applied), shared
 }

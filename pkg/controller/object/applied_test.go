@@ -34,6 +34,27 @@ func TestParseOwnedKeepsWhatTheManagerApplied(t *testing.T) {
 	}
 }
 
+func TestWhatWasAppliedMayHaveAnotherOwnerOfOurs(t *testing.T) {
+	const applied = `{"manager":"ours","operation":"Apply","fieldsV1":{"f:data":{"f:a":{}}}}`
+	tests := map[string]struct {
+		other string
+		want  bool
+	}{
+		"our updates":           {`{"manager":"metacontroller","operation":"Update","fieldsV1":{"f:data":{"f:a":{}}}}`, true},
+		"our updates elsewhere": {`{"manager":"metacontroller","operation":"Update","fieldsV1":{"f:data":{"f:b":{}}}}`, false},
+		"our status updates":    {`{"manager":"metacontroller","operation":"Update","subresource":"status","fieldsV1":{"f:data":{"f:a":{}}}}`, false},
+		"somebody else":         {`{"manager":"kubectl","operation":"Update","fieldsV1":{"f:data":{"f:a":{}}}}`, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseOwned([]byte(`{"metadata":{"managedFields":[`+test.other+`,`+applied+`]}}`), "ours")
+			if err != nil || got.Shared != test.want {
+				t.Errorf("shared is %v, want %v (%v)", got.Shared, test.want, err)
+			}
+		})
+	}
+}
+
 func TestWhatIsKeptOfManagedFieldsDoesNotKeepTheRest(t *testing.T) {
 	raw := []byte(`{"metadata":{"managedFields":[{"manager":"ours","operation":"Apply","fieldsV1":{"f:a":{}}}]}}`)
 	got, err := ParseOwned(raw, "ours")

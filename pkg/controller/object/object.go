@@ -47,6 +47,10 @@ type Object struct {
 	// fieldsV1 of managedFields: all that is kept of these. It is nil if there are none.
 	Applied []byte
 
+	// Shared tells that FieldManager's updates own some of Applied too, so that they
+	// would not go when they are applied no longer.
+	Shared bool
+
 	// Hash identifies the content: two objects with equal Hash differ at most in
 	// status and in metadata's resourceVersion, generation and managedFields.
 	Hash uint64

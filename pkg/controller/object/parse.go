@@ -34,7 +34,7 @@ func parse(raw []byte, manager string) (*Object, error) {
 		p.out.Others = othersFields(p.managedFields)
 	}
 	if manager != "" {
-		p.out.Applied = appliedBy(manager, p.managedFields)
+		p.out.Applied, p.out.Shared = appliedBy(manager, p.managedFields)
 	}
 	return p.out, nil
 }

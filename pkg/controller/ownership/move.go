@@ -17,11 +17,15 @@ type Managers struct {
 	Update, Apply string
 }
 
-// ToApply gives what plain writes own of the record, which is what was last applied,
-// over to server-side apply: only what that owns does it remove when it is no longer
-// applied. What plain writes own beside - what the host and its admission filled in -
+// ToApply gives what plain writes own of the record, which is what was last applied, or
+// own together with server-side apply, over to server-side apply: only what that owns
+// alone does it remove when it is no longer applied. What plain writes own beside - what the host and its admission filled in -
 // they keep, so that it is not removed. The result shares entries with the argument.
 func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, record map[string]any) ([]metav1.ManagedFieldsEntry, error) {
+	before, err := m.applied(entries)
+	if err != nil {
+		return nil, err
+	}
 	var kept, moved []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
 		if !owns(entry, m.Update, metav1.ManagedFieldsOperationUpdate) {
@@ -32,7 +36,7 @@ func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, record map[string
 		if err != nil {
 			return nil, err
 		}
-		applied := within(all, record)
+		applied := within(all, record).Union(all.Intersection(before))
 		if rest := all.Difference(applied); !rest.Empty() {
 			if entry, err = withFields(entry, rest); err != nil {
 				return nil, err
@@ -48,6 +52,16 @@ func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, record map[string
 		}
 	}
 	return add(kept, moved)
+}
+
+// applied are the fields that server-side apply owns.
+func (m Managers) applied(entries []metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	for _, entry := range entries {
+		if owns(entry, m.Apply, metav1.ManagedFieldsOperationApply) {
+			return fieldsOf(entry)
+		}
+	}
+	return &fieldpath.Set{}, nil
 }
 
 // ToUpdate gives what server-side apply owns over to plain writes. The result shares

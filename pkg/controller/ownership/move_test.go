@@ -96,6 +96,11 @@ func TestToApply(t *testing.T) {
 				of(entry("ours", apply, `{"f:data":{"f:a":{},"f:b":{},"f:c":{}}}`), inVersion("v1beta1")), entry("kubectl", update, `{"f:data":{"f:z":{}}}`),
 			},
 		},
+		"what was applied before and written too, on record or not": {
+			entries: []metav1.ManagedFieldsEntry{entry("metacontroller", update, `{"f:data":{"f:a":{},"f:b":{}}}`), entry("ours", apply, `{"f:data":{"f:a":{}}}`)},
+			record:  `{}`,
+			want:    []metav1.ManagedFieldsEntry{entry("metacontroller", update, `{"f:data":{"f:b":{}}}`), entry("ours", apply, `{"f:data":{"f:a":{}}}`)},
+		},
 		"list items whose keys the host has completed": {
 			entries: []metav1.ManagedFieldsEntry{entry("metacontroller", update,
 				`{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{}},`+

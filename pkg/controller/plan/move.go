@@ -15,10 +15,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// toServerSideApply is the step that makes a child with a record of dynamic apply one of
-// server-side apply: the fields in the record, and being our child, become what was
-// applied. A later sync sees what is left to write.
-func (p *parent) toServerSideApply(observed *object.Object) (stage.Step, error) {
+// toServerSideApply is the step that makes a child of dynamic apply one of server-side
+// apply: the fields on record, and being our child, become what was applied. A later
+// sync sees what is left to write.
+func (p *parent) toServerSideApply(observed *object.Object, why string) (stage.Step, error) {
 	have, err := observed.Decode()
 	if err != nil {
 		return stage.Step{}, err
@@ -27,9 +27,12 @@ func (p *parent) toServerSideApply(observed *object.Object) (stage.Step, error) 
 	if err != nil {
 		return stage.Step{}, err
 	}
+	if record == nil {
+		record = map[string]any{}
+	}
 	p.own(record)
 	body, err := object.Canonical(record)
-	return stage.Step{Op: stage.ToServerSideApply, Observed: observed, Body: body, Why: "it was written by dynamic apply"}, err
+	return stage.Step{Op: stage.ToServerSideApply, Observed: observed, Body: body, Why: why}, err
 }
 
 // toDynamicApply is the step that makes a child of server-side apply one of dynamic

@@ -31,6 +31,17 @@ func TestMovingToServerSideApply(t *testing.T) {
 			t.Errorf("%s because %s", step.Op, step.Why)
 		}
 	})
+	t.Run("whose record is gone but not its owner", func(t *testing.T) {
+		w := newWorld(t, web, configMaps).serverSide(InPlace).hasApplied(configMaps, childA, fieldsOfA)
+		w.child(configMaps, "a").Shared = true
+		if step := stepFor(t, w.plan(w.answer(childA)), "a"); step.Op != stage.Keep {
+			t.Errorf("nothing differs: %s because %s", step.Op, step.Why)
+		}
+		step := stepFor(t, w.plan(w.answer(childAChanged)), "a")
+		if step.Op != stage.ToServerSideApply || step.Why != "what was applied has another owner, of dynamic apply" {
+			t.Errorf("something differs: %s because %s", step.Op, step.Why)
+		}
+	})
 	t.Run("with a record that is none", func(t *testing.T) {
 		w := newWorld(t, web, configMaps).serverSide(InPlace)
 		w.hasApplied(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}, annotations: {`+object.LastAppliedAnnotation+`: "{"}}}`, "")

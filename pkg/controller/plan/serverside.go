@@ -33,7 +33,7 @@ func (s serverSideApply) create(desired *object.Object) (stage.Step, error) {
 
 func (s serverSideApply) change(method Method, observed, desired *object.Object) (stage.Step, error) {
 	if hasRecord(observed) {
-		return s.toServerSideApply(observed)
+		return s.toServerSideApply(observed, "it was written by dynamic apply")
 	}
 	configuration, err := s.configuration(desired)
 	if err != nil {
@@ -42,6 +42,9 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	path, differs, err := s.difference(observed, configuration)
 	if err != nil || !differs {
 		return keep(observed, asWanted), err
+	}
+	if observed.Shared {
+		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
 	}
 	// Without the child of that UID there is nothing to change.
 	body, err := withMetadata(configuration, "uid", string(observed.UID))

@@ -1,0 +1,133 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// leftBehind is a fixture whose parent has children, left by a function, before there is a
+// controller; then it runs.
+func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured), changes ...change) *fixture {
+	t.Helper()
+	f := prepare(t, hook.Serve(t, answers(t, wantedChildren)))
+	parent := f.parent("a", specimensOf(t, first))
+	for of, specimen := range specimens {
+		child := &unstructured.Unstructured{Object: fromYAML(t, specimen.first)}
+		child.SetNamespace(f.namespace)
+		labels := child.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["controller-uid"] = string(parent.GetUID())
+		child.SetLabels(labels)
+		child.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, parent.GroupVersionKind())})
+		leave(f, of, child)
+	}
+	from := f.position()
+	f.controller = f.create(f.spec(changes...))
+	env.Eventually(t, func(context.Context) error {
+		if len(f.hook.Calls()) == 0 {
+			return errors.New("the hook should be called")
+		}
+		return nil
+	})
+	f.waitUntilQuiet("a")
+	for of := range specimens {
+		if writes := f.requests(from, writesOf(of)); len(writes) > 0 {
+			t.Errorf("what Metacontroller has left should be taken over as it is, but there was %v", writes)
+		}
+	}
+	return f
+}
+
+// applyAsBefore does what Metacontroller does under server-side apply.
+func applyAsBefore(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
+	f.Helper()
+	_, err := env.Dynamic.Resource(of).Namespace(f.namespace).
+		Apply(f.Context(), "it", child, metav1.ApplyOptions{FieldManager: "metacontroller", Force: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) expectLaterDrops(replaced map[schema.GroupVersionResource]types.UID) {
+	f.Helper()
+	f.patchParent("a", mustJSON(f, object{"spec": specimensOf(f, later)}))
+	for of, specimen := range specimens {
+		if child := f.waitForChild(of, contains(fromYAML(f, specimen.left))); child.GetUID() != replaced[of] {
+			f.Errorf("the %s was replaced", child.GetKind())
+		}
+	}
+}
+
+func TestWhatServerSideApplyHasLeftIsTakenOver(t *testing.T) {
+	t.Parallel()
+	before := map[schema.GroupVersionResource]types.UID{}
+	f := leftBehind(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
+		applyAsBefore(f, of, child)
+		before[of] = f.addTheirs(of, specimens[of].others)
+	}, withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
+	f.expectLaterDrops(before)
+}
+
+// Metacontroller takes the record of children away that it moves to server-side apply, and
+// leaves their fields to two owners, so that it does not remove them any more.
+func TestQ7WhatHasTwoOwnersIsPutRight(t *testing.T) {
+	t.Parallel()
+	before := map[schema.GroupVersionResource]types.UID{}
+	f := leftBehind(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
+		client := env.Dynamic.Resource(of).Namespace(f.namespace)
+		recorded := child.DeepCopy()
+		recorded.SetAnnotations(map[string]string{recordAnnotation: mustJSON(f, child)})
+		if _, err := client.Create(f.Context(), recorded, metav1.CreateOptions{FieldManager: "metacontroller"}); err != nil {
+			f.Fatal(err)
+		}
+		remove := []byte(`[{"op":"remove","path":"/metadata/annotations/metacontroller.k8s.io~1last-applied-configuration"}]`)
+		if _, err := client.Patch(f.Context(), "it", types.JSONPatchType, remove, metav1.PatchOptions{}); err != nil {
+			f.Fatal(err)
+		}
+		applyAsBefore(f, of, child)
+		before[of] = f.addTheirs(of, specimens[of].others)
+	}, withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
+	f.expectLaterDrops(before)
+}
+
+// What the host writes in another form than the hook does looks different each time, and
+// is applied once and no more.
+func TestServerSideApplyDoesNotRepeatPhantomDifferences(t *testing.T) {
+	t.Parallel()
+	const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: it, creationTimestamp: null, annotations: {}}, status: {replicas: 3}, spec: {selector: {matchLabels: {app: it}}, replicas: 0, strategy: {},
+		template: {metadata: {labels: {app: it}, creationTimestamp: null}, spec: {securityContext: {}, nodeSelector: null, containers: [{name: app, image: app:v1, resources: {limits: {cpu: 1000m, memory: 1024Mi}},
+			env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}], livenessProbe: {httpGet: {path: /, port: 80.0}}}]}}}}`
+	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
+		t.Run(string(method), func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, wantedChildren), withSpecimens(method), byServerSideApply)
+			f.parent("a", object{"children": []any{fromYAML(t, deployment)}})
+			f.waitForChild(deployments, exists)
+			f.waitUntilQuiet("a")
+			from := f.position()
+			f.addTheirs(deployments, specimens[deployments].others)
+			f.waitUntilQuiet("a")
+			f.waitUntilQuiet("a")
+			if writes := f.requests(from, writesOf(deployments)); len(writes) > 1 {
+				t.Errorf("one request should show that nothing differs, but there were %v", writes)
+			}
+			if err := contains(fromYAML(t, `{spec: {minReadySeconds: 5}}`))(f.waitForChild(deployments, exists)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
