@@ -63,6 +63,7 @@ func (a *Actor) canComeBack(ctx context.Context, step stage.Step, invalid error)
 	case apierrors.IsInvalid(err):
 		return false, fmt.Errorf("it was not deleted, since it could not be created again: %w", err)
 	default:
-		return false, fmt.Errorf("%w; whether it could be created again is not known: %v", invalid, err)
+		// The reason of err must not be taken for one why the child could not be tried.
+		return false, fmt.Errorf("%w; whether it could be created again is not known: %s", invalid, err.Error())
 	}
 }
