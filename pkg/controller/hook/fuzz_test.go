@@ -41,5 +41,35 @@ func FuzzDecodeComposite(f *testing.F) {
 		if !json.Valid(body) {
 			t.Errorf("%q was read, but is no JSON", body)
 		}
+		if _, err := (&reader{closely: true, secret: true}).composite(body); err != nil {
+			t.Errorf("%q is read, but not closely: %v", body, err)
+		}
+	})
+}
+
+// FuzzDecodeCustomize holds for any answer that it is read or refused as unreadable, and
+// that rules ask for what can be looked for.
+func FuzzDecodeCustomize(f *testing.F) {
+	for _, seed := range []string{
+		`{"relatedResources":[{"apiVersion":"v1","resource":"pods","namespace":"n","names":["a"]},{"apiVersion":"apps/v1","resource":"deployments","labelSelector":{"matchLabels":{"a":"b"}},"namespaceSelector":{}}]}`,
+		`null`, `{}`, `[]`, ``, `{"relatedResources":[null]}`, `{"relatedResources":{}}`, `{"relatedResources":null,"relatedResources":[]}`,
+		`{"relatedResources":[{"apiVersion":"v1","resource":"pods","labelSelector":{"matchExpressions":[{"key":"a","operator":"In","values":[""]}]}}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		rules, err := (&reader{}).customize(body)
+		if err != nil {
+			if rules != nil || !errors.Is(err, ErrUnreadable) {
+				t.Errorf("rules %v with error %v", rules, err)
+			}
+			return
+		}
+		for _, rule := range rules {
+			selects := rule.LabelSelector != nil || rule.NamespaceSelector != nil
+			if rule.APIVersion == "" || rule.Resource == "" || len(rule.Names) > 0 && selects || rule.Namespace != "" && rule.NamespaceSelector != nil {
+				t.Errorf("rule %+v", rule)
+			}
+		}
 	})
 }
