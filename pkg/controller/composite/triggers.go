@@ -5,7 +5,6 @@ package composite
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -70,27 +69,7 @@ func (c *Controller) childChanged(before, after *object.Object) {
 // resync has all parents synced again in the period of the spec and in that of the
 // process, until stop is called.
 func (c *Controller) resync(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	for _, period := range []time.Duration{c.spec.Resync, c.Resync} {
-		if period > 0 {
-			running.Go(func() { c.resyncEvery(ctx, period) })
-		}
-	}
-	return func() { cancel(); running.Wait() }
-}
-
-func (c *Controller) resyncEvery(ctx context.Context, period time.Duration) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			c.loop.Again(c.parentNames()...)
-		case <-ctx.Done():
-			return
-		}
-	}
+	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.Again(c.parentNames()...) })
 }
 
 func (c *Controller) parentNames() []types.NamespacedName {
