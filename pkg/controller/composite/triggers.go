@@ -53,7 +53,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 func (c *Controller) parentChanged(before, after *object.Object) {
 	switch {
 	case after == nil:
-		c.observer.Selectors.Forget(before.UID)
+		c.observer.Selectors.Forget(before.Key())
 		c.loop.Changed(before.Key())
 	case c.spec.IgnoreStatusChanges && c.observer.Concerns(after) && observe.OnlyStatusChanged(before, after):
 	default:

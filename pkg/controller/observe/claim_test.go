@@ -14,7 +14,7 @@ import (
 )
 
 // parsed makes an object of a text in YAML.
-func parsed(t *testing.T, text string) *object.Object {
+func parsed(t testing.TB, text string) *object.Object {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {

@@ -36,7 +36,7 @@ type Composite struct {
 // parent's selector is not usable.
 func (c *Composite) Claim(snapshot *stage.Snapshot) error {
 	parent := snapshot.Parent
-	selector, err := c.Selectors.Of(parent)
+	selector, err := c.selectorOf(parent)
 	if err != nil {
 		return err
 	}

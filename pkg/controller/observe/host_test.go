@@ -74,7 +74,7 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // observing is an observer of parents and their ConfigMaps and Pods, whose caches
 // show the objects in YAML.
-func observing(t *testing.T, parents stage.Type, selectors *Selectors, objects ...string) (*Composite, *streamer) {
+func observing(t testing.TB, parents stage.Type, selectors *Selectors, objects ...string) (*Composite, *streamer) {
 	t.Helper()
 	served := &streamer{objects: map[string][]string{}, streams: map[string]chan string{}}
 	for i, text := range objects {

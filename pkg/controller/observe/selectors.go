@@ -26,18 +26,18 @@ type Selectors struct {
 	generate bool
 
 	mu     sync.Mutex
-	parsed map[types.UID]parsedSelector
+	parsed map[types.NamespacedName]parsedSelector
 }
 
-// parsedSelector is the selector that stands for text.
+// parsedSelector is the selector that stands for text, which a parent had in a version.
 type parsedSelector struct {
-	text     string
-	selector labels.Selector
+	version, text string
+	selector      labels.Selector
 }
 
 // NewSelectors makes the selectors of one controller.
 func NewSelectors(generate bool) *Selectors {
-	return &Selectors{generate: generate, parsed: map[types.UID]parsedSelector{}}
+	return &Selectors{generate: generate, parsed: map[types.NamespacedName]parsedSelector{}}
 }
 
 // Generated returns the labels that make a child match its parent's generated
@@ -60,22 +60,27 @@ func (s *Selectors) Of(parent *object.Object) (labels.Selector, error) {
 	if s.generate {
 		return labels.SelectorFromSet(s.Generated(parent)), nil
 	}
-	text := parent.Lookup("spec", "selector")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.parsed[parent.UID]; ok && known.text == string(text) {
+	known, ok := s.parsed[parent.Key()]
+	if ok && known.version == parent.ResourceVersion {
 		return known.selector, nil
 	}
-	selector, err := parseSelector(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", parent, err)
+	text := parent.Lookup("spec", "selector")
+	if !ok || known.text != string(text) {
+		selector, err := parseSelector(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", parent, err)
+		}
+		known = parsedSelector{text: string(text), selector: selector}
 	}
-	s.parsed[parent.UID] = parsedSelector{text: string(text), selector: selector}
-	return selector, nil
+	known.version = parent.ResourceVersion
+	s.parsed[parent.Key()] = known
+	return known.selector, nil
 }
 
 // Forget drops what is known of a parent that is gone.
-func (s *Selectors) Forget(parent types.UID) {
+func (s *Selectors) Forget(parent types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.parsed, parent)

@@ -4,11 +4,11 @@
 package observe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestSelectorOfTheSpec(t *testing.T) {
@@ -83,10 +83,10 @@ func TestNoLabelIsGeneratedForASelectorOfTheSpec(t *testing.T) {
 func TestASelectorFollowsItsSpec(t *testing.T) {
 	selectors := NewSelectors(false)
 	for _, step := range []struct{ parent, want string }{
-		{`{metadata: {uid: u-1}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
-		{`{metadata: {uid: u-2}, spec: {selector: {matchLabels: {app: two}}}}`, "app=two"},
-		{`{metadata: {uid: u-1}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
-		{`{metadata: {uid: u-1}, spec: {selector: {matchLabels: {app: three}}}}`, "app=three"},
+		{`{metadata: {name: one, resourceVersion: "1"}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
+		{`{metadata: {name: two, resourceVersion: "2"}, spec: {selector: {matchLabels: {app: two}}}}`, "app=two"},
+		{`{metadata: {name: one, resourceVersion: "3"}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
+		{`{metadata: {name: one, resourceVersion: "4"}, spec: {selector: {matchLabels: {app: three}}}}`, "app=three"},
 	} {
 		selector, err := selectors.Of(parsed(t, step.parent))
 		if err != nil {
@@ -96,24 +96,41 @@ func TestASelectorFollowsItsSpec(t *testing.T) {
 			t.Errorf("the selector of %s is %s", step.parent, got)
 		}
 	}
-	if _, err := selectors.Of(parsed(t, `{metadata: {uid: u-1}, spec: {selector: {}}}`)); err == nil {
+	if _, err := selectors.Of(parsed(t, `{metadata: {name: one, resourceVersion: "5"}, spec: {selector: {}}}`)); err == nil {
 		t.Error("a selector that was emptied is still used")
 	}
 }
 
 func TestASelectorIsParsedOnceAndForgotten(t *testing.T) {
 	selectors := NewSelectors(false)
-	parent := parsed(t, `{metadata: {uid: u}, spec: {selector: {matchLabels: {app: shop}}}}`)
-	if _, err := selectors.Of(parent); err != nil {
-		t.Fatal(err)
-	}
+	parent := `{metadata: {name: shop, namespace: default, resourceVersion: %q}, spec: {selector: {matchLabels: {app: shop}}}}`
 	const text = `{"matchLabels":{"app":"shop"}}`
-	if known := selectors.parsed["u"]; known.text != text {
-		t.Errorf("remembered is %q", known.text)
+	for _, version := range []string{"1", "2"} {
+		if _, err := selectors.Of(parsed(t, fmt.Sprintf(parent, version))); err != nil {
+			t.Fatal(err)
+		}
+		if known := selectors.parsed[name("default", "shop")]; known.text != text || known.version != version {
+			t.Errorf("remembered is %q of version %s", known.text, known.version)
+		}
 	}
-	selectors.Forget(types.UID("u"))
+	selectors.Forget(name("default", "shop"))
 	if len(selectors.parsed) != 0 {
 		t.Errorf("still remembered: %v", selectors.parsed)
+	}
+}
+
+// A sync or an event may come upon a parent that is deleted at the same time.
+func TestNothingIsRememberedOfAParentThatIsGone(t *testing.T) {
+	observer, _ := observing(t, webs, NewSelectors(false), shop)
+	gone := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: gone, namespace: default, uid: u}, spec: {selector: {matchLabels: {app: gone}}}}`)
+	if err := observer.Claim(observer.ParentAs(gone)); err != nil {
+		t.Fatal(err)
+	}
+	if err := observer.Claim(observer.Parent(name("default", "shop"))); err != nil {
+		t.Fatal(err)
+	}
+	if known := observer.Selectors.parsed; len(known) != 1 || known[name("default", "shop")].text == "" {
+		t.Errorf("remembered are %v", known)
 	}
 }
 

@@ -67,14 +67,32 @@ func (c *Composite) adopters(orphan *object.Object) []types.NamespacedName {
 		return nil
 	}
 	var adopters []types.NamespacedName
-	for _, parent := range c.Parents.List() {
-		if parent.Namespace != "" && parent.Namespace != orphan.Namespace {
+	for _, parent := range c.parentsFor(orphan) {
+		if !c.Concerns(parent) {
 			continue
 		}
-		selector, err := c.Selectors.Of(parent)
+		selector, err := c.selectorOf(parent)
 		if err == nil && selector.Matches(labels.Set(orphan.Labels)) {
 			adopters = append(adopters, parent.Key())
 		}
 	}
 	return adopters
+}
+
+// parentsFor returns the parents that could have the child by where it is.
+func (c *Composite) parentsFor(child *object.Object) []*object.Object {
+	if c.Parents.Type.Namespaced {
+		return c.Parents.In(child.Namespace)
+	}
+	return c.Parents.List()
+}
+
+// selectorOf returns the selector of a parent, and leaves nothing behind of one that
+// has been deleted meanwhile.
+func (c *Composite) selectorOf(parent *object.Object) (labels.Selector, error) {
+	selector, err := c.Selectors.Of(parent)
+	if c.Parents.Get(parent.Key()) == nil {
+		c.Selectors.Forget(parent.Key())
+	}
+	return selector, err
 }
