@@ -5,7 +5,6 @@ package harness
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"strings"
 
@@ -16,13 +15,9 @@ import (
 
 // Metrics reads the server's /metrics, by the name of the family.
 func (e *Env) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	certificate, err := tls.X509KeyPair(e.Config.CertData, e.Config.KeyData)
+	body, err := e.getAsAdministrator(ctx, "/metrics")
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the administrator: %w", err)
-	}
-	body, err := e.Server.GetAs(ctx, &certificate, "/metrics")
-	if err != nil {
-		return nil, fmt.Errorf("read metrics: %w: %s", err, body)
+		return nil, err
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(body))

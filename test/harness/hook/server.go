@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -67,6 +68,7 @@ type Server struct {
 	mu      sync.Mutex
 	handler Handler
 	calls   []Call
+	open    int
 }
 
 // Serve starts a hook that lasts as long as the test.
@@ -88,6 +90,7 @@ func ServeTLS(t testing.TB, config func() *tls.Config, handler Handler) *Server 
 func newServer(t testing.TB, handler Handler) *Server {
 	s := &Server{handler: handler}
 	s.http = httptest.NewUnstartedServer(s)
+	s.http.Config.ConnState = s.count
 	t.Cleanup(func() {
 		s.http.CloseClientConnections() // else Close waits for callers that a handler keeps waiting
 		s.http.Close()
@@ -110,6 +113,24 @@ func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
+}
+
+// Connections is how many connections callers have open.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+func (s *Server) count(_ net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.open++
+	case http.StateClosed, http.StateHijacked:
+		s.open--
+	}
 }
 
 // ServeHTTP implements http.Handler.

@@ -1,0 +1,170 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// goroutines counts the goroutines of controllers, their watches and connections. Those
+// that serve the API come and go with its clients.
+func goroutines(ctx context.Context) (map[string]int, error) {
+	counts, err := env.Goroutines(ctx)
+	maps.DeleteFunc(counts, func(creator string, _ int) bool {
+		return !slices.ContainsFunc([]string{"/pkg/controller", "client-go/tools/cache", "apimachinery/pkg/watch", "priorityqueue", "net/http.(*Transport)"},
+			func(part string) bool { return strings.Contains(creator, part) })
+	})
+	return counts, err
+}
+
+// settledGoroutines are the goroutines there are when controllers of earlier tests have gone.
+func settledGoroutines(t *testing.T) map[string]int {
+	t.Helper()
+	var settled map[string]int
+	same := 0
+	env.Eventually(t, func(ctx context.Context) error {
+		counts, err := goroutines(ctx)
+		if err != nil {
+			return err
+		}
+		if !maps.Equal(counts, settled) {
+			settled, same = counts, 0
+		}
+		if same++; same < 20 {
+			return fmt.Errorf("the goroutines are not the same for a while: %v", counts)
+		}
+		return nil
+	})
+	return settled
+}
+
+// waitForGoroutines waits until there are no more than before.
+func waitForGoroutines(t *testing.T, before map[string]int) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		after, err := goroutines(ctx)
+		if err != nil {
+			return err
+		}
+		var left []string
+		for creator, count := range after {
+			if more := count - before[creator]; more > 0 {
+				left = append(left, fmt.Sprintf("%d of %s", more, creator))
+			}
+		}
+		if len(left) > 0 {
+			slices.Sort(left)
+			return fmt.Errorf("goroutines are left: %s", strings.Join(left, ", "))
+		}
+		return nil
+	})
+}
+
+func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
+	before := settledGoroutines(t)
+	children := env.Install(t, harness.CRD{Kind: "Part"})
+	related := env.Install(t, harness.CRD{Kind: "Detail"})
+	f := start(t, answers(t, func(asked request) object {
+		if asked.Children == nil { // it is the customize hook
+			return object{"relatedResources": []object{{"apiVersion": related.GroupVersion().String(), "resource": related.Resource, "labelSelector": object{}}}}
+		}
+		return object{"children": []object{{"apiVersion": children.GroupVersion().String(), "kind": "Part", "metadata": object{"name": asked.Parent.GetName()}}}}
+	}), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{childRule(children.GroupVersion().String(), children.Resource, v1alpha1.ChildUpdateInPlace)}
+		spec.Hooks.Customize = spec.Hooks.Sync.DeepCopy()
+		spec.ResyncPeriodSeconds = ptr.To(int32(1))
+	})
+	for i := range 10 {
+		f.parent(fmt.Sprintf("p%d", i), object{})
+		f.waitUntilObserved(fmt.Sprintf("p%d", i), 1)
+	}
+	if f.hook.Connections() == 0 {
+		t.Error("no connection to the hook is kept")
+	}
+	for _, of := range []hostcluster.Request{ofServer(f.parents), ofServer(children), ofServer(related)} {
+		if open, err := env.Host.Audit().OpenWatches(of); err != nil || open == 0 {
+			t.Errorf("%s are watched %d times (%v)", of.Resource, open, err)
+		}
+	}
+
+	env.Kubectl(t, "delete", "cc", f.controller.Name)
+	env.Eventually(t, func(context.Context) error {
+		if open := f.hook.Connections(); open > 0 {
+			return fmt.Errorf("%d connections to the hook are open", open)
+		}
+		return nil
+	})
+	waitForWatches(t, f.parents, 0)
+	waitForWatches(t, children, 0)
+	waitForWatches(t, related, 0)
+	waitForGoroutines(t, before)
+}
+
+// Memory is measured after a first round, when all is there that is kept for good. The
+// API's watch cache keeps each change for a minute, etcd its last thousands of writes, and client-go
+// the last events: so the heap goes on growing for a while, and what controllers have in it does not.
+func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
+	const controllers = 200
+	before := settledGoroutines(t)
+	f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing"}), hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
+	var heap [2]harness.Heap
+	for round := range heap {
+		f.createAndDelete(controllers, fmt.Sprint(round))
+		waitForGoroutines(t, before)
+		var err error
+		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("heap after %d controllers: %d KiB, %d of controllers; after another %d: %d KiB, %d of controllers",
+		controllers, heap[0].All>>10, heap[0].Controllers>>10, controllers, heap[1].All>>10, heap[1].Controllers>>10)
+	if growth := heap[1].Controllers - heap[0].Controllers; growth > controllers*10<<10 {
+		t.Errorf("what controllers have in the heap grew by %d KiB, more than 10 for each", growth>>10)
+	}
+	if growth := heap[1].All - heap[0].All; growth > controllers*50<<10 {
+		t.Errorf("the heap grew by %d KiB, more than 50 for each controller", growth>>10)
+	}
+}
+
+// createAndDelete runs many controllers at once, each for a parent of its own.
+func (f *fixture) createAndDelete(controllers int, round string) {
+	f.Helper()
+	name := func(i int) string { return fmt.Sprintf("p%s-%d", round, i) }
+	for i := range controllers {
+		controller := f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
+		}))
+		f.parent(name(i), object{"value": "1"})
+		f.patchParent(name(i), mustJSON(f, object{"metadata": object{"labels": object{"controller": name(i), "of": controller.Name}}}))
+	}
+	for i := range controllers {
+		f.waitForConfigMap(name(i), hasData("value", "1"))
+	}
+	parents, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, parent := range parents.Items {
+		err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(f.Context(), parent.GetLabels()["of"], metav1.DeleteOptions{})
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).DeleteCollection(f.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		f.Fatal(err)
+	}
+}
