@@ -14,12 +14,15 @@ import (
 // change is one of a spec, made before its controller is created.
 type change = func(*v1alpha1.CompositeControllerSpec)
 
+// engines are the ways of applying children.
+var engines = []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide}
+
 // underBothEngines runs a test once with each way of applying children: what it tells
 // holds in either.
 func underBothEngines(t *testing.T, test func(*testing.T, change)) {
 	t.Helper()
 	t.Parallel()
-	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+	for _, engine := range engines {
 		t.Run(string(engine), func(t *testing.T) { test(t, applied(engine)) })
 	}
 }

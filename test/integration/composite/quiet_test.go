@@ -17,6 +17,12 @@ import (
 // Parents whose hook answers the same again cost the host nothing: no write, and no
 // read of the parent.
 func TestQuietSyncsLeaveTheHostAlone(t *testing.T) {
+	for _, engine := range engines {
+		t.Run(string(engine), func(t *testing.T) { testQuietSyncs(t, applied(engine)) })
+	}
+}
+
+func testQuietSyncs(t *testing.T, engine change) {
 	const parents, children = 100, 10
 	f := start(t, answers(t, func(asked request) object {
 		var desired []object
@@ -24,7 +30,7 @@ func TestQuietSyncsLeaveTheHostAlone(t *testing.T) {
 			desired = append(desired, configMapChild(fmt.Sprintf("%s-%d", asked.Parent.GetName(), i), object{"number": fmt.Sprint(i)}))
 		}
 		return object{"status": object{"children": len(asked.Children["ConfigMap.v1"])}, "children": desired}
-	}))
+	}), engine)
 	for i := range parents {
 		f.parent(fmt.Sprintf("p%d", i), object{})
 	}
