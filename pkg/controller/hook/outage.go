@@ -52,8 +52,11 @@ type outage struct {
 	next    time.Time
 	probing bool
 	probe   types.UID
-	// nextChange is when a parent that has changed may be tried.
+	// nextChange is when a parent that has changed may be tried, and first the one that was
+	// told to come then, if any. The others come with the probes: all at once, every
+	// second, they would keep the process busy for nothing.
 	nextChange time.Time
+	first      types.UID
 }
 
 // admit returns nil if the call about a parent may be made, and then done must follow;
@@ -70,12 +73,13 @@ func (o *outage) admit(parent *object.Object, now time.Time) error {
 	case !tried:
 		return nil
 	case changed && !now.Before(o.nextChange):
-		o.nextChange = now.Add(changesApart)
+		o.nextChange, o.first = now.Add(changesApart), ""
 		return nil
 	case !o.probing && !now.Before(o.next):
 		o.probing, o.probe = true, parent.UID
 		return nil
-	case changed:
+	case changed && (o.first == "" || o.first == parent.UID):
+		o.first = parent.UID
 		return &Down{After: o.nextChange.Sub(now)}
 	case o.probing:
 		return &Down{After: o.pause}
@@ -89,7 +93,7 @@ func (o *outage) done(parent *object.Object, err error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if answered(err) {
-		o.failures, o.failed, o.pause, o.probing = 0, nil, 0, false
+		o.failures, o.failed, o.pause, o.probing, o.first = 0, nil, 0, false, ""
 		return
 	}
 	if o.failed == nil {

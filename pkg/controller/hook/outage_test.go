@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +131,37 @@ func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 	c.now = c.now.Add(changesApart / 4)
 	if wait := c.call(parentOf("b", 2), nil); wait != changesApart*3/4 {
 		t.Errorf("another change has to wait %s", wait)
+	}
+}
+
+// However many parents change while a hook is down, no more than one of them is woken for
+// the next call about a change.
+func TestChangedParentsTakeTurns(t *testing.T) {
+	c := &calling{T: t, now: time.Now()}
+	c.down()
+	for range 5 { // probes in vain
+		c.now = c.now.Add(longestPause)
+		c.call(parentOf("a", 1), errRefused)
+	}
+	const parents = 100
+	for i := range parents {
+		c.call(parentOf(strconv.Itoa(i), 1), errRefused)
+	}
+	called, woken := 0, 0
+	for i := range parents {
+		switch wait := c.call(parentOf(strconv.Itoa(i), 2), errRefused); {
+		case wait == 0:
+			called++
+		case wait <= changesApart:
+			woken++
+		}
+	}
+	if called != 1 || woken != 1 {
+		t.Errorf("of %d parents that have changed the hook is called about %d and %d are woken for the next call, want 1 each", parents, called, woken)
+	}
+	c.now = c.now.Add(changesApart)
+	if wait := c.call(parentOf("1", 2), errRefused); wait != 0 {
+		t.Errorf("the parent that was woken has to wait %s", wait)
 	}
 }
 
