@@ -25,7 +25,7 @@ type memory struct {
 	pending observe.Pending
 	settled plan.Settled
 	related related.Answer
-	// told is about the last error, taken about the last child whose name is taken,
+	// told is about the last error, taken about the children whose names are taken,
 	// duplicates about the children that were last listed twice.
 	told, taken, duplicates told
 }

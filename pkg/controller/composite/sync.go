@@ -124,22 +124,14 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 			errs = append(errs, outcome.Err)
 		}
 		if outcome.Taken {
-			c.tellTaken(memory, snapshot, outcome)
 			taken = append(taken, childName{outcome.Type.GroupKind(), types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name}})
 		}
 		result.again = result.again || outcome.Taken || outcome.Overtaken
 	}
+	c.tellTaken(memory, snapshot.Parent, taken)
 	c.taken.set(snapshot.Parent.Key(), taken)
 	result.err = utilerrors.NewAggregate(errs)
 	return result
-}
-
-// tellTaken has an event written about a child whose name is somebody else's.
-func (c *Controller) tellTaken(memory *memory, snapshot *stage.Snapshot, outcome stage.Outcome) {
-	name := types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name}.String()
-	if memory.taken.news(outcome.Type.Kind+" "+name, time.Now()) {
-		c.Events.NameTaken(snapshot.Parent, outcome.Type.Kind, name)
-	}
 }
 
 // verdict reports how the sync went and says when the parent's next one is.

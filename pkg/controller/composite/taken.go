@@ -6,7 +6,9 @@ package composite
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,4 +79,17 @@ func (t *takenNames) freedBy(before, after *object.Object) []types.NamespacedNam
 // sameHolder tells whether a change of an object does not concern those who want its name.
 func sameHolder(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}
+
+// tellTaken has an event written about the children whose names somebody else has: one about
+// all of them, which retries that find the same do not repeat.
+func (c *Controller) tellTaken(memory *memory, parent *object.Object, names []childName) {
+	children := make([]string, len(names))
+	for i, name := range names {
+		children[i] = name.Kind + " " + strings.TrimPrefix(name.NamespacedName.String(), "/")
+	}
+	slices.Sort(children)
+	if len(children) > 0 && memory.taken.news(strings.Join(children, "\n"), time.Now()) {
+		c.Events.NameTaken(parent, children)
+	}
 }

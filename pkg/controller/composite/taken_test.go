@@ -4,6 +4,8 @@
 package composite
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 func configMap(t *testing.T, name, metadata string) *object.Object {
@@ -86,5 +90,34 @@ func TestWhoWaitsForAName(t *testing.T) {
 	expect("b")
 	if len(taken.byParent) > 0 || len(taken.wantedBy) > 0 {
 		t.Errorf("left are %v and %v", taken.byParent, taken.wantedBy)
+	}
+}
+
+// Retries find the same names taken, and an event for each would use up those that a
+// parent may have.
+func TestTakenNamesAreToldOnce(t *testing.T) {
+	config, sent := hostOf(t)
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	c := &Controller{Dependencies: Dependencies{Events: events}}
+	memory, parent := &memory{}, configMap(t, "parent", `"uid":"u"`)
+	names := []childName{
+		{schema.GroupKind{Kind: "ConfigMap"}, types.NamespacedName{Namespace: "default", Name: "a"}},
+		{schema.GroupKind{Kind: "Namespace"}, types.NamespacedName{Name: "b"}},
+	}
+	for range 3 {
+		c.tellTaken(memory, parent, names)
+		slices.Reverse(names)
+	}
+	c.tellTaken(memory, parent, nil)
+	events.SyncError(parent, errors.New("the end"))
+	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": ConfigMap default/a, Namespace b") {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
+	}
+	if event := <-sent; event.Reason != "SyncError" {
+		t.Errorf("there is another event %s: %s", event.Reason, event.Message)
 	}
 }

@@ -117,23 +117,18 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", short(err))
 }
 
-// NameTaken tells that a child could not be created because the name belongs to
-// somebody else.
-func (e *Events) NameTaken(parent *object.Object, kind, name string) {
-	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNameTaken,
-		"%s %s exists and is not this object's: it was left alone; delete it, or have the hook choose another name", kind, name)
-}
-
 // WriteLoop tells that children of a parent, or its status, are written less often
 // because they would be written again and again.
 func (e *Events) WriteLoop(parent *object.Object, loops []stage.Loop, now time.Time) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, newLoops(loops, now))
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, cut(newLoops(loops, now)))
 }
 
 // short keeps an error within what an event's message may hold.
-func short(err error) string {
+func short(err error) string { return cut(err.Error()) }
+
+// cut keeps a message within what that of an event may be.
+func cut(message string) string {
 	const most = 900
-	message := err.Error()
 	if len(message) <= most {
 		return message
 	}

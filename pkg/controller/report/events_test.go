@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
@@ -97,8 +99,12 @@ func TestEvents(t *testing.T) {
 			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: a, b, c, d, e and 2 more",
 		},
 		"name taken": {
-			func(e *Events) { e.NameTaken(parent(t, "shop"), "Pod", "default/a") },
+			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a"}) },
 			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
+		},
+		"names taken": {
+			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
+			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",
 		},
 	}
 	for name, test := range tests {
@@ -134,6 +140,15 @@ func TestALongErrorFitsIntoAnEvent(t *testing.T) {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}
 	writer.CreateError(parent(t, "shop"), errors.New(strings.Repeat("ü", 5000)))
+	if event := <-sent; len(event.Message) > 1024 {
+		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
+	}
+	name := "Pod default/" + strings.Repeat("a", 253)
+	writer.DuplicateChildren(parent(t, "shop"), []string{name, name, name, name, name})
+	if event := <-sent; len(event.Message) > 1024 {
+		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
+	}
+	writer.WriteLoop(parent(t, "shop"), []stage.Loop{{Kind: "Pod", Name: "a", Path: strings.Repeat("a", 5000)}}, time.Now())
 	if event := <-sent; len(event.Message) > 1024 {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}
