@@ -5,6 +5,7 @@ package composite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,11 +40,13 @@ func (f *fixture) writesOf(verb, name string) []time.Time {
 	return times
 }
 
+// imprecision is by how much the times of an audit log may be off.
+const imprecision = 100 * time.Millisecond
+
 // expectSlower checks that from the first held write on each pause is as long as it should
 // be. Pauses before may be of any length.
 func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
 	f.Helper()
-	const imprecision = 100 * time.Millisecond
 	want := time.Second
 	for i := free; i < len(writes); i++ {
 		if pause := writes[i].Sub(writes[i-1]); pause < want-imprecision {
@@ -56,22 +59,25 @@ func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
 // waitForWriteLoop waits until the condition of a controller says all of the words.
 func waitForWriteLoop(t *testing.T, controller string, words ...string) {
 	t.Helper()
-	env.Eventually(t, func(ctx context.Context) error {
-		object, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, controller, metav1.GetOptions{})
-		if err != nil {
-			return err
+	env.Eventually(t, func(ctx context.Context) error { return findWriteLoop(ctx, controller, words...) })
+}
+
+// findWriteLoop returns an error unless the condition of a controller says all of the words.
+func findWriteLoop(ctx context.Context, controller string, words ...string) error {
+	object, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, controller, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	condition := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionStable)
+	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
+		return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", object.Status.Conditions)
+	}
+	for _, word := range words {
+		if !strings.Contains(condition.Message, word) {
+			return fmt.Errorf("the condition should name %q, but says %q", word, condition.Message)
 		}
-		condition := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionStable)
-		if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
-			return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", object.Status.Conditions)
-		}
-		for _, word := range words {
-			if !strings.Contains(condition.Message, word) {
-				return fmt.Errorf("the condition should name %q, but says %q", word, condition.Message)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // A field that hook and somebody else set to different values is not fought over at full
@@ -158,8 +164,18 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 		t.Errorf("there were %d writes in all", len(events))
 	}
 	for _, controller := range []string{f.controller.Name, second.Name} {
-		waitForWriteLoop(t, controller, "it is gone: somebody else deletes it", "status.by")
+		waitForWriteLoop(t, controller, "it is gone: somebody else deletes it")
 	}
+	// It may be but one of them that waits with the status: then the other finds its own time over
+	// whenever it sees what the first has written.
+	env.Eventually(t, func(ctx context.Context) error {
+		one := findWriteLoop(ctx, f.controller.Name, "status.by")
+		two := findWriteLoop(ctx, second.Name, "status.by")
+		if one == nil || two == nil {
+			return nil
+		}
+		return errors.Join(one, two)
+	})
 	waitForEvent(t, f.namespace, "a", "WriteLoop", "")
 }
 
@@ -170,14 +186,16 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 		return object{"children": []object{configMapChild("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
 	}))
 	f.parent("a", object{})
-	const updates = 22
-	env.Eventually(t, func(context.Context) error {
-		if count := len(f.writesOf("update", "restless")); count < updates {
-			return fmt.Errorf("the child was updated %d times, want %d", count, updates)
-		}
-		return nil
-	})
-	f.expectSlower("updates", f.writesOf("update", "restless"), 19)
 	waitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at data.time")
 	waitForWriteLoop(t, f.controller.Name, "ConfigMap "+f.namespace+"/restless", "data.time")
+	// On a busy machine the writes may have been too far apart for a while, and the count began anew.
+	env.Eventually(t, func(context.Context) error {
+		writes := f.writesOf("update", "restless")
+		for i := 19; i+1 < len(writes); i++ {
+			if writes[i].Sub(writes[i-1]) > time.Second-imprecision && writes[i+1].Sub(writes[i]) > 2*time.Second-imprecision {
+				return nil
+			}
+		}
+		return fmt.Errorf("of %d writes, none waited for a second and the next one for two", len(writes))
+	})
 }
