@@ -30,12 +30,14 @@ func (e *Env) Namespace(t testing.TB) string {
 // Name returns a name that nothing else in the cluster has, for cluster-scoped objects of a test.
 func Name(prefix string) string { return prefix + "-" + rand.String(8) }
 
-// CRD describes a custom resource that a test needs. Objects may have any fields.
+// CRD describes a custom resource that a test needs. Objects may have any fields unless there is a schema.
 type CRD struct {
 	Kind          string // the plural resource is its lower-case form with an s
 	Group         string // "" is one of its own
 	ClusterScoped bool
 	NoStatus      bool // without the status subresource
+	// Schema holds the properties of an object beside apiVersion, kind and metadata.
+	Schema map[string]any
 }
 
 // Install creates the CustomResourceDefinition in version v1 and returns its resource once the host serves it.
@@ -50,13 +52,15 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	if crd.ClusterScoped {
 		scope = "Cluster"
 	}
+	fields := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	if crd.Schema != nil {
+		fields = map[string]any{"type": "object", "properties": crd.Schema}
+	}
 	version := map[string]any{
 		"name":    resource.Version,
 		"served":  true,
 		"storage": true,
-		"schema": map[string]any{"openAPIV3Schema": map[string]any{
-			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
-		}},
+		"schema":  map[string]any{"openAPIV3Schema": fields},
 	}
 	if !crd.NoStatus {
 		version["subresources"] = map[string]any{"status": map[string]any{}}

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
 // change is what dynamic apply makes of an observed child.
@@ -29,8 +30,9 @@ var systemFields = [...]string{"selfLink", "uid", "resourceVersion", "generation
 	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
 
 // merge merges what the hook wants into an observed child, three ways: with what
-// was applied last as the base.
-func (p *parent) merge(observed, desired *object.Object) (*change, error) {
+// was applied last as the base. Of is how the host describes the child, nil if it does
+// not.
+func (p *parent) merge(of *openapi.Type, observed, desired *object.Object) (*change, error) {
 	want, err := p.content(desired)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,12 @@ func (p *parent) merge(observed, desired *object.Object) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := merge(runtime.DeepCopyJSON(have), last, runtime.DeepCopyJSON(want)).(map[string]any)
+	child, err := wholeOf(of, observed)
+	if err != nil {
+		return nil, err
+	}
+	base, goal := p.prepare(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
+	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
 	restore(merged, have)
 
 	result := &change{merged: merged}
@@ -100,6 +107,9 @@ func restore(merged, observed map[string]any) {
 		return
 	}
 	restoreFields(mergedMeta, observedMeta, systemFields[:]...)
+	// They say which child it is. A namespace that the hook gives a cluster-scoped child
+	// the host drops.
+	restoreFields(mergedMeta, observedMeta, "name", "namespace")
 }
 
 // withoutSystemFields is a record without what merging never applies. In the answer

@@ -158,7 +158,7 @@ func (c *children) apply(group stage.Group, wanted wantedChildren) {
 // engine of its type what is.
 func (c *children) step(group stage.Group, observed, desired *object.Object) (stage.Step, error) {
 	strategy := c.strategies[group.Type.GroupKind()]
-	engine := c.parent.engine(strategy.Engine)
+	engine := c.parent.engine(strategy.Engine, group.Schema)
 	switch {
 	case observed == nil:
 		return engine.create(desired)

@@ -5,11 +5,16 @@ package plan
 
 import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // dynamicApply is the engine that merges three ways and writes whole children.
-type dynamicApply struct{ *parent }
+type dynamicApply struct {
+	*parent
+	// of is how the host describes the children, nil if it does not.
+	of *openapi.Type
+}
 
 func (d dynamicApply) create(desired *object.Object) (stage.Step, error) {
 	body, err := d.newChild(desired)
@@ -20,7 +25,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (s
 	if observed.Applied != nil && !hasRecord(observed) {
 		return d.toDynamicApply(observed)
 	}
-	change, err := d.merge(observed, desired)
+	change, err := d.merge(d.of, observed, desired)
 	if err != nil {
 		return stage.Step{}, err
 	}

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -18,12 +19,12 @@ type engine interface {
 	change(method Method, observed, desired *object.Object) (stage.Step, error)
 }
 
-// engine returns the engine of that name for the parent's children.
-func (p *parent) engine(name Engine) engine {
+// engine returns the engine of that name for the parent's children of a type.
+func (p *parent) engine(name Engine, of *openapi.Type) engine {
 	if name == ServerSideApply {
 		return serverSideApply{p}
 	}
-	return dynamicApply{p}
+	return dynamicApply{p, of}
 }
 
 // The reasons of steps that engines share.

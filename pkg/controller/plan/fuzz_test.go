@@ -31,11 +31,11 @@ func FuzzMerge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		g := generator{choices}
 		observed, last, desired := g.object(4), g.object(4), g.object(4)
-		merged := merge(copied(observed), copied(last), copied(desired))
+		merged := place{}.merge(copied(observed), copied(last), copied(desired))
 		if !contains(merged, desired) {
 			t.Errorf("%s over %s gives %s, which lacks something", text(desired), text(observed), text(merged))
 		}
-		again := merge(copied(merged), copied(desired), copied(desired))
+		again := place{}.merge(copied(merged), copied(desired), copied(desired))
 		if path, differ := difference(merged, again); differ {
 			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
 		}

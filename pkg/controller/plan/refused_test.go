@@ -10,37 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRefusedChildren(t *testing.T) {
-	tests := map[string]struct {
-		parent string
-		child  string
-		want   string
-	}{
-		"a type that no rule declares": {
-			parent: web,
-			child:  `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: shop}}}`,
-			want:   `child Secret s: spec.childResources declares no kind "Secret" in apiVersion "v1"; declare it, or leave the child out`,
-		},
-		"a declared kind in another version": {
-			parent: web,
-			child:  `{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: d, labels: {app: shop}}}`,
-			want:   `child Deployment d: spec.childResources declares no kind "Deployment" in apiVersion "apps/v1beta1"; declare it, or leave the child out`,
-		},
-		"a child without an apiVersion": {
-			parent: web,
-			child:  `{kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
-			want:   `child ConfigMap x: spec.childResources declares no kind "ConfigMap" in apiVersion ""; declare it, or leave the child out`,
-		},
-		"a child without a name": {
-			parent: web,
-			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`,
-			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
-		},
-		"a child with generateName": {
-			parent: web,
-			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-, labels: {app: shop}}}`,
-			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
-		},
+// refusal is a child that cannot be had, and what is said about it.
+type refusal struct {
+	parent, child, want string
+}
+
+// The garbage collector would delete such a child as often as it is created.
+func TestQ15ChildrenThatCannotBelongToTheirParentAreRefused(t *testing.T) {
+	expectRefusals(t, map[string]refusal{
 		"a cluster-scoped child of a namespaced parent": {
 			parent: web,
 			child:  `{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {app: shop}}}`,
@@ -56,7 +33,49 @@ func TestRefusedChildren(t *testing.T) {
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
 			want:   `child ConfigMap x has no metadata.namespace, and neither has its parent Fleet shop; name the namespace it is to be in`,
 		},
-	}
+	})
+}
+
+// Nobody watches such a child: it would be created once and never be looked at again.
+func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
+	expectRefusals(t, map[string]refusal{
+		"a type that no rule declares": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: shop}}}`,
+			want:   `child Secret s: spec.childResources declares no kind "Secret" in apiVersion "v1"; declare it, or leave the child out`,
+		},
+		"a declared kind in another version": {
+			parent: web,
+			child:  `{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: d, labels: {app: shop}}}`,
+			want:   `child Deployment d: spec.childResources declares no kind "Deployment" in apiVersion "apps/v1beta1"; declare it, or leave the child out`,
+		},
+		"a child without an apiVersion": {
+			parent: web,
+			child:  `{kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
+			want:   `child ConfigMap x: spec.childResources declares no kind "ConfigMap" in apiVersion ""; declare it, or leave the child out`,
+		},
+	})
+}
+
+// Such a child would be another one in every sync.
+func TestQ39ChildrenWithoutANameAreRefused(t *testing.T) {
+	expectRefusals(t, map[string]refusal{
+		"a child without a name": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`,
+			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
+		},
+		"a child with generateName": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-, labels: {app: shop}}}`,
+			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
+		},
+	})
+}
+
+// expectRefusals plans with each child, beside one that can be had and a status.
+func expectRefusals(t *testing.T, tests map[string]refusal) {
+	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.parent, configMaps, deployments, namespaces)

@@ -139,12 +139,17 @@ func TestAChildThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 			if got := writes(w.plan(w.answer(childAChanged))); len(got) != 1 {
 				t.Errorf("a sync with another answer writes %v", got)
 			}
-			changed := decode(t, w.child(configMaps, "a"))
-			changed["immutable"] = true
 			w.defaults = func(map[string]any) {}
-			w.children[configMaps] = []*object.Object{w.stored(changed, w.child(configMaps, "a").UID)}
-			if got := writes(w.plan(w.answer(childA))); len(got) != 1 {
-				t.Errorf("a sync after somebody changed the child writes %v", got)
+			for _, change := range []struct {
+				key    string
+				writes int
+			}{{"theirs", 0}, {"key", 1}} {
+				changed := decode(t, w.child(configMaps, "a"))
+				changed["data"].(map[string]any)[change.key] = "other"
+				w.children[configMaps] = []*object.Object{w.storedBy("others", changed, w.child(configMaps, "a").UID)}
+				if got := writes(w.plan(w.answer(childA))); len(got) != change.writes {
+					t.Errorf("a sync after somebody changed %s of the child writes %v", change.key, got)
+				}
 			}
 		})
 	}

@@ -42,11 +42,8 @@ func (p *parent) status(plan *stage.Plan, answered []byte, settled *Settled) err
 		return nil
 	}
 	observed, err := decodeStatus(have)
-	if err != nil {
-		return fmt.Errorf("observed status of %s: %w", p, err)
-	}
 	path, differ := difference(observed, desired)
-	if !differ && observed != nil {
+	if err == nil && !differ && observed != nil { // what is no object is replaced
 		settled.Put(p.UID, step.Desired, xxhash.Sum64(have))
 		return nil
 	}

@@ -53,6 +53,8 @@ func TestStatus(t *testing.T) {
 			observed: `{"observedGeneration":2}`, answer: `{}`, want: `{"observedGeneration":3}`, why: "it differs at status.observedGeneration",
 		},
 		"a status that is null":                  {observed: `null`, answer: `{}`, want: `{"observedGeneration":3}`, why: "it differs at status.observedGeneration"},
+		"a status that is no object":             {observed: `"text"`, answer: `{}`, want: `{"observedGeneration":3}`, why: "it differs at status.observedGeneration"},
+		"a status that is a list":                {observed: `[1]`, answer: `{"ready":true}`, want: `{"observedGeneration":3,"ready":true}`, why: "it differs at status.observedGeneration"},
 		"the same status":                        {observed: `{"observedGeneration":3,"ready":true}`, answer: `{"ready":true}`},
 		"the same number written otherwise":      {observed: `{"observedGeneration":3,"share":10}`, answer: `{"share":10.0}`},
 		"a null that the host did not store":     {observed: `{"observedGeneration":3}`, answer: `{"message":null}`},

@@ -17,9 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -73,16 +76,21 @@ type world struct {
 	strategies Strategies
 	settled    Settled
 	children   map[stage.Type][]*object.Object
+	// schemas are how the host describes the types.
+	schemas map[stage.Type]*openapi.Type
 	// defaults is what the API server adds to an object that is written.
 	defaults func(map[string]any)
 	version  int
+	// managed records who owns which field of an object.
+	managed map[types.UID]managedfieldstest.TestFieldManager
 }
 
 // newWorld makes a world that has child types and no children.
 func newWorld(t testing.TB, parent string, childTypes ...stage.Type) *world {
 	w := &world{
 		t: t, parentType: webs, parent: parseYAML(t, parent), strategies: Strategies{},
-		children: map[stage.Type][]*object.Object{}, defaults: func(map[string]any) {}, version: 100,
+		children: map[stage.Type][]*object.Object{}, schemas: map[stage.Type]*openapi.Type{},
+		defaults: func(map[string]any) {}, version: 100, managed: map[types.UID]managedfieldstest.TestFieldManager{},
 	}
 	if w.parent.Kind == "Fleet" {
 		w.parentType = fleets
@@ -116,7 +124,8 @@ func (w *world) hasAsIs(of stage.Type, text string) *world {
 	return w
 }
 
-// applied is a child with the content of observed that was last applied as last.
+// applied is a child that was last applied as last, and that others have made what is
+// observed.
 func (w *world) applied(of stage.Type, observed, last string) *object.Object {
 	w.t.Helper()
 	child := unstructured.Unstructured{Object: decode(w.t, parseYAML(w.t, observed))}
@@ -129,9 +138,14 @@ func (w *world) applied(of stage.Type, observed, last string) *object.Object {
 		child.SetLabels(labels.Merge(w.generated(), child.GetLabels()))
 		applied.SetLabels(labels.Merge(w.generated(), applied.GetLabels()))
 	}
-	child.SetAnnotations(labels.Merge(child.GetAnnotations(), labels.Set{object.LastAppliedAnnotation: canonical(w.t, applied.Object)}))
-	child.SetOwnerReferences(append(child.GetOwnerReferences(), w.owner()))
-	return w.stored(child.Object, types.UID("uid-of-"+child.GetName()))
+	record := labels.Set{object.LastAppliedAnnotation: canonical(w.t, applied.Object)}
+	for _, written := range []unstructured.Unstructured{child, applied} {
+		written.SetAnnotations(labels.Merge(written.GetAnnotations(), record))
+		written.SetOwnerReferences(append(written.GetOwnerReferences(), w.owner()))
+	}
+	uid := types.UID("uid-of-" + child.GetName())
+	w.stored(applied.Object, uid)
+	return w.storedBy("others", child.Object, uid)
 }
 
 func (w *world) generated() labels.Set { return labels.Set{"controller-uid": string(w.parent.UID)} }
@@ -144,16 +158,29 @@ func (w *world) owner() metav1.OwnerReference {
 	}
 }
 
-// stored is an object as the API server stores it.
+// stored is an object as the API server stores it when we write it.
 func (w *world) stored(content map[string]any, uid types.UID) *object.Object {
 	w.t.Helper()
+	return w.storedBy(object.FieldManager, content, uid)
+}
+
+// storedBy is an object as the API server stores it when a manager writes it.
+func (w *world) storedBy(manager string, content map[string]any, uid types.UID) *object.Object {
+	w.t.Helper()
 	w.version++
-	u := unstructured.Unstructured{Object: content}
+	u := &unstructured.Unstructured{Object: content}
 	u.SetUID(uid)
 	u.SetResourceVersion(strconv.Itoa(w.version))
 	u.SetCreationTimestamp(metav1.Unix(1_700_000_000, 0))
-	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "metacontroller", Operation: "Update"}})
+	u.SetManagedFields(nil)
 	w.defaults(u.Object)
+	if w.managed[uid] == nil {
+		w.managed[uid] = managedfieldstest.NewTestFieldManager(managedfields.NewDeducedTypeConverter(), u.GroupVersionKind())
+	}
+	if err := w.managed[uid].Update(u, manager); err != nil {
+		w.t.Fatal(err)
+	}
+	u.SetManagedFields(w.managed[uid].ManagedFields())
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
 		w.t.Fatal(err)
@@ -173,7 +200,7 @@ func (w *world) snapshot() *stage.Snapshot {
 		snapshot.Selector = labels.SelectorFromSet(w.generated())
 	}
 	for of, children := range w.children {
-		group := stage.Group{Type: of}
+		group := stage.Group{Type: of, Schema: w.schemas[of]}
 		for _, child := range children {
 			controller := metav1.GetControllerOfNoCopy(child)
 			matches := snapshot.Selector.Matches(labels.Set(child.Labels))

@@ -1,0 +1,159 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+)
+
+// mergeLists merges a list as the host says. Where it does not, lists of objects that
+// have a field which tells them apart are merged item by item, and any other list is
+// replaced as a whole.
+func (p place) mergeLists(observed, lastApplied, desired []any) any {
+	kind := p.of.List()
+	if kind == openapi.Set && areScalars(observed, lastApplied, desired) {
+		return mergeSets(observed, lastApplied, desired)
+	}
+	var by identity
+	if kind == openapi.Map {
+		by = identity(p.of.Keys())
+	}
+	if kind != openapi.Atomic && !by.tellsApart(observed, lastApplied, desired) {
+		by = guessIdentity(observed, lastApplied, desired)
+	}
+	switch {
+	case len(by) > 0:
+		return p.mergeItems(by, observed, lastApplied, desired)
+	case desired == nil && len(observed) == 0:
+		return observed // there is nothing in it to remove
+	case desired == nil:
+		return p.replace(observed, nullOr(lastApplied), nil)
+	}
+	return p.replace(observed, nullOr(lastApplied), desired)
+}
+
+// nullOr is a list as a value, null if there is none.
+func nullOr(list []any) any {
+	if list == nil {
+		return nil
+	}
+	return list
+}
+
+// mergeItems merges lists like objects, keyed by what identifies their items. The order
+// there is stays, and new items come last.
+func (p place) mergeItems(by identity, observed, lastApplied, desired []any) any {
+	last, wanted := by.keyed(lastApplied), by.keyed(desired)
+	result := make([]any, 0, len(observed)+len(desired))
+	for _, item := range observed {
+		name := by.of(item)
+		want, isWanted := wanted[name]
+		_, wasApplied := last[name]
+		switch {
+		case isWanted:
+			result = append(result, p.item(item).merge(item, last[name], want))
+			delete(wanted, name)
+		case !wasApplied:
+			result = append(result, item)
+		}
+	}
+	for _, item := range desired {
+		if _, left := wanted[by.of(item)]; left {
+			result = append(result, item)
+		}
+	}
+	return result
+}
+
+// mergeSets puts in what is desired and takes out what was last applied and is not.
+func mergeSets(observed, lastApplied, desired []any) any {
+	result := slices.DeleteFunc(slices.Clone(observed), func(item any) bool {
+		return slices.Contains(lastApplied, item) && !slices.Contains(desired, item)
+	})
+	for _, item := range desired {
+		if !slices.Contains(result, item) {
+			result = append(result, item)
+		}
+	}
+	return result
+}
+
+func areScalars(lists ...[]any) bool {
+	return !slices.ContainsFunc(lists, func(list []any) bool {
+		return slices.ContainsFunc(list, func(item any) bool { return !isScalar(item) })
+	})
+}
+
+// identity are the fields that tell the items of a list apart.
+type identity []openapi.Key
+
+// guesses are the fields that may tell the items of a list apart, the first that does
+// counting. Metacontroller has always guessed so.
+var guesses = [...]string{"containerPort", "port", "mountPath", "name", "uid", "ip", "path"}
+
+// guessIdentity returns a field that all items of the lists have, no two items of a list
+// with the same value; nothing if there is none.
+func guessIdentity(lists ...[]any) identity {
+	for _, name := range guesses {
+		if guess := (identity{{Name: name}}); guess.tellsApart(lists...) {
+			return guess
+		}
+	}
+	return nil
+}
+
+// tellsApart tells whether all items of the lists, one at least, are objects that have
+// the fields, no two items of a list with the same values.
+func (i identity) tellsApart(lists ...[]any) bool {
+	items := 0
+	for _, list := range lists {
+		seen := make(map[string]struct{}, len(list))
+		for _, item := range list {
+			if !i.has(item) {
+				return false
+			}
+			name := i.of(item)
+			if _, twice := seen[name]; twice {
+				return false
+			}
+			seen[name] = struct{}{}
+			items++
+		}
+	}
+	return items > 0 && len(i) > 0
+}
+
+func (i identity) has(item any) bool {
+	object, ok := item.(map[string]any)
+	for _, key := range i {
+		ok = ok && (object[key.Name] != nil || key.Default != nil)
+	}
+	return ok
+}
+
+// of is what identifies an item: its values of the fields, as they are printed.
+func (i identity) of(item any) string {
+	object, _ := item.(map[string]any)
+	values := make([]string, len(i))
+	for n, key := range i {
+		value := object[key.Name]
+		if value == nil {
+			value = key.Default
+		}
+		values[n] = fmt.Sprint(value)
+	}
+	return strings.Join(values, "\x00")
+}
+
+func (i identity) keyed(list []any) map[string]any {
+	result := make(map[string]any, len(list))
+	for _, item := range list {
+		result[i.of(item)] = item
+	}
+	return result
+}

@@ -1,0 +1,171 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// originalManager is the field manager of Metacontroller's writes.
+const originalManager = "metacontroller"
+
+// originals are children of Metacontroller.
+var originals = map[string]string{
+	"a ConfigMap": `{apiVersion: v1, kind: ConfigMap, data: {html: "<b>&", a: grüße}, binaryData: {}}`,
+	"a Secret":    `{apiVersion: v1, kind: Secret, type: Opaque, stringData: {a: text}}`,
+	"a Service":   `{apiVersion: v1, kind: Service, spec: {selector: {app: x}, ports: [{name: a, port: 53}, {name: b, port: 53, protocol: UDP}]}}`,
+	"a Pod": `{apiVersion: v1, kind: Pod, spec: {restartPolicy: OnFailure, hostNetwork: false, tolerations: [{key: a, operator: Exists}], containers: [{name: c, image: x, command: [echo],
+		resources: {limits: {cpu: 1000m, memory: 1024Mi}, requests: {cpu: "0.5"}}}]}}`,
+	"a Deployment": `{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {app: x}, annotations: {note: x}}, spec: {replicas: TEN, selector: {matchLabels: {app: x}},
+		template: {metadata: {creationTimestamp: null, labels: {app: x}}, spec: {nodeSelector: null, containers: [{name: c, image: x, resources: {}, ports: [{containerPort: 80}]}]}}}, status: {}}`,
+	"a Job": `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}`,
+}
+
+// records are the forms in which what was last applied may stand in the annotation.
+var records = map[string]func(canonical []byte) string{
+	"as Metacontroller writes it": func(canonical []byte) string { return string(canonical) },
+	"written otherwise": func(canonical []byte) string {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, canonical, "", "  "); err != nil {
+			return err.Error()
+		}
+		return string(bytes.ReplaceAll(indented.Bytes(), []byte(`\u003c`), []byte("<")))
+	},
+}
+
+// A cluster that Metacontroller managed with dynamic apply goes on without a single
+// write, whatever the form of its records.
+func TestQ48TakingOverFromDynamicApply(t *testing.T) {
+	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace} {
+		for form, record := range records {
+			t.Run(fmt.Sprintf("%s, records %s", method, form), func(t *testing.T) {
+				t.Parallel()
+				o := newOnlyChildren(t, method, originals)
+				for name := range o.desired {
+					o.leaveParent(name)
+					o.leaveChild(name, record)
+				}
+				from := position(t)
+				o.run()
+				o.waitUntilSynced("taken-over", everybody)
+				o.expectNoChildWrites("after taking over", from)
+				o.expectNoRequests(from, hostcluster.Request{
+					User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: o.parents.Group, Resource: o.parents.Resource,
+				})
+			})
+		}
+	}
+}
+
+// leaveParent creates a parent as Metacontroller leaves it.
+func (o *onlyChildren) leaveParent(name string) {
+	o.Helper()
+	parents := env.Dynamic.Resource(o.parents).Namespace(o.namespace)
+	parent := o.parent(name, object{})
+	if err := unstructured.SetNestedField(parent.Object, parent.GetGeneration(), "status", "observedGeneration"); err != nil {
+		o.Fatal(err)
+	}
+	if _, err := parents.UpdateStatus(o.Context(), parent, metav1.UpdateOptions{FieldManager: originalManager}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// leaveChild creates a child as Metacontroller leaves it, and has others add to it.
+func (o *onlyChildren) leaveChild(name string, record func([]byte) string) {
+	o.Helper()
+	owner, err := o.getParent(o.Context(), name)
+	if err != nil {
+		o.Fatal(err)
+	}
+	child := &unstructured.Unstructured{}
+	if err := json.Unmarshal(o.desired[name], &child.Object); err != nil {
+		o.Fatal(err)
+	}
+	child.SetNamespace(o.namespace)
+	labels := child.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["controller-uid"] = string(owner.GetUID())
+	child.SetLabels(labels)
+
+	canonical := mustJSON(o, child.Object)
+	annotations := child.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["metacontroller.k8s.io/last-applied-configuration"] = record([]byte(canonical))
+	child.SetAnnotations(annotations)
+	yes := true
+	child.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: name, UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
+	}})
+	children := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace)
+	if _, err := children.Create(o.Context(), child, metav1.CreateOptions{FieldManager: originalManager}); err != nil {
+		o.Fatalf("create %s: %v", name, err)
+	}
+	_, err = children.Patch(o.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"others":"x"},"annotations":{"others":"x"}}}`),
+		metav1.PatchOptions{FieldManager: "others"})
+	if err != nil {
+		o.Fatalf("patch %s: %v", name, err)
+	}
+}
+
+// An orphan has no record at all. What it holds is compared, not that it has none, so
+// that adopting it does not cost its life.
+func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
+	t.Parallel()
+	texts := maps.Clone(originals)
+	// What admission adds to a list that nobody is known to have applied is a difference.
+	texts["a Pod"] = strings.Replace(texts["a Pod"], "tolerations: [{key: a, operator: Exists}], ", "", 1)
+	o := newOnlyChildren(t, v1alpha1.ChildUpdateRecreate, texts)
+	before := map[string]types.UID{}
+	for name := range o.desired {
+		o.parent(name, object{})
+		before[name] = o.orphan(name).GetUID()
+	}
+	o.run()
+	o.waitUntilSynced("adopted", everybody)
+	for name, uid := range before {
+		child := o.theChild(t.Context(), name)
+		if child.GetUID() != uid {
+			t.Errorf("%s should have been adopted, but is another one now", name)
+		}
+		if metav1.GetControllerOf(child) == nil {
+			t.Errorf("%s should have been adopted, but has no controller", name)
+		}
+	}
+}
+
+// orphan creates what is desired, without an owner and a record, by another client.
+func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
+	o.Helper()
+	owner, err := o.getParent(o.Context(), name)
+	if err != nil {
+		o.Fatal(err)
+	}
+	child := &unstructured.Unstructured{}
+	if err := json.Unmarshal(o.desired[name], &child.Object); err != nil {
+		o.Fatal(err)
+	}
+	child.SetLabels(map[string]string{"app": "x", "controller-uid": string(owner.GetUID())})
+	created, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace).Create(o.Context(), child, metav1.CreateOptions{FieldManager: "others"})
+	if err != nil {
+		o.Fatalf("create %s: %v", name, err)
+	}
+	return created
+}
