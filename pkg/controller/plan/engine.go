@@ -22,7 +22,7 @@ type engine interface {
 // engine returns the engine of that name for the parent's children of a type.
 func (p *parent) engine(name Engine, of *openapi.Type) engine {
 	if name == ServerSideApply {
-		return serverSideApply{p}
+		return serverSideApply{p, of}
 	}
 	return dynamicApply{p, of}
 }

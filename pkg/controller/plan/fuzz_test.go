@@ -39,6 +39,12 @@ func FuzzMerge(f *testing.F) {
 		if path, differ := difference(merged, again); differ {
 			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
 		}
+		ours := place{written: true}
+		merged = ours.merge(copied(observed), copied(last), copied(desired))
+		again = ours.merge(copied(merged), copied(desired), copied(desired))
+		if path, differ := difference(merged, again); differ {
+			t.Errorf("where nobody else has written, %s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
+		}
 	})
 }
 

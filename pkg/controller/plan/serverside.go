@@ -7,12 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // serverSideApply is the engine that has the host merge: it sends what the hook wants,
 // and the host removes what was sent before and is not any more.
-type serverSideApply struct{ *parent }
+type serverSideApply struct {
+	*parent
+	// of is how the host describes the children, nil if it does not.
+	of *openapi.Type
+}
 
 // neverCurrent is a resource version that no object has: in etcd it stands for the
 // empty storage.
@@ -68,14 +73,15 @@ func (s serverSideApply) configuration(desired *object.Object) (map[string]any, 
 // difference compares what is to be applied with what of the child we have applied. The
 // host forgets that a field is ours when others change it, so that what is still ours and
 // has the wanted values need not be applied again. Where the host has written a value in
-// a form of its own this shows a difference that is none, and the host finds out.
+// a form of its own, and does not say that it does so, this shows a difference that is
+// none, and the host finds out.
 func (s serverSideApply) difference(observed *object.Object, configuration map[string]any) (path string, differs bool, err error) {
 	applied, err := applied(observed)
 	if err != nil {
 		return "", false, err
 	}
 	path, differs = difference(applied, configuration)
-	return path, differs, nil
+	return path, differs && !same(s.of, applied, configuration), nil
 }
 
 func withMetadata(content map[string]any, field, value string) ([]byte, error) {

@@ -210,3 +210,35 @@ func TestClaimsUnderServerSideApply(t *testing.T) {
 		t.Errorf("what may be another's is taken over: %s", step.Body)
 	}
 }
+
+// Where the host says how it writes a value, it need not be asked whether it is another.
+func TestTheHostsFormOfWhatWasAppliedIsNoDifference(t *testing.T) {
+	const (
+		wanted = `{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: shop}}, spec: {hostNetwork: false, nodeSelector: {}, containers: [{name: c, resources: {limits: {cpu: 1000m}}}]}}`
+		stored = `{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: shop}}, spec: {restartPolicy: Always, containers: [{name: c, image: x, resources: {limits: {cpu: "1"}}}]}}`
+		fields = `{"f:metadata":{"f:labels":{"f:app":{}},` + ownerField + `},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:resources":{"f:limits":{"f:cpu":{}}}}}}}`
+	)
+	tests := map[string]struct {
+		observed, desired string
+		described         bool
+		want              stage.Op
+	}{
+		"as the host describes it":             {observed: stored, desired: wanted, described: true, want: stage.Keep},
+		"if the host does not describe it":     {observed: stored, desired: wanted, want: stage.Apply},
+		"another quantity":                     {observed: stored, desired: strings.Replace(wanted, "1000m", "1001m", 1), described: true, want: stage.Apply},
+		"what is no longer empty":              {observed: stored, desired: strings.Replace(wanted, "hostNetwork: false", "hostNetwork: true", 1), described: true, want: stage.Apply},
+		"another quantity that is there":       {observed: strings.Replace(stored, `"1"`, `"2"`, 1), desired: wanted, described: true, want: stage.Apply},
+		"what is not wanted any more and ours": {observed: stored, desired: strings.Replace(wanted, "resources: {limits: {cpu: 1000m}}", "image: x", 1), described: true, want: stage.Apply},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web, pods).serverSide(InPlace).hasApplied(pods, test.observed, fields)
+			if test.described {
+				w.schemas[pods] = described(t, pods)
+			}
+			if step := stepFor(t, w.plan(w.answer(test.desired)), "a"); step.Op != test.want {
+				t.Errorf("%s because %s, want %s", step.Op, step.Why, test.want)
+			}
+		})
+	}
+}
