@@ -22,6 +22,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
@@ -34,6 +35,7 @@ import (
 // composites keeps a hosted controller running for each CompositeController.
 type composites struct {
 	composite.Dependencies
+	drainer   *drain.Drainer
 	client    versioned.Interface
 	informers externalversions.SharedInformerFactory
 	lister    listers.CompositeControllerLister
@@ -178,17 +180,25 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 		return false, err
 	}
 	hosted := c.of(name)
+	if object.DeletionTimestamp != nil {
+		return settle(ctx, name, c.retire(ctx, hosted, object))
+	}
 	spec, err := composite.Resolve(ctx, c.Discovery, object)
 	if err == nil {
 		c.missSchemas(ctx, spec)
+		if object, err = c.reserve(ctx, hosted, object, spec); err != nil {
+			return settle(ctx, name, err)
+		}
 	}
 	if err == nil && hosted.runs(object, spec) {
 		hosted.setProblem(object, nil)
 		hosted.controller.SetSchemas(spec.Schemas)
 		hosted.controller.Recheck(ctx)
 		hosted.stopWaiting()
-		err = hosted.controller.SetObject(object)
-		return err == nil, err
+		if err := hosted.controller.SetObject(object); err != nil {
+			return false, err
+		}
+		return settle(ctx, name, c.letGo(ctx, hosted, object, spec))
 	}
 	var next *composite.Controller
 	if err == nil {
@@ -199,7 +209,7 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 	}
 	hosted.stopWaiting()
 	c.replace(ctx, hosted, object, spec, next)
-	return true, nil
+	return settle(ctx, name, c.letGo(ctx, hosted, object, spec))
 }
 
 // cannotRun deals with a spec that cannot be run: what ran before goes on, unless

@@ -20,6 +20,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
@@ -137,6 +138,7 @@ func run(ctx context.Context, config Config) error {
 		Metrics: config.Metrics,
 	})
 	composites.Discovery = host.NewDiscovery(client, composites.groupChanged)
+	composites.drainer = &drain.Drainer{Client: client, Discovery: composites.Discovery, Actor: composites.Actor}
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

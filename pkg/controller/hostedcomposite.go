@@ -5,6 +5,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"time"
@@ -35,10 +37,12 @@ type hostedComposite struct {
 	// stopFollowing ends the following of the Secret or ConfigMap that has to change before
 	// the spec of problemOf can run; nil if there is none. Only reconciling uses it.
 	stopFollowing func()
-	// statusOf is the spec that the status was last to be about, and statusSince when it
-	// first was.
-	statusOf    specOf
-	statusSince time.Time
+	// seen is the spec that was seen last, and seenSince when it first was.
+	seen      specOf
+	seenSince time.Time
+	// undrained is why parents that are to be let go are not, nil if nothing is known to
+	// stand in the way.
+	undrained error
 	// statusLooked is when the status was last compared with the truth.
 	statusLooked time.Time
 	// statusRefused is when writing the status last failed.
@@ -49,6 +53,15 @@ type hostedComposite struct {
 type specOf struct {
 	uid        types.UID
 	generation int64
+}
+
+// isNew tells whether the object's spec has been seen for so short a time that the object
+// is to be left alone.
+func (h *hostedComposite) isNew(object *v1alpha1.CompositeController, now time.Time) bool {
+	if spec := (specOf{object.UID, object.Generation}); h.seen != spec {
+		h.seen, h.seenSince = spec, now
+	}
+	return now.Sub(h.seenSince) < newFor
 }
 
 // runs tells whether what the object asks for is what runs.
@@ -67,6 +80,28 @@ func (h *hostedComposite) setProblem(object *v1alpha1.CompositeController, probl
 	before := h.problem
 	h.problem, h.problemOf = problem, object
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
+}
+
+// setUndrained remembers why parents are not let go, nil if they are. It tells whether
+// that is news.
+func (h *hostedComposite) setUndrained(err error) (news bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.undrained
+	h.undrained = err
+	return err != nil && (before == nil || before.Error() != err.Error())
+}
+
+// setDeleting remembers that the object is being deleted, and what it waits for.
+func (h *hostedComposite) setDeleting(object *v1alpha1.CompositeController) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := errors.New("the controller is being deleted and no longer runs; it goes when its finalizer is off all its parents")
+	if h.undrained != nil {
+		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w (the annotation %s: \"true\" has it deleted all the same)",
+			h.undrained, v1alpha1.SkipDrainAnnotation)
+	}
+	h.problem, h.problemOf = &report.Problem{Reason: report.ReasonDeleting, Err: err}, object
 }
 
 // looked tells whether what there is is about the object's spec, and not still about

@@ -24,9 +24,9 @@ const (
 	// statusInterval is how often a controller's status is brought up to date. Whether
 	// it is ready, and at which generation, is told at once.
 	statusInterval = 5 * time.Second
-	// statusDelay is how long a new spec is left alone: who creates a controller and
+	// newFor is how long a new spec is left alone: who creates a controller and
 	// then changes it, with what the first answer was, would be in conflict with us.
-	statusDelay = statusTick
+	newFor = statusTick
 )
 
 // writeStatuses keeps the status of the CompositeControllers true until ctx ends.
@@ -81,10 +81,7 @@ func (c *composites) writeStatus(ctx context.Context, hosted *hostedComposite) e
 func (h *hostedComposite) status(object *v1alpha1.CompositeController, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if spec := (specOf{object.UID, object.Generation}); h.statusOf != spec {
-		h.statusOf, h.statusSince = spec, now
-	}
-	if !h.looked(object) || now.Sub(h.statusSince) < statusDelay || now.Sub(h.statusRefused) < statusInterval {
+	if h.isNew(object, now) || !h.looked(object) || now.Sub(h.statusRefused) < statusInterval {
 		return status, false
 	}
 	status = report.Status(object.Status, object.Generation, nil, h.problem)

@@ -30,19 +30,19 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	}
 	hosted.setProblem(object, refused)
 	expect(0, false)
-	expect(statusDelay-1, false)
-	expect(statusDelay, true)
+	expect(newFor-1, false)
+	expect(newFor, true)
 
 	object = object.DeepCopy()
 	object.Generation, object.Spec.ResyncPeriodSeconds = 2, ptr.To(int32(1))
 	expect(time.Second, false) // nobody has looked at it
 	hosted.setProblem(object, refused)
-	expect(time.Second+statusDelay-1, false)
-	expect(time.Second+statusDelay, true)
+	expect(time.Second+newFor-1, false)
+	expect(time.Second+newFor, true)
 
 	object = object.DeepCopy()
 	object.UID, object.Generation = "another", 2
 	hosted.setProblem(object, refused)
 	expect(2*time.Second, false)
-	expect(2*time.Second+statusDelay, true)
+	expect(2*time.Second+newFor, true)
 }

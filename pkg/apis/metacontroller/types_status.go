@@ -25,6 +25,7 @@ type ControllerStatus struct {
 	Conditions         []metav1.Condition
 	Parents            *ParentCounts
 	LastError          *LastSyncError
+	HeldResources      []ResourceRule
 }
 
 // ParentCounts counts parents by how their last sync went.

@@ -500,6 +500,11 @@ func (in *ControllerStatus) DeepCopyInto(out *ControllerStatus) {
 		*out = new(LastSyncError)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.HeldResources != nil {
+		in, out := &in.HeldResources, &out.HeldResources
+		*out = make([]ResourceRule, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

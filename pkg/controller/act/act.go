@@ -165,6 +165,8 @@ func describe(step stage.Step, err error) error {
 	switch {
 	case step.Op == stage.Status:
 		return fmt.Errorf("can't update status for %s %s: %w", step.Type.Kind, nameOf(step), err)
+	case step.Op == stage.Finalizer:
+		return fmt.Errorf("can't update the finalizers of %s %s: %w", step.Type.Kind, nameOf(step), err)
 	case apierrors.IsUnsupportedMediaType(err):
 		return fmt.Errorf("can't %s %s %s: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: %w",
 			step.Op, step.Type.Kind, nameOf(step), err)

@@ -90,7 +90,7 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 
 // letGo adds the step that ends what the controller has to do with a parent.
 func letGo(plan *stage.Plan, snapshot *stage.Snapshot) error {
-	step, err := release(snapshot, "the finalize hook has nothing left to do")
+	step, err := Release(snapshot, "the finalize hook has nothing left to do")
 	if err != nil {
 		return err
 	}

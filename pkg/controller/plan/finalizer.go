@@ -14,20 +14,23 @@ import (
 // Hold returns the step that puts the controller's finalizer on the parent, or takes it
 // off, before a hook is asked. It is nil if the parent is as it has to be.
 func Hold(snapshot *stage.Snapshot) (*stage.Step, error) {
-	held := isHeld(snapshot)
 	switch {
-	case held == snapshot.Held:
+	case isHeld(snapshot) == snapshot.Held:
 		return nil, nil
-	case held:
-		return release(snapshot, "the controller has no finalize hook")
-	default:
+	case snapshot.Held:
 		finalizers := append(slices.Clone(snapshot.Parent.Finalizers), snapshot.Finalizer)
 		return setFinalizers(snapshot, finalizers, "the finalize hook is to be asked before the parent goes")
+	default:
+		return Release(snapshot, "the controller has no finalize hook")
 	}
 }
 
-// release returns the step that takes the controller's finalizer off the parent.
-func release(snapshot *stage.Snapshot, why string) (*stage.Step, error) {
+// Release returns the step that takes the controller's finalizer off the parent. It is
+// nil if the parent does not carry it.
+func Release(snapshot *stage.Snapshot, why string) (*stage.Step, error) {
+	if !isHeld(snapshot) {
+		return nil, nil
+	}
 	return setFinalizers(snapshot, without(snapshot.Parent.Finalizers, snapshot.Finalizer), why)
 }
 

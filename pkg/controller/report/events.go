@@ -33,6 +33,7 @@ const (
 	reasonStopped     = "Stopped"
 	reasonCreateError = "CreateError"
 	reasonSyncError   = "SyncError"
+	reasonDrainError  = "DrainError"
 	reasonNameTaken   = "ChildNameTaken"
 	reasonWriteLoop   = "WriteLoop"
 	reasonDuplicate   = "DuplicateChild"
@@ -110,6 +111,11 @@ func (e *Events) CredentialsStale(controller runtime.Object, err error) {
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonSyncError,
 		"[%s] Sync error - ignoring, CRD [%s] does not have subresource 'Status' enabled", name, parentType)
+}
+
+// DrainError tells that the finalizer of a controller cannot be taken off its parents.
+func (e *Events) DrainError(controller runtime.Object, err error) {
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s", short(err))
 }
 
 // SyncError tells that a parent could not be synced.

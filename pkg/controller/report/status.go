@@ -56,6 +56,7 @@ const (
 	ReasonCredentials     = "CredentialsMissing"
 	ReasonNoStatus        = "NoStatusSubresource"
 	ReasonHostUnreachable = "HostUnreachable"
+	ReasonDeleting        = "Deleting"
 	ReasonFound           = "Found"
 	ReasonAnswered        = "Answered"
 	ReasonNotCalled       = "NotCalledYet"

@@ -929,11 +929,29 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							Ref:         ref(v1alpha1.LastSyncError{}.OpenAPIModelName()),
 						},
 					},
+					"heldResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 

@@ -42,6 +42,12 @@ type ControllerStatus struct {
 	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
 	// +optional
 	LastError *LastSyncError `json:"lastError,omitempty"`
+
+	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
+	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
+	// +listType=atomic
+	// +optional
+	HeldResources []ResourceRule `json:"heldResources,omitempty"`
 }
 
 // ParentCounts counts parents by how their last sync went.

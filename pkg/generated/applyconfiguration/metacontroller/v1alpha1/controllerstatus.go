@@ -27,6 +27,9 @@ type ControllerStatusApplyConfiguration struct {
 	Parents *ParentCountsApplyConfiguration `json:"parents,omitempty"`
 	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
 	LastError *LastSyncErrorApplyConfiguration `json:"lastError,omitempty"`
+	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
+	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
+	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
 }
 
 // ControllerStatusApplyConfiguration constructs a declarative configuration of the ControllerStatus type for use with
@@ -69,5 +72,18 @@ func (b *ControllerStatusApplyConfiguration) WithParents(value *ParentCountsAppl
 // If called multiple times, the LastError field is set to the value of the last call.
 func (b *ControllerStatusApplyConfiguration) WithLastError(value *LastSyncErrorApplyConfiguration) *ControllerStatusApplyConfiguration {
 	b.LastError = value
+	return b
+}
+
+// WithHeldResources adds the given value to the HeldResources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HeldResources field.
+func (b *ControllerStatusApplyConfiguration) WithHeldResources(values ...*ResourceRuleApplyConfiguration) *ControllerStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHeldResources")
+		}
+		b.HeldResources = append(b.HeldResources, *values[i])
+	}
 	return b
 }

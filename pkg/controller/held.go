@@ -1,0 +1,141 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+)
+
+// drainTurn is how long parents are drained before it is looked whether that is still
+// wanted.
+const drainTurn = 30 * time.Second
+
+// reserve notes on the CompositeController, before its first parent can be held, that it
+// cannot go without letting go of them, and of which type they are. It returns the
+// object with the note.
+func (c *composites) reserve(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, spec *composite.Spec) (*v1alpha1.CompositeController, error) {
+	rule := object.Spec.ParentResource.ResourceRule
+	kept, noted := slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer), slices.Contains(object.Status.HeldResources, rule)
+	if spec.Finalize == nil || kept && noted {
+		return object, nil
+	}
+	if err := hosted.mayWrite(object); err != nil {
+		return nil, err
+	}
+	var err error
+	if !kept {
+		object, err = c.setFinalizers(ctx, object, append(slices.Clone(object.Finalizers), v1alpha1.DrainFinalizer))
+	}
+	if err == nil && !noted {
+		object, err = c.setHeld(ctx, object, append(slices.Clone(object.Status.HeldResources), rule))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("note that parents are held: %w", err)
+	}
+	return object, nil
+}
+
+// letGo drains the parents of types that the running spec does not hold any more.
+func (c *composites) letGo(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, spec *composite.Spec) error {
+	var holds []v1alpha1.ResourceRule
+	if spec.Finalize != nil {
+		holds = append(holds, object.Spec.ParentResource.ResourceRule)
+	}
+	held, kept := object.Status.HeldResources, slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer)
+	if slices.Equal(held, holds) && kept == (len(holds) > 0) {
+		return nil
+	}
+	if err := hosted.mayWrite(object); err != nil {
+		return err
+	}
+	if !slices.Equal(held, holds) {
+		err := c.drain(ctx, hosted, object, others(held, holds))
+		if err != nil {
+			return err
+		}
+		if object, err = c.setHeld(ctx, object, holds); err != nil {
+			return err
+		}
+	}
+	if len(holds) > 0 {
+		return nil
+	}
+	return c.free(ctx, object)
+}
+
+// retire ends a CompositeController that is being deleted: its loop stops, and when its
+// parents are let go, so is the object.
+func (c *composites) retire(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController) error {
+	hosted.stopWaiting()
+	c.stop(ctx, hosted)
+	hosted.setDeleting(object)
+	if !slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer) {
+		return nil
+	}
+	if object.Annotations[v1alpha1.SkipDrainAnnotation] != "true" {
+		if err := c.drain(ctx, hosted, object, heldBy(object)); err != nil {
+			hosted.setDeleting(object)
+			return err
+		}
+	}
+	return c.free(ctx, object)
+}
+
+// heldBy are the types of which parents may be held. The status that tells them may have
+// been lost when the object was restored from a file.
+func heldBy(object *v1alpha1.CompositeController) []v1alpha1.ResourceRule {
+	rules := []v1alpha1.ResourceRule{object.Spec.ParentResource.ResourceRule}
+	return append(rules, others(object.Status.HeldResources, rules)...)
+}
+
+// drain takes the finalizer of a CompositeController off all parents of some types.
+func (c *composites) drain(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, held []v1alpha1.ResourceRule) error {
+	turn, cancel := context.WithTimeout(ctx, drainTurn)
+	defer cancel()
+	for _, rule := range held {
+		klog.FromContext(ctx).Info("Taking the finalizer off parents", "controller", object.Name, "apiVersion", rule.APIVersion, "resource", rule.Resource)
+		err := c.drainer.Drain(turn, rule.APIVersion, rule.Resource, composite.FinalizerOf(object.Name))
+		if err == nil {
+			continue
+		}
+		if turn.Err() != nil {
+			return errTurnOver
+		}
+		err = fmt.Errorf("let go of %s of %s: %w", rule.Resource, rule.APIVersion, err)
+		if hosted.setUndrained(err) {
+			c.Events.DrainError(object, err)
+		}
+		return err
+	}
+	hosted.setUndrained(nil)
+	return nil
+}
+
+// errTurnOver tells that there are more parents to drain than one turn could.
+var errTurnOver = errors.New("there are more parents to let go of")
+
+// others are those of the rules whose objects none of known names, in no version.
+func others(rules, known []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
+	return slices.DeleteFunc(slices.Clone(rules), func(rule v1alpha1.ResourceRule) bool {
+		return slices.ContainsFunc(known, func(other v1alpha1.ResourceRule) bool { return sameResource(rule, other) })
+	})
+}
+
+func sameResource(a, b v1alpha1.ResourceRule) bool {
+	groupOf := func(rule v1alpha1.ResourceRule) string {
+		version, _ := schema.ParseGroupVersion(rule.APIVersion) // one that is none was never run
+		return version.Group
+	}
+	return a.Resource == b.Resource && groupOf(a) == groupOf(b)
+}
