@@ -17,6 +17,7 @@ func TestFlagsOfMetacontrollerAreKnown(t *testing.T) {
 		"--metrics-address=:9999", "--health-probe-bind-address=:8081", "--pprof-address=0",
 		"--leader-election=true", "--leader-election-resource-lock=leases", "--leader-election-namespace=metacontroller",
 		"--leader-election-id=metacontroller", "--target-label-selector=a=b",
+		"--apply-strategy=server-side-apply", "--apply-strategy-ssa-field-manager=metacontroller",
 	}
 	for _, flag := range taken {
 		t.Run(flag, func(t *testing.T) { parse(t, flag) })
