@@ -115,15 +115,22 @@ func (g *Guard) Wrote(snapshot *stage.Snapshot, outcomes []stage.Outcome, now ti
 	}
 }
 
-// changed tells whether a step that is watched over has changed its object.
+// changed tells whether a step has changed its object in a way that counts.
 func changed(outcome *stage.Outcome) bool {
 	if outcome.Err != nil || outcome.Overtaken {
 		return false
 	}
-	switch outcome.Op {
-	case stage.Create, stage.Update, stage.Apply, stage.Status:
-		return outcome.Result != nil && (outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
-	case stage.Delete, stage.Recreate:
+	if outcome.Op == stage.Delete || outcome.Op == stage.Recreate {
+		return true
+	}
+	return watched(outcome.Op) && outcome.Result != nil &&
+		(outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
+}
+
+// watched tells whether steps of a sort may have to wait.
+func watched(op stage.Op) bool {
+	switch op {
+	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.ToServerSideApply, stage.ToDynamicApply, stage.Status:
 		return true
 	}
 	return false

@@ -140,7 +140,7 @@ func restlessly(of ...stage.Step) func() []stage.Step {
 
 func TestWhatIsUndoneEachTimeIsWrittenEverLater(t *testing.T) {
 	const pause, s = 10 * time.Millisecond, time.Second
-	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.Status} {
+	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply, stage.Recreate, stage.Status} {
 		t.Run(string(op), func(t *testing.T) {
 			w := newWorld(t)
 			w.fight(pause, time.Hour, constantly(step(op, "c", 1)))
@@ -182,7 +182,7 @@ func TestAChildThatIsRecreatedForEverIsSlowedDown(t *testing.T) {
 }
 
 func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
-	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.Status} {
+	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply, stage.Recreate, stage.Status} {
 		t.Run(string(op), func(t *testing.T) {
 			w := newWorld(t)
 			w.fight(time.Millisecond, time.Hour, restlessly(step(op, "c", 1)))
@@ -197,6 +197,21 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 	}
 }
 
+func TestALoopOnABusyMachineIsSlowedDown(t *testing.T) {
+	w := newWorld(t)
+	next := restlessly(step(stage.Update, "c", 1))
+	for i := 0; w.now < time.Hour; i++ {
+		pause := 100 * time.Millisecond
+		if i%10 == 0 {
+			pause = 3 * soon
+		}
+		w.fight(pause, w.now+1, next)
+	}
+	if len(w.written) > 150 {
+		t.Errorf("there were %d writes in an hour", len(w.written))
+	}
+}
+
 func TestWhatIsNotSlowedDown(t *testing.T) {
 	tests := map[string]func(*world){
 		"a field that somebody else sets every other minute": func(w *world) {
@@ -204,6 +219,13 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 		},
 		"a hook that wants something else every second": func(w *world) {
 			w.fight(time.Second, time.Hour, restlessly(step(stage.Update, "c", 1), step(stage.Status, "p", 1)))
+		},
+		"a hook that wants something else twice every other second": func(w *world) {
+			next := restlessly(step(stage.Update, "c", 1))
+			for range 1000 {
+				w.fight(2*time.Second, w.now+1, next)
+				w.fight(100*time.Millisecond, w.now+1, next)
+			}
 		},
 		"a parent that changes all the time": func(w *world) {
 			next := restlessly(step(stage.Update, "c", 1), step(stage.Status, "p", 1))

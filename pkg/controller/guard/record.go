@@ -17,7 +17,7 @@ const (
 	calm       = time.Minute
 	// mostRestless is how many times in a row an object may be written although what the
 	// wish is made from stays as it is, each time because it differs again within soon after
-	// the last time.
+	// the last time. A longer rest takes one off the count.
 	mostRestless = 20
 	soon         = 500 * time.Millisecond
 )
@@ -50,9 +50,7 @@ type record struct {
 
 // holds tells whether it is too early for a step, and notes whether there is something to write.
 func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
-	switch step.Op {
-	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.Status:
-	default:
+	if !watched(step.Op) {
 		r.wanted = time.Time{}
 		return false
 	}
@@ -89,8 +87,12 @@ func (r *record) counts(step *stage.Step, inputs *inputs) (undone, restless int)
 	if r.wish == step.Desired && rested < calm {
 		undone += r.undone
 	}
-	if r.inputs == inputs.of(step) && rested < soon {
+	switch {
+	case r.inputs != inputs.of(step) || rested >= calm:
+	case rested < soon:
 		restless += r.restless
+	default: // a busy machine may be slow now and then
+		restless = max(r.restless-1, 1)
 	}
 	return undone, restless
 }

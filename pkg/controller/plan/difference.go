@@ -18,16 +18,36 @@ func difference(a, b any) (path string, differ bool) {
 		if b, ok := b.(map[string]any); ok {
 			return differenceOfObjects(a, b)
 		}
+		if b == nil {
+			return firstField(a), true
+		}
 	case []any:
 		if b, ok := b.([]any); ok {
 			return differenceOfLists(a, b)
 		}
+	case nil:
+		if b, ok := b.(map[string]any); ok {
+			return firstField(b), true
+		}
+		return "", b != nil
 	case int64, float64:
 		return "", !sameNumber(a, b)
 	default:
 		return "", !isScalar(b) || a != b
 	}
 	return "", true
+}
+
+// firstField is the path of the first field in an object that is missing as a whole.
+func firstField(of map[string]any) string {
+	if len(of) == 0 {
+		return ""
+	}
+	name := slices.Min(slices.Collect(maps.Keys(of)))
+	if below, ok := of[name].(map[string]any); ok {
+		return join(name, firstField(below))
+	}
+	return name
 }
 
 func differenceOfObjects(a, b map[string]any) (string, bool) {

@@ -49,6 +49,7 @@ func TestDifferenceNamesTheFirstFieldThatDiffers(t *testing.T) {
 		"another value":                    {`{"a":1,"b":1}`, `{"a":1,"b":2}`, "b"},
 		"the first by name of several":     {`{"c":1,"b":1,"a":0}`, `{"c":2,"b":2,"a":0}`, "b"},
 		"a field that is only in one":      {`{"a":1}`, `{"a":1,"b":false}`, "b"},
+		"an object that is only in one":    {`{"a":1}`, `{"a":1,"b":{"d":1,"c":{"f":[1],"e":{}}}}`, "b.c.e"},
 		"a field further below":            {`{"spec":{"template":{"x":1}}}`, `{"spec":{"template":{"x":2}}}`, "spec.template.x"},
 		"an item of a list":                {`{"a":[{"n":1},{"n":1}]}`, `{"a":[{"n":1},{"n":2}]}`, "a[1].n"},
 		"a shorter list":                   {`{"a":[1,2]}`, `{"a":[1]}`, "a[1]"},

@@ -79,7 +79,7 @@ func TestUpdateMethodsUnderServerSideApply(t *testing.T) {
 		},
 		"a child one of whose fields has become somebody's with the same value": {
 			observed: childA, fields: `{"f:metadata":{"f:labels":{"f:app":{}},` + ownerField + `}}`, desired: childA,
-			inPlace: differs(stage.Apply, "data"), recreate: differs(stage.Recreate, "data"),
+			inPlace: differs(stage.Apply, "data.key"), recreate: differs(stage.Recreate, "data.key"),
 		},
 		"a child of which a field is no longer wanted": {
 			observed: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {key: one, old: x}}`,
@@ -88,7 +88,7 @@ func TestUpdateMethodsUnderServerSideApply(t *testing.T) {
 		},
 		"a child that was never applied": {
 			observed: childA, desired: childA,
-			inPlace: differs(stage.Apply, "data"), recreate: differs(stage.Recreate, "data"),
+			inPlace: differs(stage.Apply, "data.key"), recreate: differs(stage.Recreate, "data.key"),
 		},
 		"a number that is written differently, a null, and what belongs to the API server": {
 			observed: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {key: 10}}`, fields: fieldsOfA,
