@@ -137,7 +137,7 @@ func isWaiting(err error) bool {
 func (c *Controller) Health() report.Health {
 	health := report.Health{Loops: c.loops()}
 	for _, parent := range c.observer.Parents.List() {
-		if c.observer.Selected(parent) {
+		if c.observer.Concerns(parent) {
 			health.Total++
 		}
 	}

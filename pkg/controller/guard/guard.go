@@ -7,6 +7,7 @@
 package guard
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +45,8 @@ func targetOf(step *stage.Step) target {
 
 // Hold takes out of a plan the writes that it is too early for; now is when the sync
 // began. Of a child that it holds back the plan keeps what there is. Next is when
-// the first of them may be written, zero if none is held back. News are the loops about which nothing
+// the first of them may be written, zero if none is held back; the parent is not let go
+// before that either. News are the loops about which nothing
 // was told yet, or not for a while.
 func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) (next time.Time, news []stage.Loop) {
 	g.mu.Lock()
@@ -74,6 +76,9 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 		}
 	}
 	plan.Steps = steps
+	if !next.IsZero() {
+		plan.Steps = slices.DeleteFunc(steps, func(step stage.Step) bool { return step.Op == stage.Finalizer })
+	}
 	if !written {
 		g.rests(statusOf(snapshot))
 	}

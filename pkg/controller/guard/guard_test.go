@@ -388,3 +388,26 @@ func TestWhatChangesNothingIsNotCounted(t *testing.T) {
 		t.Errorf("there are records: %v", w.guard.records)
 	}
 }
+
+// What is held back is still to be done before the parent may go.
+func TestAParentIsNotLetGoWhileAWriteIsHeldBack(t *testing.T) {
+	w := newWorld(t)
+	fought := step(stage.Update, "c", 1)
+	for {
+		_, next := w.sync(fought)
+		if next != 0 {
+			break
+		}
+		w.now += 100 * time.Millisecond
+	}
+	letGo := step(stage.Status, "p", 0)
+	letGo.Op = stage.Finalizer
+	taken, next := w.sync(fought, letGo)
+	if len(taken) > 0 || next == 0 {
+		t.Errorf("taken are %v until %s", taken, next)
+	}
+	w.now = next
+	if taken, _ := w.sync(fought, letGo); !slices.Contains(taken, stage.Finalizer) {
+		t.Errorf("taken are %v when it is time", taken)
+	}
+}

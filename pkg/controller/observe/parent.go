@@ -38,7 +38,7 @@ func (c *Composite) ParentAs(parent *object.Object) *stage.Snapshot {
 		ForeignStatus: c.ForeignStatus,
 		Finalizer:     c.Finalizer,
 		Held:          held,
-		Finalizing:    c.Finalizes && !(alive && c.Selected(parent)),
+		Finalizing:    c.Finalizes && (!alive || !c.Selected(parent)),
 		Managed:       alive || held && !collected(parent),
 	}
 }

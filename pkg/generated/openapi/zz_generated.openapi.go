@@ -486,7 +486,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every parent.",
+							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every parent, and one on this object: when it is deleted, it first waits until the former is off all parents.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},

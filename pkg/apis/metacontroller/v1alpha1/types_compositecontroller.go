@@ -168,7 +168,7 @@ type CompositeControllerHooks struct {
 
 	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
 	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
-	// every parent.
+	// every parent, and one on this object: when it is deleted, it first waits until the former is off all parents.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`
 

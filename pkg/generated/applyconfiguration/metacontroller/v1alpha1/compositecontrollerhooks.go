@@ -18,7 +18,7 @@ type CompositeControllerHooksApplyConfiguration struct {
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
 	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
 	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
-	// every parent.
+	// every parent, and one on this object: when it is deleted, it first waits until the former is off all parents.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 	// preUpdateChild is accepted and stored for compatibility. It is never called.
 	PreUpdateChild *HookApplyConfiguration `json:"preUpdateChild,omitempty"`
