@@ -112,7 +112,9 @@ func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersio
 		return err
 	}
 	for _, kind := range kinds {
-		read[kind] = read[kind] // also of those it does not describe it is known by now
+		if _, described := read[kind]; !described {
+			read[kind] = nil // which is known by now
+		}
 	}
 	d.documents.add(version, url, read)
 	return nil

@@ -76,7 +76,7 @@ func (s *Scenario) Gone(of Ref) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("%s should be gone: %v", of, err)
+		return fmt.Errorf("%s should be gone: %w", of, err)
 	})
 }
 
