@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -125,13 +126,24 @@ func (c *composites) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		if c.reconciled.Measure(func() (bool, error) { return c.reconcile(ctx, name) }) {
+		if c.reconciled.Measure(func() (bool, error) { return c.reconcileSafely(ctx, name) }) {
 			c.queue.Forget(name)
 		} else {
 			c.queue.AddRateLimited(name)
 		}
 		c.queue.Done(name)
 	}
+}
+
+// reconcileSafely keeps a panic from ending the process.
+func (c *composites) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			done, err = false, fmt.Errorf("panic: %v", panicked)
+			klog.FromContext(ctx).Error(err, "Panic while a controller was being started or stopped", "controller", name, "stack", string(debug.Stack()))
+		}
+	}()
+	return c.reconcile(ctx, name)
 }
 
 // recheckAfter is how long after a type's definition changed the host may still

@@ -86,6 +86,7 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		guard:        guard.New(),
 	}
 	if err := c.SetObject(object); err != nil {
+		hooks.close()
 		return nil, err
 	}
 	c.loop = hosted.NewLoop("CompositeController-"+object.Name, dependencies.Workers, c.sync)
