@@ -138,7 +138,7 @@ func run(ctx context.Context, config Config) error {
 		Metrics: config.Metrics,
 	})
 	composites.Discovery = host.NewDiscovery(client, composites.groupChanged)
-	composites.drainer = &drain.Drainer{Client: client, Discovery: composites.Discovery, Actor: composites.Actor}
+	composites.drainer = &drain.Drainer{Client: client, Discovery: composites.Discovery, Actor: composites.Actor, Unfinalized: events.NotFinalized}
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

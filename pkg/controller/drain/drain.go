@@ -25,6 +25,8 @@ type Drainer struct {
 	Discovery *host.Discovery
 	// Actor writes, and bounds how many writes are under way at once.
 	Actor *act.Actor
+	// Unfinalized is told about each object that is let go while it waits to be finalized.
+	Unfinalized func(released *object.Object, finalizer string)
 }
 
 // attempts is how often an object is looked at again that somebody else writes at the
@@ -72,6 +74,9 @@ func (d *Drainer) release(ctx context.Context, of stage.Type, finalizer string, 
 				continue
 			}
 			if !outcome.Overtaken {
+				if outcome.Observed.DeletionTimestamp != nil {
+					d.Unfinalized(outcome.Observed, finalizer)
+				}
 				continue
 			}
 			fresh, err := d.Actor.Writer.Get(ctx, of, outcome.Observed.Key())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 const ours = "metacontroller.io/compositecontroller-webs"
@@ -27,6 +28,7 @@ const ours = "metacontroller.io/compositecontroller-webs"
 type web struct {
 	version    int
 	finalizers []string
+	dying      bool
 }
 
 // cluster serves webs of ctl.example/v2, two at a time, and takes updates of them.
@@ -113,8 +115,12 @@ func (c *cluster) update(w http.ResponseWriter, r *http.Request, name string) {
 func (c *cluster) json(name string) string {
 	stored := c.webs[name]
 	finalizers, _ := json.Marshal(stored.finalizers)
-	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s}}`,
-		name, stored.version, finalizers)
+	deletion := ""
+	if stored.dying {
+		deletion = `,"deletionTimestamp":"2026-03-04T05:06:07Z"`
+	}
+	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}}`,
+		name, stored.version, finalizers, deletion)
 }
 
 func failure(w http.ResponseWriter, code int, reason string) {
@@ -203,6 +209,23 @@ func TestDrain(t *testing.T) {
 				t.Errorf("there were %d updates, want %d", c.updates, test.updates)
 			}
 		})
+	}
+}
+
+func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
+	c := &cluster{T: t, webs: map[string]*web{
+		"alive": {version: 1, finalizers: []string{ours}},
+		"dying": {version: 1, finalizers: []string{ours}, dying: true},
+		"other": {version: 1, finalizers: []string{"x/y"}, dying: true},
+	}}
+	d := drainer(t, c)
+	var told []string
+	d.Unfinalized = func(released *object.Object, finalizer string) { told = append(told, released.Name+" "+finalizer) }
+	if err := d.Drain(t.Context(), "ctl.example/v2", "webs", ours); err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff([]string{"dying " + ours}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

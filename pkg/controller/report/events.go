@@ -27,17 +27,18 @@ const component = "metacontroller"
 
 // The reasons of events.
 const (
-	reasonStarting    = "Starting"
-	reasonStarted     = "Started"
-	reasonStopping    = "Stopping"
-	reasonStopped     = "Stopped"
-	reasonCreateError = "CreateError"
-	reasonSyncError   = "SyncError"
-	reasonDrainError  = "DrainError"
-	reasonNameTaken   = "ChildNameTaken"
-	reasonWriteLoop   = "WriteLoop"
-	reasonDuplicate   = "DuplicateChild"
-	reasonStale       = "CredentialsStale"
+	reasonStarting     = "Starting"
+	reasonStarted      = "Started"
+	reasonStopping     = "Stopping"
+	reasonStopped      = "Stopped"
+	reasonCreateError  = "CreateError"
+	reasonSyncError    = "SyncError"
+	reasonDrainError   = "DrainError"
+	reasonNotFinalized = "NotFinalized"
+	reasonNameTaken    = "ChildNameTaken"
+	reasonWriteLoop    = "WriteLoop"
+	reasonDuplicate    = "DuplicateChild"
+	reasonStale        = "CredentialsStale"
 )
 
 // EventOptions bound the events that are written about one object.
@@ -116,6 +117,13 @@ func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType
 // DrainError tells that the finalizer of a controller cannot be taken off its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s", short(err))
+}
+
+// NotFinalized tells that a parent which was being deleted was let go although its
+// finalize hook has not said that it is done.
+func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
+	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
+		"Let go without the finalize hook having said that it is done, since its controller is no longer there: the finalizer was %s", finalizer)
 }
 
 // SyncError tells that a parent could not be synced.
