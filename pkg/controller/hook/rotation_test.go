@@ -104,22 +104,23 @@ type callers struct {
 	*testing.T
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	made    chan struct{}
+	made    [4]chan struct{} // a caller each
 	failed  atomic.Pointer[error]
 }
 
 func callAllTheTime(t *testing.T, hook *Webhook) *callers {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &callers{T: t, cancel: cancel, made: make(chan struct{})}
+	c := &callers{T: t, cancel: cancel}
 	about := snapshot(t)
-	for range 4 {
+	for i := range c.made {
+		c.made[i] = make(chan struct{})
 		c.running.Go(func() {
 			for ctx.Err() == nil {
 				if _, err := hook.SyncComposite(context.WithoutCancel(ctx), about); err != nil {
 					c.failed.CompareAndSwap(nil, &err)
 				}
 				select {
-				case c.made <- struct{}{}:
+				case c.made[i] <- struct{}{}:
 				case <-ctx.Done():
 				}
 			}
@@ -128,10 +129,12 @@ func callAllTheTime(t *testing.T, hook *Webhook) *callers {
 	return c
 }
 
-// more waits until calls have been made that begin after this one.
+// more waits until every caller has made a call that began after this one did.
 func (c *callers) more() {
-	for range 20 {
-		<-c.made
+	for range 3 { // what comes first may have been made before, and the next have begun
+		for _, made := range c.made {
+			<-made
+		}
 	}
 }
 
