@@ -197,7 +197,7 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 	}
 	spec, err := composite.Resolve(ctx, c.Discovery, object)
 	if err == nil {
-		c.missSchemas(ctx, spec)
+		c.followSchemas(ctx, spec)
 		if object, err = c.reserve(ctx, hosted, object, spec); err != nil {
 			return settle(ctx, name, err)
 		}

@@ -12,17 +12,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
 )
 
-// schemasRecheck is how soon a controller is looked at again whose child types the host
-// does not all describe. A definition's change comes before that.
-const schemasRecheck = time.Minute
+const (
+	// schemasRecheck is how soon a controller is looked at again whose child types the host
+	// may describe otherwise in a moment.
+	schemasRecheck = 5 * time.Second
+	// schemasRetry is how soon one is that has child types which the host does not describe.
+	schemasRetry = time.Minute
+)
 
-// missSchemas has a controller looked at again that does without what the host
-// publishes of some child type.
-func (c *composites) missSchemas(ctx context.Context, spec *composite.Spec) {
+// followSchemas has a controller looked at again that may not know yet what the host
+// publishes of its child types.
+func (c *composites) followSchemas(ctx context.Context, spec *composite.Spec) {
 	if spec.SchemasErr != nil {
 		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without knowing their types", "controller", spec.Name)
 	}
-	if len(spec.Schemas) < len(spec.Children) {
+	switch {
+	case !spec.SchemasSettled:
 		c.queue.AddAfter(spec.Name, schemasRecheck)
+	case len(spec.Schemas) < len(spec.Children):
+		c.queue.AddAfter(spec.Name, schemasRetry)
 	}
 }

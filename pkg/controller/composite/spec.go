@@ -32,10 +32,12 @@ type Spec struct {
 	// Children are the child types, each once.
 	Children   []stage.Type
 	Strategies plan.Strategies
-	// Schemas are what the host publishes of the child types. SchemasErr tells why that
-	// is not known of some; they do without.
-	Schemas    map[stage.Type]*openapi.Type
-	SchemasErr error
+	// Schemas are what the host publishes of the child types, and SchemasErr why that is
+	// not known of some, which do without. SchemasSettled tells that nothing else is
+	// expected soon.
+	Schemas        map[stage.Type]*openapi.Type
+	SchemasErr     error
+	SchemasSettled bool
 	// Sync, Finalize and Customize are the hooks; one that is not there is nil.
 	Sync, Finalize, Customize *v1alpha1.Hook
 	// ForeignStatus tells that the parent type does not come from a
@@ -74,7 +76,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 			return nil, err
 		}
 	}
-	spec.Schemas, spec.SchemasErr = discovery.Schemas(ctx, spec.Children)
+	spec.Schemas, spec.SchemasSettled, spec.SchemasErr = discovery.Schemas(ctx, spec.Children)
 	if seconds := object.Spec.ResyncPeriodSeconds; seconds != nil {
 		spec.Resync = time.Duration(max(*seconds, 1)) * time.Second
 	}

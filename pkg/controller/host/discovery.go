@@ -50,6 +50,7 @@ const SettleTime = 3 * time.Second
 type Discovery struct {
 	client    *Client
 	documents documents
+	index     lastIndex
 
 	mu       sync.Mutex
 	known    map[schema.GroupVersion]map[string]stage.Type
@@ -109,12 +110,12 @@ func (d *Discovery) keep(version schema.GroupVersion, types map[string]stage.Typ
 	}
 }
 
-// isSettled tells whether what the host was asked about a group at a time still holds,
-// as far as is known.
+// isSettled tells whether the host, when it was asked, published the types of a group as
+// they are, as far as is known.
 func (d *Discovery) isSettled(group string, asked time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return asked.Sub(d.changes[group]) > SettleTime
+	return asked.Sub(d.changes[group]) > schemasSettleTime
 }
 
 // forget makes the next Resolve ask the host: what is missing may be there by then.

@@ -5,15 +5,12 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
-	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -21,39 +18,44 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// schemasTimeout bounds the wait for what the host publishes of some types.
-const schemasTimeout = 15 * time.Second
+const (
+	// schemasTimeout bounds the wait for what the host publishes of some types.
+	schemasTimeout = 15 * time.Second
+	// schemasSettleTime is how long after a type's definition changed the host may still
+	// publish the old one. It publishes later than it serves.
+	schemasSettleTime = 20 * time.Second
+)
 
 // Schemas returns what the host publishes of types, as far as merging needs it. A type
 // that it does not describe has no entry; neither has one that it could not be asked
 // for, and then there is an error. What was read is kept until a definition in the
 // group of the type changes, and a document that has not changed is not read again.
-func (d *Discovery) Schemas(ctx context.Context, types []stage.Type) (map[stage.Type]*openapi.Type, error) {
+// Settled tells that the host is not expected to publish anything else soon.
+func (d *Discovery) Schemas(ctx context.Context, types []stage.Type) (known map[stage.Type]*openapi.Type, settled bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
 		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
 	}
 	ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
 	defer cancel()
-	var urls map[schema.GroupVersion]string
 	var errs []error
+	settled = true
 	for version, wanted := range wanted {
 		if d.documents.knows(version, wanted) {
 			continue
 		}
-		asked := time.Now()
-		if urls == nil {
-			var err error
-			if urls, err = d.readIndex(ctx); err != nil {
-				return d.knownSchemas(types), fmt.Errorf("read which types the host describes: %w", err)
-			}
+		index, err := d.readIndex(ctx)
+		if err != nil {
+			return d.knownSchemas(types), false, fmt.Errorf("read which types the host describes: %w", err)
 		}
-		missing := d.documents.confirm(version, urls[version], d.isSettled(version.Group, asked), wanted)
-		if err := d.readDocument(ctx, version, urls[version], missing); err != nil {
+		sure := d.isSettled(version.Group, index.asked)
+		missing := d.documents.confirm(version, index.urls[version], sure, wanted)
+		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
 			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
 		}
+		settled = settled && sure
 	}
-	return d.knownSchemas(types), errors.Join(errs...)
+	return d.knownSchemas(types), settled && len(errs) == 0, errors.Join(errs...)
 }
 
 // knownSchemas returns what was read of types.
@@ -65,36 +67,6 @@ func (d *Discovery) knownSchemas(types []stage.Type) map[stage.Type]*openapi.Typ
 		}
 	}
 	return known
-}
-
-// readIndex reads where the host has the document of which version. There are none if
-// it has no OpenAPI v3, or does not show it.
-func (d *Discovery) readIndex(ctx context.Context) (map[schema.GroupVersion]string, error) {
-	urls := map[schema.GroupVersion]string{}
-	body, err := d.get(ctx, "/openapi/v3")
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return urls, nil
-	} else if err != nil {
-		return nil, err
-	}
-	var index struct {
-		Paths map[string]struct {
-			ServerRelativeURL string `json:"serverRelativeURL"`
-		} `json:"paths"`
-	}
-	if err := json.Unmarshal(body, &index); err != nil {
-		return nil, err
-	}
-	for path, published := range index.Paths {
-		switch segments := strings.Split(path, "/"); {
-		case len(segments) == 2 && segments[0] == "api":
-			urls[schema.GroupVersion{Version: segments[1]}] = published.ServerRelativeURL
-		case len(segments) == 3 && segments[0] == "apis":
-			urls[schema.GroupVersion{Group: segments[1], Version: segments[2]}] = published.ServerRelativeURL
-		}
-	}
-	d.documents.prune(urls)
-	return urls, nil
 }
 
 // readDocument reads some kinds out of the document of a version. Without a URL there

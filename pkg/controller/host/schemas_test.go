@@ -99,10 +99,18 @@ func (p *publisher) change(change func()) {
 	change()
 }
 
-// expectSchemas asks for the schemas of types and compares their lists.
+// later makes so much time pass that the host is asked once more where its documents are.
+func later(d *Discovery) {
+	d.index.mu.Lock()
+	defer d.index.mu.Unlock()
+	d.index.asked = d.index.asked.Add(-indexLasts)
+}
+
+// expectSchemas asks for the schemas of types after a while and compares their lists.
 func expectSchemas(t *testing.T, d *Discovery, want map[stage.Type]openapi.List, types ...stage.Type) {
 	t.Helper()
-	found, err := d.Schemas(t.Context(), types)
+	later(d)
+	found, _, err := d.Schemas(t.Context(), types)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +173,7 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 
 	// The host may go on telling the old one for a while; what it tells then is not kept for good.
 	d.mu.Lock()
-	d.changes["example.com"] = time.Now().Add(-2 * SettleTime)
+	d.changes["example.com"] = time.Now().Add(-2 * schemasSettleTime)
 	d.mu.Unlock()
 	expectSchemas(t, d, map[stage.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3")
@@ -198,16 +206,17 @@ func TestAHostWithoutDocuments(t *testing.T) {
 func TestWhatCanBeReadIsReturnedWithTheError(t *testing.T) {
 	p, d := newPublisher(t)
 	p.failing["/openapi/v3/api/v1"] = http.StatusBadRequest
-	found, err := d.Schemas(t.Context(), []stage.Type{configMaps, things})
-	if err == nil {
-		t.Error("there is no error")
+	found, settled, err := d.Schemas(t.Context(), []stage.Type{configMaps, things})
+	if err == nil || settled {
+		t.Errorf("the error is %v, settled %v", err, settled)
 	}
 	compareSchemas(t, map[stage.Type]openapi.List{things: openapi.Atomic}, found)
 
 	p.change(func() { p.failing["/openapi/v3"] = http.StatusBadRequest })
-	found, err = d.Schemas(t.Context(), []stage.Type{configMaps, things})
-	if err == nil {
-		t.Error("there is no error")
+	later(d)
+	found, settled, err = d.Schemas(t.Context(), []stage.Type{configMaps, things})
+	if err == nil || settled {
+		t.Errorf("the error is %v, settled %v", err, settled)
 	}
 	compareSchemas(t, map[stage.Type]openapi.List{things: openapi.Atomic}, found)
 
@@ -222,5 +231,34 @@ func TestWhatIsNoLongerPublishedIsForgotten(t *testing.T) {
 	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set}, configMaps)
 	if len(d.documents.byVersion) != 1 {
 		t.Errorf("known are %v", d.documents.byVersion)
+	}
+}
+
+func TestOneAnswerServesAllWhoAskWhereTheDocumentsAre(t *testing.T) {
+	p, d := newPublisher(t)
+	for _, of := range []stage.Type{configMaps, things} {
+		if _, _, err := d.Schemas(t.Context(), []stage.Type{of}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/example.com/v1")
+}
+
+func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
+	_, d := newPublisher(t)
+	for name, test := range map[string]struct {
+		changed time.Duration // ago
+		want    bool
+	}{"just now": {0, false}, "a while ago": {schemasSettleTime - time.Minute/6, false}, "long ago": {schemasSettleTime + time.Second, true}} {
+		t.Run(name, func(t *testing.T) {
+			d.changed("example.com")
+			d.mu.Lock()
+			d.changes["example.com"] = time.Now().Add(-test.changed)
+			d.mu.Unlock()
+			later(d)
+			if _, settled, err := d.Schemas(t.Context(), []stage.Type{configMaps, things}); err != nil || settled != test.want {
+				t.Errorf("settled is %v, %v, want %v", settled, err, test.want)
+			}
+		})
 	}
 }
