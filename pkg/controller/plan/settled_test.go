@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,6 +151,34 @@ func TestAChildThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 				if got := writes(w.plan(w.answer(childA))); len(got) != change.writes {
 					t.Errorf("a sync after somebody changed %s of the child writes %v", change.key, got)
 				}
+			}
+		})
+	}
+}
+
+// A sync that finds everything settled decodes no child: what it costs does not depend on
+// what is in them.
+func TestAQuietSyncDecodesNothing(t *testing.T) {
+	for _, method := range []Method{InPlace, Recreate} {
+		t.Run(string(method), func(t *testing.T) {
+			allocations := func(keys int) float64 {
+				var data strings.Builder
+				for i := range keys {
+					fmt.Fprintf(&data, "k%d: v, ", i)
+				}
+				child := fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {%s}}`, data.String())
+				w := newWorld(t, web, configMaps).method(method).has(configMaps, child)
+				snapshot, answer := w.snapshot(), w.answer(child)
+				plan := func() {
+					if planned, err := Composite(snapshot, answer, w.strategies, &w.settled); err != nil || len(writes(planned)) > 0 {
+						t.Fatal(planned, err)
+					}
+				}
+				plan()
+				return testing.AllocsPerRun(20, plan)
+			}
+			if small, large := allocations(1), allocations(1000); large > small {
+				t.Errorf("a child with 1000 keys takes %.0f allocations, one with a single key %.0f", large, small)
 			}
 		})
 	}

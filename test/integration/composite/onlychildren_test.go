@@ -63,14 +63,9 @@ func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[
 		child.SetName(nameOf(title))
 		o.desired[child.GetName()] = json.RawMessage(strings.ReplaceAll(mustJSON(t, child.Object), `"TEN"`, "10.0"))
 	}
-	o.fixture = &fixture{
-		T:       t,
-		parents: env.Install(t, harness.CRD{Kind: "Thing"}),
-		hook: hook.Serve(t, answers(t, func(asked request) object {
-			return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
-		})),
-		namespace: env.Namespace(t),
-	}
+	o.fixture = prepare(t, hook.Serve(t, answers(t, func(asked request) object {
+		return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
+	})))
 	return o
 }
 
@@ -151,15 +146,6 @@ func (o *onlyChildren) expectNoChildWrites(when string, from hostcluster.Positio
 			o.Errorf("with %s, %s there should be no write of a child, but there was: %s %s", o.method, when, event.Verb, event.RequestURI)
 		}
 	}
-}
-
-func position(t *testing.T) hostcluster.Position {
-	t.Helper()
-	at, err := env.Host.Audit().Position()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
 }
 
 func everybody(request) bool { return true }

@@ -49,13 +49,13 @@ func TestPhantomDifferencesAreNoDifferences(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
 		o := newOnlyChildren(t, method, phantoms)
 		o.createAll()
-		from := position(t)
+		from := o.position()
 		o.waitUntilSynced("quiet", everybody)
 		o.expectNoChildWrites("while the server runs", from)
 		controllers = append(controllers, o)
 	}
 	var from hostcluster.Position
-	restartServer(t, func() { from = position(t) })
+	restartServer(t, func() { from = controllers[0].position() })
 	for _, o := range controllers {
 		o.waitUntilSynced("restarted", everybody)
 		o.expectNoChildWrites("after a restart", from)

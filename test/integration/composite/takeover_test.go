@@ -59,7 +59,7 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 					o.leaveParent(name)
 					o.leaveChild(name, record)
 				}
-				from := position(t)
+				from := o.position()
 				o.run()
 				o.waitUntilSynced("taken-over", everybody)
 				o.expectNoChildWrites("after taking over", from)
