@@ -1,0 +1,55 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
+)
+
+// A null, which the host drops or makes something else of, is no difference for ever: a child that has one is neither
+// written to nor replaced again and again.
+func TestQ19NullsLeadToNoLoop(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"InPlace", "Recreate"} {
+		t.Run(method, func(t *testing.T) {
+			inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+				s.Define(harness.CRD{Kind: "Thing"})
+				s.Say("InPlace", method)
+				s.Answers(answers{"/sync": func(asked object) object {
+					child := desired("a", object{"kept": at(asked, "parent", "spec", "kept"), "never": nil})
+					child["immutable"], child["metadata"].(object)["annotations"] = nil, nil
+					return object{"children": list{child}}
+				}})
+				s.Create(things + "\n---\n" + aThing + `spec: {kept: "1"}`)
+				s.Exists(configMap("a"), scenario.Has("data.kept", "1"))
+				s.Patch(theThing, `{spec: {kept: "2"}}`)
+				before := s.Exists(configMap("a"), scenario.Has("data.kept", "2"))
+
+				from, err := env.Host.Audit().Position()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for round := range 4 {
+					calls := s.Calls("/sync")
+					s.Patch(theThing, fmt.Sprintf(`{metadata: {annotations: {round: "%d"}}}`, round))
+					s.Called("/sync", calls+1)
+				}
+				writes, err := env.Host.Audit().Find(from, hostcluster.Request{
+					User: harness.ServerUser, Verbs: hostcluster.Writes(), Resource: "configmaps", Namespace: s.Namespace,
+				})
+				if err != nil || len(writes) > 0 {
+					t.Errorf("the child is written to %d times, also when nothing changes: %v", len(writes), err)
+				}
+				if after := s.Exists(configMap("a")); after.GetUID() != before.GetUID() {
+					t.Error("the child was replaced")
+				}
+			})
+		})
+	}
+}
