@@ -253,6 +253,10 @@ func TestWhichHookIsCalled(t *testing.T) {
 		if !f.exists("a-late") {
 			t.Error("what the answer listed that finalized was not created")
 		}
+		// Once to hold it and once to let it go: the second write is based on the status.
+		if writes := f.updatesOf("a"); writes != 2 {
+			t.Errorf("the parent was written %d times, want twice", writes)
+		}
 	})
 
 	t.Run("alive and no longer selected, without a finalize hook: nothing", func(t *testing.T) {
