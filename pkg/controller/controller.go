@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -23,9 +24,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
 // Config is what the controller loop runs with.
@@ -125,10 +128,20 @@ func run(ctx context.Context, config Config) error {
 	}
 	defer config.Metrics.Unregister(calls)
 	watches := host.NewWatches(shared, client)
-	composites := newComposites(own, selector, composite.Dependencies{
-		Watches: watches,
-		Actor:   &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
-		Events:  events,
+	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
+	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0,
+		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
+	var reconcilers []*reconciler
+	discovery := host.NewDiscovery(client, func(group string) {
+		for _, reconciler := range reconcilers {
+			reconciler.groupChanged(group)
+		}
+	})
+	dependencies := line.Dependencies{
+		Watches:   watches,
+		Discovery: discovery,
+		Actor:     actor,
+		Events:    events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls, Sources: watches,
 		},
@@ -136,26 +149,31 @@ func run(ctx context.Context, config Config) error {
 		Workers: config.Workers,
 		Resync:  config.CacheFlushInterval,
 		Metrics: config.Metrics,
-	})
-	composites.Discovery = host.NewDiscovery(client, composites.groupChanged)
-	composites.drainer = &drain.Drainer{Client: client, Discovery: composites.Discovery, Actor: composites.Actor, Unfinalized: events.NotFinalized}
-
+	}
+	drainer := &drain.Drainer{Client: client, Discovery: discovery, Actor: actor, Unfinalized: events.NotFinalized}
+	reconcilers = []*reconciler{
+		newReconciler(compositeReconciler, composite.Kind(), compositeControllers(own, informers), dependencies, drainer),
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	informers.Start(ctx.Done())
+	defer informers.Shutdown()
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := composites.Discovery.Follow(ctx, hostConfig); err != nil {
+		if err := discovery.Follow(ctx, hostConfig); err != nil {
 			stop(err)
 		}
 	})
 	if config.DiscoveryInterval > 0 {
-		running.Go(func() { composites.Discovery.Refresh(ctx, config.DiscoveryInterval) })
+		running.Go(func() { discovery.Refresh(ctx, config.DiscoveryInterval) })
 	}
-	running.Go(func() {
-		if err := composites.run(ctx); err != nil {
-			stop(err)
-		}
-	})
+	for _, reconciler := range reconcilers {
+		running.Go(func() {
+			if err := reconciler.run(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
 	<-ctx.Done()
 	running.Wait()
 	klog.FromContext(ctx).Info("All controllers have stopped")

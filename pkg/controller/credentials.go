@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
@@ -19,8 +18,8 @@ import (
 const readTimeout = 10 * time.Second
 
 // build makes a controller that is ready to run.
-func (c *composites) build(ctx context.Context, object *v1alpha1.CompositeController, spec *composite.Spec) (*composite.Controller, error) {
-	next, err := composite.New(c.Dependencies, object, spec)
+func (r *reconciler) build(ctx context.Context, object declared, spec *line.Spec) (*line.Controller, error) {
+	next, err := line.New(r.Dependencies, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // awaitSource has a controller looked at again when the Secret or ConfigMap changes that
 // keeps it from being run. It tells whether there is such a one and it can be followed.
-func (c *composites) awaitSource(ctx context.Context, hosted *hostedComposite, err error) bool {
+func (r *reconciler) awaitSource(ctx context.Context, hosted *hostedController, err error) bool {
 	// What is followed until now goes on until its successor is: they may be the same.
 	if hosted.stopFollowing != nil {
 		defer hosted.stopFollowing()
@@ -51,10 +50,10 @@ func (c *composites) awaitSource(ctx context.Context, hosted *hostedComposite, e
 	}
 	ctx, cancel := withReadTimeout(ctx)
 	defer cancel()
-	stop, err := c.Watches.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
+	stop, err := r.Watches.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
 		if version(now) != unusable.ResourceVersion {
-			c.queue.Forget(hosted.name)
-			c.queue.Add(hosted.name)
+			r.queue.Forget(hosted.name)
+			r.queue.Add(hosted.name)
 		}
 	})
 	if err != nil {
@@ -73,7 +72,7 @@ func version(of *object.Object) string {
 }
 
 // stopWaiting ends what awaitSource began.
-func (h *hostedComposite) stopWaiting() {
+func (h *hostedController) stopWaiting() {
 	if h.stopFollowing != nil {
 		h.stopFollowing()
 		h.stopFollowing = nil

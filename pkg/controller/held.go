@@ -14,20 +14,21 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 )
 
 // drainTurn is how long parents are drained before it is looked whether that is still
 // wanted.
 const drainTurn = 30 * time.Second
 
-// reserve notes on the CompositeController, before its first parent can be held, that it
+// reserve notes on the controller's object, before its first parent can be held, that it
 // cannot go without letting go of them, and of which type they are. It returns the
 // object with the note.
-func (c *composites) reserve(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, spec *composite.Spec) (*v1alpha1.CompositeController, error) {
-	rule := object.Spec.ParentResource.ResourceRule
-	kept, noted := slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer), slices.Contains(object.Status.HeldResources, rule)
-	if spec.Finalize == nil || kept && noted {
+func (r *reconciler) reserve(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) (declared, error) {
+	held := object.GetStatus().HeldResources
+	unnoted := slices.DeleteFunc(object.ParentTypes(), func(rule v1alpha1.ResourceRule) bool { return slices.Contains(held, rule) })
+	kept := slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer)
+	if spec.Finalize == nil || kept && len(unnoted) == 0 {
 		return object, nil
 	}
 	if err := hosted.mayWrite(object); err != nil {
@@ -35,10 +36,10 @@ func (c *composites) reserve(ctx context.Context, hosted *hostedComposite, objec
 	}
 	var err error
 	if !kept {
-		object, err = c.setFinalizers(ctx, object, append(slices.Clone(object.Finalizers), v1alpha1.DrainFinalizer))
+		object, err = r.setFinalizers(ctx, object, append(slices.Clone(object.GetFinalizers()), v1alpha1.DrainFinalizer))
 	}
-	if err == nil && !noted {
-		object, err = c.setHeld(ctx, object, append(slices.Clone(object.Status.HeldResources), rule))
+	if err == nil && len(unnoted) > 0 {
+		object, err = r.setHeld(ctx, object, slices.Concat(object.GetStatus().HeldResources, unnoted))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("note that parents are held: %w", err)
@@ -47,12 +48,12 @@ func (c *composites) reserve(ctx context.Context, hosted *hostedComposite, objec
 }
 
 // letGo drains the parents of types that the running spec does not hold any more.
-func (c *composites) letGo(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, spec *composite.Spec) error {
+func (r *reconciler) letGo(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) error {
 	var holds []v1alpha1.ResourceRule
 	if spec.Finalize != nil {
-		holds = append(holds, object.Spec.ParentResource.ResourceRule)
+		holds = object.ParentTypes()
 	}
-	held, kept := object.Status.HeldResources, slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer)
+	held, kept := object.GetStatus().HeldResources, slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer)
 	if slices.Equal(held, holds) && kept == (len(holds) > 0) {
 		return nil
 	}
@@ -60,52 +61,52 @@ func (c *composites) letGo(ctx context.Context, hosted *hostedComposite, object 
 		return err
 	}
 	if !slices.Equal(held, holds) {
-		err := c.drain(ctx, hosted, object, others(held, holds))
+		err := r.drain(ctx, hosted, object, others(held, holds))
 		if err != nil {
 			return err
 		}
-		if object, err = c.setHeld(ctx, object, holds); err != nil {
+		if object, err = r.setHeld(ctx, object, holds); err != nil {
 			return err
 		}
 	}
 	if len(holds) > 0 {
 		return nil
 	}
-	return c.free(ctx, object)
+	return r.free(ctx, object)
 }
 
-// retire ends a CompositeController that is being deleted: its loop stops, and when its
+// retire ends a controller whose object is being deleted: its loop stops, and when its
 // parents are let go, so is the object.
-func (c *composites) retire(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController) error {
+func (r *reconciler) retire(ctx context.Context, hosted *hostedController, object declared) error {
 	hosted.stopWaiting()
-	c.stop(ctx, hosted)
+	r.stop(ctx, hosted)
 	hosted.setDeleting(object)
-	if !slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer) {
+	if !slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer) {
 		return nil
 	}
-	if object.Annotations[v1alpha1.SkipDrainAnnotation] != "true" {
-		if err := c.drain(ctx, hosted, object, heldBy(object)); err != nil {
+	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] != "true" {
+		if err := r.drain(ctx, hosted, object, heldBy(object)); err != nil {
 			hosted.setDeleting(object)
 			return err
 		}
 	}
-	return c.free(ctx, object)
+	return r.free(ctx, object)
 }
 
 // heldBy are the types of which parents may be held. The status that tells them may have
 // been lost when the object was restored from a file.
-func heldBy(object *v1alpha1.CompositeController) []v1alpha1.ResourceRule {
-	rules := []v1alpha1.ResourceRule{object.Spec.ParentResource.ResourceRule}
-	return append(rules, others(object.Status.HeldResources, rules)...)
+func heldBy(object declared) []v1alpha1.ResourceRule {
+	rules := object.ParentTypes()
+	return append(rules, others(object.GetStatus().HeldResources, rules)...)
 }
 
-// drain takes the finalizer of a CompositeController off all parents of some types.
-func (c *composites) drain(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, held []v1alpha1.ResourceRule) error {
+// drain takes the finalizer of a controller off all parents of some types.
+func (r *reconciler) drain(ctx context.Context, hosted *hostedController, object declared, held []v1alpha1.ResourceRule) error {
 	turn, cancel := context.WithTimeout(ctx, drainTurn)
 	defer cancel()
 	for _, rule := range held {
-		klog.FromContext(ctx).Info("Taking the finalizer off parents", "controller", object.Name, "apiVersion", rule.APIVersion, "resource", rule.Resource)
-		err := c.drainer.Drain(turn, rule.APIVersion, rule.Resource, composite.FinalizerOf(object.Name))
+		klog.FromContext(ctx).Info("Taking the finalizer off parents", "controller", object.GetName(), "apiVersion", rule.APIVersion, "resource", rule.Resource)
+		err := r.drainer.Drain(turn, rule.APIVersion, rule.Resource, r.kind.Finalizer(object.GetName()))
 		if err == nil {
 			continue
 		}
@@ -114,7 +115,7 @@ func (c *composites) drain(ctx context.Context, hosted *hostedComposite, object 
 		}
 		err = fmt.Errorf("let go of %s of %s: %w", rule.Resource, rule.APIVersion, err)
 		if hosted.setUndrained(err) {
-			c.Events.DrainError(object, err)
+			r.Events.DrainError(object, err)
 		}
 		return err
 	}

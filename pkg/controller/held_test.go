@@ -87,7 +87,7 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 // that it holds parents.
 func TestANewControllerIsLeftAloneForAMoment(t *testing.T) {
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
-	var hosted hostedComposite
+	var hosted hostedController
 	if err := hosted.mayWrite(object); !errors.Is(err, errNew) {
 		t.Errorf("error is %v", err)
 	}
@@ -102,7 +102,7 @@ func TestANewControllerIsLeftAloneForAMoment(t *testing.T) {
 }
 
 func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
-	var hosted hostedComposite
+	var hosted hostedController
 	object := &v1alpha1.CompositeController{}
 	hosted.setDeleting(object)
 	if !strings.HasPrefix(hosted.problem.Err.Error(), "the controller is being deleted and no longer runs") {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -22,7 +21,7 @@ import (
 var errNew = errors.New("the spec has just changed")
 
 // mayWrite returns errNew as long as the object is to be left alone.
-func (h *hostedComposite) mayWrite(object *v1alpha1.CompositeController) error {
+func (h *hostedController) mayWrite(object declared) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isNew(object, time.Now()) {
@@ -31,19 +30,19 @@ func (h *hostedComposite) mayWrite(object *v1alpha1.CompositeController) error {
 	return nil
 }
 
-// free lets the host remove a CompositeController that is being deleted.
-func (c *composites) free(ctx context.Context, object *v1alpha1.CompositeController) error {
-	if !slices.Contains(object.Finalizers, v1alpha1.DrainFinalizer) {
+// free lets the host remove a controller's object that is being deleted.
+func (r *reconciler) free(ctx context.Context, object declared) error {
+	if !slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer) {
 		return nil
 	}
-	finalizers := slices.DeleteFunc(slices.Clone(object.Finalizers), func(name string) bool { return name == v1alpha1.DrainFinalizer })
-	_, err := c.setFinalizers(ctx, object, finalizers)
+	finalizers := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(name string) bool { return name == v1alpha1.DrainFinalizer })
+	_, err := r.setFinalizers(ctx, object, finalizers)
 	return err
 }
 
-// setFinalizers makes the CompositeController have these finalizers, if nobody has changed
+// setFinalizers makes the object have these finalizers, if nobody has changed
 // it meanwhile.
-func (c *composites) setFinalizers(ctx context.Context, object *v1alpha1.CompositeController, finalizers []string) (*v1alpha1.CompositeController, error) {
+func (r *reconciler) setFinalizers(ctx context.Context, object declared, finalizers []string) (declared, error) {
 	var patch struct {
 		Metadata struct {
 			UID             types.UID `json:"uid"`
@@ -51,22 +50,22 @@ func (c *composites) setFinalizers(ctx context.Context, object *v1alpha1.Composi
 			Finalizers      []string  `json:"finalizers"`
 		} `json:"metadata"`
 	}
-	patch.Metadata.UID, patch.Metadata.ResourceVersion, patch.Metadata.Finalizers = object.UID, object.ResourceVersion, finalizers
+	patch.Metadata.UID, patch.Metadata.ResourceVersion, patch.Metadata.Finalizers = object.GetUID(), object.GetResourceVersion(), finalizers
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return nil, err
 	}
-	return c.client.MetacontrollerV1alpha1().CompositeControllers().Patch(ctx, object.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	return r.own.patch(ctx, object.GetName(), body)
 }
 
 // setHeld notes the types of which parents may be held.
-func (c *composites) setHeld(ctx context.Context, object *v1alpha1.CompositeController, held []v1alpha1.ResourceRule) (*v1alpha1.CompositeController, error) {
-	changed := object.DeepCopy()
-	changed.Status.HeldResources = held
-	return c.client.MetacontrollerV1alpha1().CompositeControllers().UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+func (r *reconciler) setHeld(ctx context.Context, object declared, held []v1alpha1.ResourceRule) (declared, error) {
+	changed := object.DeepCopyObject().(declared)
+	changed.GetStatus().HeldResources = held
+	return r.own.updateStatus(ctx, changed)
 }
 
-// settle says what is next after a write of a CompositeController or its parents: whether
+// settle says what is next after a write of a controller's object or its parents: whether
 // that is done, and the error if it failed. One that was overtaken, was put off, or has
 // only begun is tried again.
 func settle(ctx context.Context, name string, err error) (done bool, failure error) {

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 )
 
 const (
@@ -22,14 +22,14 @@ const (
 
 // followSchemas has a controller looked at again that may not know yet what the host
 // publishes of its child types.
-func (c *composites) followSchemas(ctx context.Context, spec *composite.Spec) {
+func (r *reconciler) followSchemas(ctx context.Context, spec *line.Spec) {
 	if spec.SchemasErr != nil {
 		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without knowing their types", "controller", spec.Name)
 	}
 	switch {
 	case !spec.SchemasSettled:
-		c.queue.AddAfter(spec.Name, schemasRecheck)
+		r.queue.AddAfter(spec.Name, schemasRecheck)
 	case len(spec.Schemas) < len(spec.Children):
-		c.queue.AddAfter(spec.Name, schemasRetry)
+		r.queue.AddAfter(spec.Name, schemasRetry)
 	}
 }

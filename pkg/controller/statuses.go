@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -29,8 +28,8 @@ const (
 	newFor = statusTick
 )
 
-// writeStatuses keeps the status of the CompositeControllers true until ctx ends.
-func (c *composites) writeStatuses(ctx context.Context) {
+// writeStatuses keeps the status of all objects true until ctx ends.
+func (r *reconciler) writeStatuses(ctx context.Context) {
 	ticker := time.NewTicker(statusTick)
 	defer ticker.Stop()
 	for {
@@ -39,19 +38,19 @@ func (c *composites) writeStatuses(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		c.mu.Lock()
-		all := slices.Collect(maps.Values(c.byName))
-		c.mu.Unlock()
+		r.mu.Lock()
+		all := slices.Collect(maps.Values(r.byName))
+		r.mu.Unlock()
 		for _, hosted := range all {
-			if err := c.writeStatus(ctx, hosted); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Write status of CompositeController", "controller", hosted.name)
+			if err := r.writeStatus(ctx, hosted); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Write status of "+r.kind.Name, "controller", hosted.name)
 			}
 		}
 	}
 }
 
-func (c *composites) writeStatus(ctx context.Context, hosted *hostedComposite) error {
-	object, err := c.lister.Get(hosted.name)
+func (r *reconciler) writeStatus(ctx context.Context, hosted *hostedController) error {
+	object, err := r.own.get(hosted.name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -62,9 +61,9 @@ func (c *composites) writeStatus(ctx context.Context, hosted *hostedComposite) e
 	if !due {
 		return nil
 	}
-	changed := object.DeepCopy()
-	changed.Status = status
-	_, err = c.client.MetacontrollerV1alpha1().CompositeControllers().UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	changed := object.DeepCopyObject().(declared)
+	*changed.GetStatus() = status
+	_, err = r.own.updateStatus(ctx, changed)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // the next look is at the newer object
 	}
@@ -78,20 +77,20 @@ func (c *composites) writeStatus(ctx context.Context, hosted *hostedComposite) e
 
 // status returns what the object's status should be, and whether it is time to
 // write it.
-func (h *hostedComposite) status(object *v1alpha1.CompositeController, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
+func (h *hostedController) status(object declared, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isNew(object, now) || !h.looked(object) || now.Sub(h.statusRefused) < statusInterval {
 		return status, false
 	}
-	status = report.Status(object.Status, object.Generation, nil, h.problem)
-	if report.SameReadiness(status, object.Status) && now.Sub(h.statusLooked) < statusInterval {
+	status = report.Status(*object.GetStatus(), object.GetGeneration(), nil, h.problem)
+	if report.SameReadiness(status, *object.GetStatus()) && now.Sub(h.statusLooked) < statusInterval {
 		return status, false
 	}
 	h.statusLooked = now
 	if h.controller != nil {
 		health := h.controller.Health()
-		status = report.Status(object.Status, object.Generation, &health, h.problem)
+		status = report.Status(*object.GetStatus(), object.GetGeneration(), &health, h.problem)
 	}
-	return status, !equality.Semantic.DeepEqual(status, object.Status)
+	return status, !equality.Semantic.DeepEqual(status, *object.GetStatus())
 }

@@ -20,7 +20,7 @@ import (
 func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	start := time.Now()
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
-	hosted := &hostedComposite{name: "webs"}
+	hosted := &hostedController{name: "webs"}
 	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
 	expect := func(after time.Duration, want bool) {
 		t.Helper()

@@ -1,53 +1,32 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package composite reads CompositeControllers.
 package composite
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// Spec is a CompositeController's spec with its names resolved: what the controller
-// works with, and nothing that cannot work.
-type Spec struct {
-	Name                string
-	Parent              stage.Type
-	ParentSelector      labels.Selector
-	IgnoreStatusChanges bool
-	GenerateSelector    bool
-	// Children are the child types, each once.
-	Children   []stage.Type
-	Strategies plan.Strategies
-	// Schemas are what the host publishes of the child types, and SchemasErr why that is
-	// not known of some, which do without. SchemasSettled tells that nothing else is
-	// expected soon.
-	Schemas        map[stage.Type]*openapi.Type
-	SchemasErr     error
-	SchemasSettled bool
-	// Sync, Finalize and Customize are the hooks; one that is not there is nil.
-	Sync, Finalize, Customize *v1alpha1.Hook
-	// ForeignStatus tells that the parent type does not come from a
-	// CustomResourceDefinition.
-	ForeignStatus bool
-	// EndpointConfigs are the settings of connections to hosts of hooks that set none
-	// themselves.
-	EndpointConfigs []v1alpha1.EndpointConfig
-	// Resync is how often all parents are synced again; zero is never.
-	Resync time.Duration
+// Kind is what CompositeControllers have in common.
+func Kind() line.Kind {
+	return line.Kind{
+		Name:            "CompositeController",
+		FinalizerPrefix: "metacontroller.io/compositecontroller-",
+		Ask:             (*hook.Webhook).SyncComposite,
+		Plan:            plan.Composite,
+	}
 }
 
 // NoStatusSubresourceError tells that the parents' status cannot be written. It is
@@ -62,105 +41,91 @@ func (e *NoStatusSubresourceError) Error() string {
 // *host.UnknownTypeError or a *NoStatusSubresourceError if the host lacks something
 // that it may get, an *UnsupportedError if this version does, and otherwise says
 // what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*Spec, error) {
-	spec := &Spec{
-		Name:                object.Name,
-		IgnoreStatusChanges: isTrue(object.Spec.ParentResource.IgnoreStatusChanges),
-		GenerateSelector:    isTrue(object.Spec.GenerateSelector),
-		Strategies:          plan.Strategies{},
+func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*line.Spec, error) {
+	sent, err := sent(object)
+	if err != nil {
+		return nil, err
 	}
-	for _, resolve := range []func(context.Context, *host.Discovery, *v1alpha1.CompositeControllerSpec) error{
-		spec.resolveHooks, spec.resolveParent, spec.resolveChildren,
-	} {
-		if err := resolve(ctx, discovery, &object.Spec); err != nil {
+	spec := &line.Spec{
+		Kind:            Kind(),
+		Name:            object.Name,
+		Object:          sent,
+		Strategies:      plan.Strategies{},
+		Claims:          observe.NewByLabels(isTrue(object.Spec.GenerateSelector)),
+		EndpointConfigs: object.Spec.EndpointConfigs,
+	}
+	if object.Spec.Hooks == nil {
+		return nil, errors.New("no hooks defined")
+	}
+	err = spec.ResolveHooks(line.Hooks{Sync: object.Spec.Hooks.Sync, Finalize: object.Spec.Hooks.Finalize, Customize: object.Spec.Hooks.Customize})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSupported(&object.Spec); err != nil {
+		return nil, err
+	}
+	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
+	if err != nil {
+		return nil, err
+	}
+	spec.Targets = []line.Target{*parents}
+	for _, rule := range object.Spec.ChildResources {
+		var strategy plan.Strategy
+		if s := rule.UpdateStrategy; s != nil {
+			strategy = plan.Strategy{Method: plan.Method(s.Method), Engine: plan.Engine(s.Apply)}
+		}
+		if err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy); err != nil {
 			return nil, err
 		}
 	}
-	spec.Schemas, spec.SchemasSettled, spec.SchemasErr = discovery.Schemas(ctx, spec.Children)
-	if seconds := object.Spec.ResyncPeriodSeconds; seconds != nil {
-		spec.Resync = time.Duration(max(*seconds, 1)) * time.Second
-	}
+	spec.ResolveSchemas(ctx, discovery)
+	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
 	return spec, nil
 }
 
-func (s *Spec) resolveHooks(_ context.Context, _ *host.Discovery, object *v1alpha1.CompositeControllerSpec) error {
-	hooks := object.Hooks
-	switch {
-	case hooks == nil:
-		return errors.New("no hooks defined")
-	case !hasWebhook(hooks.Sync) && !hasWebhook(hooks.Finalize):
-		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
-	}
-	if hasWebhook(hooks.Sync) {
-		s.Sync = hooks.Sync
-	}
-	// One without a webhook is from before it was refused. Nothing could be asked before
-	// a parent goes, so no parent is held.
-	if hasWebhook(hooks.Finalize) {
-		s.Finalize = hooks.Finalize
-	}
-	if hasWebhook(hooks.Customize) {
-		s.Customize = hooks.Customize
-	}
-	s.EndpointConfigs = object.EndpointConfigs
-	return checkSupported(object)
-}
-
-func (s *Spec) resolveParent(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeControllerSpec) (err error) {
-	rule := object.ParentResource
-	if s.ParentSelector, err = selector(rule.LabelSelector); err != nil {
-		return fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
-	}
-	if s.Parent, err = discovery.Resolve(ctx, rule.APIVersion, rule.Resource); err != nil {
-		return fmt.Errorf("parent type: %w", err)
-	}
-	custom, err := discovery.IsCustom(ctx, s.Parent.GroupVersionResource)
+func resolveParents(ctx context.Context, discovery *host.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*line.Target, error) {
+	selector, err := line.LabelSelector(rule.LabelSelector)
 	if err != nil {
-		return fmt.Errorf("parent type: %w", err)
+		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
 	}
-	s.ForeignStatus = !custom
-	if custom && !s.Parent.StatusSubresource {
-		return &NoStatusSubresourceError{Parent: s.Parent}
+	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return nil, fmt.Errorf("parent type: %w", err)
 	}
-	return nil
+	custom, err := discovery.IsCustom(ctx, of.GroupVersionResource)
+	if err != nil {
+		return nil, fmt.Errorf("parent type: %w", err)
+	}
+	if custom && !of.StatusSubresource {
+		return nil, &NoStatusSubresourceError{Parent: of}
+	}
+	return &line.Target{
+		Type:          of,
+		Rules:         []observe.Rule{{Labels: selector, IgnoreStatusChanges: isTrue(rule.IgnoreStatusChanges)}},
+		ForeignStatus: !custom,
+	}, nil
 }
 
-func (s *Spec) resolveChildren(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeControllerSpec) error {
-	for _, rule := range object.ChildResources {
-		child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
-		if err != nil {
-			return fmt.Errorf("child type: %w", err)
+// sent is the JSON of a CompositeController as hooks are sent it.
+func sent(object *v1alpha1.CompositeController) ([]byte, error) {
+	sent := object.DeepCopy()
+	sent.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
+	sent.ManagedFields = nil
+	for _, child := range sent.Spec.ChildResources {
+		// Hooks have always been sent an object here.
+		if strategy := child.UpdateStrategy; strategy != nil && strategy.StatusChecks == nil {
+			strategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{}
 		}
-		if !slices.Contains(s.Children, child) {
-			s.Children = append(s.Children, child)
-		}
-		if strategy := rule.UpdateStrategy; strategy != nil {
-			s.Strategies[child.GroupKind()] = plan.Strategy{Method: plan.Method(strategy.Method), Engine: plan.Engine(strategy.Apply)}
-		}
 	}
-	return nil
-}
-
-// strategies are those of all child types, with an engine for those that name none.
-func (s *Spec) strategies(engine plan.Engine) plan.Strategies {
-	strategies := make(plan.Strategies, len(s.Children))
-	for _, child := range s.Children {
-		strategy := s.Strategies[child.GroupKind()]
-		strategy.Engine = cmp.Or(strategy.Engine, engine)
-		strategies[child.GroupKind()] = strategy
+	body, err := json.Marshal(struct {
+		*v1alpha1.CompositeController
+		// Status hides the object's own, which would change all the time.
+		Status struct{} `json:"status"`
+	}{CompositeController: sent})
+	if err != nil {
+		return nil, fmt.Errorf("encode CompositeController %s: %w", object.Name, err)
 	}
-	return strategies
+	return body, nil
 }
-
-// selector returns the selector of a spec; one that is absent selects everything.
-func selector(spec *metav1.LabelSelector) (labels.Selector, error) {
-	if spec == nil {
-		return labels.Everything(), nil
-	}
-	return metav1.LabelSelectorAsSelector(spec)
-}
-
-// hasWebhook tells whether a hook leads to a webhook.
-func hasWebhook(hook *v1alpha1.Hook) bool { return hook != nil && hook.Webhook != nil }
 
 func isTrue(value *bool) bool { return value != nil && *value }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -91,7 +92,7 @@ func controller(t *testing.T, spec string) *v1alpha1.CompositeController {
 	return object
 }
 
-func resolve(t *testing.T, spec string) (*Spec, error) {
+func resolve(t *testing.T, spec string) (*line.Spec, error) {
 	t.Helper()
 	return Resolve(t.Context(), host.NewDiscovery(client(t), func(string) {}), controller(t, spec))
 }
@@ -106,7 +107,6 @@ func TestResolve(t *testing.T) {
 		Parent              stage.Type
 		Selector            string
 		IgnoreStatusChanges bool
-		GenerateSelector    bool
 		Children            []stage.Type
 		Strategies          plan.Strategies
 		Resync              time.Duration
@@ -126,7 +126,7 @@ func TestResolve(t *testing.T) {
 				childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace, apply: DynamicApply}},
 					{apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate, apply: ServerSideApply}}]}`,
 			want: resolved{
-				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, GenerateSelector: true, Resync: 30 * time.Second,
+				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, Resync: 30 * time.Second,
 				Children: []stage.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.ServerSideApply}},
 			},
 		},
@@ -139,8 +139,8 @@ func TestResolve(t *testing.T) {
 			want: resolved{Parent: webs, Children: []stage.Type{pods}, Strategies: plan.Strategies{}},
 		},
 		"a child type of the parent's group, without a status": {
-			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains, updateStrategy: {}}]}`,
-			want: resolved{Parent: webs, Children: []stage.Type{plains}, Strategies: plan.Strategies{{Group: "ctl.example", Kind: "Plain"}: {}}},
+			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains}]}`,
+			want: resolved{Parent: webs, Children: []stage.Type{plains}, Strategies: plan.Strategies{}},
 		},
 		"a child type that is named twice": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}},
@@ -163,7 +163,7 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := resolved{
-				spec.Parent, spec.ParentSelector.String(), spec.IgnoreStatusChanges, spec.GenerateSelector, spec.Children, spec.Strategies, spec.Resync,
+				spec.Targets[0].Type, spec.Targets[0].Rules[0].Labels.String(), spec.Targets[0].Rules[0].IgnoreStatusChanges, spec.Children, spec.Strategies, spec.Resync,
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("resolved (-want +got):\n%s", diff)
@@ -215,8 +215,8 @@ func TestWhoseStatusTheParentsIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if spec.ForeignStatus != test.foreign {
-				t.Errorf("the status is foreign: %v, want %v", spec.ForeignStatus, test.foreign)
+			if spec.Targets[0].ForeignStatus != test.foreign {
+				t.Errorf("the status is foreign: %v, want %v", spec.Targets[0].ForeignStatus, test.foreign)
 			}
 		})
 	}

@@ -11,9 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -27,8 +24,7 @@ type Guard struct {
 
 // target is what a write changes: an object, or its status.
 type target struct {
-	schema.GroupKind
-	types.NamespacedName
+	stage.Key
 	status bool
 }
 
@@ -36,11 +32,7 @@ type target struct {
 func New() *Guard { return &Guard{records: map[target]*record{}} }
 
 func targetOf(step *stage.Step) target {
-	return target{
-		GroupKind:      step.Type.GroupKind(),
-		NamespacedName: types.NamespacedName{Namespace: step.Namespace, Name: step.Name},
-		status:         step.Op == stage.Status,
-	}
+	return target{Key: step.Key(), status: step.Op == stage.Status}
 }
 
 // Hold takes out of a plan the writes that it is too early for; now is when the sync
@@ -93,7 +85,7 @@ func (g *Guard) rests(at target) {
 }
 
 func statusOf(snapshot *stage.Snapshot) target {
-	return target{GroupKind: snapshot.ParentType.GroupKind(), NamespacedName: snapshot.Parent.Key(), status: true}
+	return target{Key: stage.KeyOf(snapshot.Parent), status: true}
 }
 
 // Wrote notes what a sync has written; now is when it had.

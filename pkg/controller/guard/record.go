@@ -70,8 +70,8 @@ func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
 		return false
 	}
 	r.loop = stage.Loop{
-		Parent: inputs.snapshot.Parent.Key(),
-		Kind:   step.Type.Kind, Namespace: step.Namespace, Name: step.Name, OfStatus: step.Op == stage.Status,
+		Parent: stage.KeyOf(inputs.snapshot.Parent),
+		Object: step.Key(), OfStatus: step.Op == stage.Status,
 		Path:     step.Path,
 		Restless: undone <= mostUndone,
 		Writes:   max(undone, restless) - 1,

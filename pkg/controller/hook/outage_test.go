@@ -22,6 +22,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 var errRefused = errors.New("http error: connection refused")
@@ -217,11 +218,11 @@ type syncing struct {
 	down    bool
 	latency time.Duration
 	calls   int
-	synced  map[types.NamespacedName]bool
+	synced  map[stage.Key]bool
 	loop    *hosted.Loop
 }
 
-func (c *syncing) sync(_ context.Context, name types.NamespacedName) hosted.Verdict {
+func (c *syncing) sync(_ context.Context, name stage.Key) hosted.Verdict {
 	parent := parentOf(name.Name, 1)
 	if err := c.outage.admit(parent, time.Now()); err != nil {
 		down, _ := errors.AsType[*Down](err)
@@ -250,7 +251,7 @@ func (c *syncing) set(down bool, latency time.Duration) {
 	clear(c.synced)
 }
 
-func (c *syncing) seen() (calls int, synced map[types.NamespacedName]bool) {
+func (c *syncing) seen() (calls int, synced map[stage.Key]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls, maps.Clone(c.synced)
@@ -271,16 +272,16 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parents, latency := test.parents, test.latency
 			synctest.Test(t, func(t *testing.T) {
-				c := &syncing{synced: map[types.NamespacedName]bool{}}
+				c := &syncing{synced: map[stage.Key]bool{}}
 				c.loop = hosted.NewLoop(t.Name(), workers, c.sync)
 				ctx, cancel := context.WithCancel(t.Context())
 				returned := make(chan struct{})
 				go func() { defer close(returned); c.loop.Run(ctx) }()
 				defer func() { cancel(); <-returned }()
 
-				var names []types.NamespacedName
+				var names []stage.Key
 				for i := range parents {
-					names = append(names, types.NamespacedName{Name: fmt.Sprint(i)})
+					names = append(names, stage.Key{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
 				}
 				c.loop.Changed(names...)
 				time.Sleep(time.Minute)
@@ -301,7 +302,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 				c.set(false, time.Millisecond)
 				time.Sleep(time.Minute)
 				again, synced := c.seen()
-				missing := slices.DeleteFunc(slices.Clone(names), func(name types.NamespacedName) bool { return synced[name] })
+				missing := slices.DeleteFunc(slices.Clone(names), func(name stage.Key) bool { return synced[name] })
 				if len(missing) > 0 {
 					t.Errorf("a minute after the hook is back %d parents were not synced", len(missing))
 				}

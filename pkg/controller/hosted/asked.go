@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // asked holds the earliest time at which each parent is to be synced again because a sync
@@ -15,12 +15,12 @@ import (
 // before its time.
 type asked struct {
 	mu sync.Mutex
-	at map[types.NamespacedName]time.Time
+	at map[stage.Key]time.Time
 }
 
 // next notes that a sync which began at started has asked for another one at that time, zero if
 // it did not, and returns the earliest time that is still to come; zero is never.
-func (a *asked) next(parent types.NamespacedName, started, at time.Time) time.Time {
+func (a *asked) next(parent stage.Key, started, at time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	earlier, pending := a.at[parent]
@@ -35,7 +35,7 @@ func (a *asked) next(parent types.NamespacedName, started, at time.Time) time.Ti
 	return at
 }
 
-func (a *asked) forget(parent types.NamespacedName) {
+func (a *asked) forget(parent stage.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.at, parent)

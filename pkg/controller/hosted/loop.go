@@ -12,11 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 )
@@ -35,14 +36,14 @@ const (
 )
 
 // SyncFunc syncs one parent. It is never called twice at once for the same parent.
-type SyncFunc func(ctx context.Context, parent types.NamespacedName) Verdict
+type SyncFunc func(ctx context.Context, parent stage.Key) Verdict
 
 // Loop is the queue and the workers of one hosted controller.
 type Loop struct {
 	// Metrics are those of the queue. They are worth telling while the loop runs.
 	Metrics *metrics.Queue
 
-	queue   priorityqueue.PriorityQueue[types.NamespacedName]
+	queue   priorityqueue.PriorityQueue[stage.Key]
 	stop    func()
 	sync    SyncFunc
 	workers int
@@ -53,9 +54,9 @@ type Loop struct {
 // has in metrics.
 func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
 	measured := metrics.NewQueue(name)
-	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[stage.Key]) {
 		o.MetricProvider = measured
-		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstBackoff, longestBackoff)
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[stage.Key](firstBackoff, longestBackoff)
 	})
 	return &Loop{
 		Metrics: measured,
@@ -63,7 +64,7 @@ func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
 		stop:    sync.OnceFunc(queue.ShutDown),
 		sync:    syncOne,
 		workers: workers,
-		asked:   asked{at: map[types.NamespacedName]time.Time{}},
+		asked:   asked{at: map[stage.Key]time.Time{}},
 	}
 }
 
@@ -72,12 +73,12 @@ func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
 func (l *Loop) Close() { l.stop() }
 
 // Changed has parents synced that something happened to.
-func (l *Loop) Changed(parents ...types.NamespacedName) {
+func (l *Loop) Changed(parents ...stage.Key) {
 	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(changedPriority)}, parents...)
 }
 
 // Again has parents synced when nothing else is to be done.
-func (l *Loop) Again(parents ...types.NamespacedName) {
+func (l *Loop) Again(parents ...stage.Key) {
 	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(againPriority)}, parents...)
 }
 
@@ -106,7 +107,7 @@ func (l *Loop) work(ctx context.Context) {
 
 // syncSafely keeps a panic from ending the process. Syncs tell about their own panics;
 // this is for one in the telling.
-func (l *Loop) syncSafely(ctx context.Context, parent types.NamespacedName) (verdict Verdict) {
+func (l *Loop) syncSafely(ctx context.Context, parent stage.Key) (verdict Verdict) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
@@ -118,7 +119,7 @@ func (l *Loop) syncSafely(ctx context.Context, parent types.NamespacedName) (ver
 }
 
 // settle puts a parent back into the queue as the verdict on its sync says.
-func (l *Loop) settle(parent types.NamespacedName, started time.Time, verdict Verdict) {
+func (l *Loop) settle(parent stage.Key, started time.Time, verdict Verdict) {
 	if verdict.kind == gone {
 		l.asked.forget(parent)
 		l.queue.Forget(parent)

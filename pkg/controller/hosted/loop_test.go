@@ -16,10 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-func named(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: "default", Name: name}
+func named(name string) stage.Key {
+	return stage.Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
 // diary notes what was synced and when, in the time of the test.
@@ -30,7 +32,7 @@ type diary struct {
 	times   []time.Duration
 }
 
-func (d *diary) note(parent types.NamespacedName) (visits int) {
+func (d *diary) note(parent stage.Key) (visits int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.names = append(d.names, parent.Name)
@@ -41,10 +43,10 @@ func (d *diary) note(parent types.NamespacedName) (visits int) {
 // start runs a loop until the test ends. Tests run in a bubble of synctest: its time
 // passes when nothing else is left to do, so that to sleep there costs nothing and
 // leaves nothing to chance.
-func start(t *testing.T, workers int, sync func(*diary, types.NamespacedName) Verdict) (*Loop, *diary) {
+func start(t *testing.T, workers int, sync func(*diary, stage.Key) Verdict) (*Loop, *diary) {
 	t.Helper()
 	noted := &diary{started: time.Now()}
-	loop := NewLoop(t.Name(), workers, func(_ context.Context, parent types.NamespacedName) Verdict {
+	loop := NewLoop(t.Name(), workers, func(_ context.Context, parent stage.Key) Verdict {
 		return sync(noted, parent)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,8 +65,8 @@ func start(t *testing.T, workers int, sync func(*diary, types.NamespacedName) Ve
 func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		underWay, most := map[types.NamespacedName]int{}, 0
-		loop, noted := start(t, 5, func(noted *diary, parent types.NamespacedName) Verdict {
+		underWay, most := map[stage.Key]int{}, 0
+		loop, noted := start(t, 5, func(noted *diary, parent stage.Key) Verdict {
 			mu.Lock()
 			underWay[parent]++
 			most = max(most, underWay[parent])
@@ -94,9 +96,9 @@ func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 
 func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		underWay := make(chan types.NamespacedName, 10)
+		underWay := make(chan stage.Key, 10)
 		release := make(chan struct{})
-		loop, _ := start(t, 3, func(_ *diary, parent types.NamespacedName) Verdict {
+		loop, _ := start(t, 3, func(_ *diary, parent stage.Key) Verdict {
 			underWay <- parent
 			<-release
 			return Done(0)
@@ -117,7 +119,7 @@ func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		loop, noted := start(t, 2, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 2, func(noted *diary, parent stage.Key) Verdict {
 			if noted.note(parent) == 1 {
 				<-release
 			}
@@ -140,7 +142,7 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			if noted.note(parent) == 1 {
 				<-release
 			}
@@ -163,7 +165,7 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 
 func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			noted.note(parent)
 			return Failed(0)
 		})
@@ -190,7 +192,7 @@ func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 
 func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 2, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 2, func(noted *diary, parent stage.Key) Verdict {
 			noted.note(parent)
 			if parent.Name == "failing" {
 				return Failed(0)
@@ -213,7 +215,7 @@ func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 
 func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			noted.note(parent)
 			return Failed(0)
 		})
@@ -232,7 +234,7 @@ func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 func TestSuccessClearsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := true
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			noted.note(parent)
 			if failing {
 				return Failed(0)
@@ -260,7 +262,7 @@ func TestSuccessClearsTheBackoff(t *testing.T) {
 
 func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			noted.note(parent)
 			return Failed(time.Second)
 		})
@@ -277,7 +279,7 @@ func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 
 func TestASyncMayAskForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			switch noted.note(parent) {
 			case 1:
 				return Done(time.Minute)
@@ -298,7 +300,7 @@ func TestASyncMayAskForTheNext(t *testing.T) {
 
 func TestASyncThatPanicsIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent types.NamespacedName) Verdict {
+		loop, noted := start(t, 1, func(noted *diary, parent stage.Key) Verdict {
 			noted.note(parent)
 			if parent.Name == "bad" {
 				panic("boom")
@@ -322,7 +324,7 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 func TestASyncHasTheContextOfTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		loop := NewLoop(t.Name(), 1, func(ctx context.Context, _ types.NamespacedName) Verdict {
+		loop := NewLoop(t.Name(), 1, func(ctx context.Context, _ stage.Key) Verdict {
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return Done(0)
@@ -350,7 +352,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		release, returned := make(chan struct{}), make(chan struct{})
 		var syncs, ended int
 		var mu sync.Mutex
-		loop := NewLoop(t.Name(), 3, func(context.Context, types.NamespacedName) Verdict {
+		loop := NewLoop(t.Name(), 3, func(context.Context, stage.Key) Verdict {
 			mu.Lock()
 			syncs++
 			mu.Unlock()
@@ -392,7 +394,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 // Else the goroutines of its queue would go on for ever; synctest finds them.
 func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := NewLoop(t.Name(), 1, func(context.Context, types.NamespacedName) Verdict { return Done(0) })
+		loop := NewLoop(t.Name(), 1, func(context.Context, stage.Key) Verdict { return Done(0) })
 		loop.Changed(named("a"))
 		loop.Close()
 	})
@@ -400,7 +402,7 @@ func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 
 func TestCloseAfterRunDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := NewLoop(t.Name(), 1, func(context.Context, types.NamespacedName) Verdict { return Done(0) })
+		loop := NewLoop(t.Name(), 1, func(context.Context, stage.Key) Verdict { return Done(0) })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		loop.Run(ctx)

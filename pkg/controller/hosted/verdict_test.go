@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // verdicts makes a sync that returns one after the other, and then Done(0).
-func verdicts(of ...Verdict) func(*diary, types.NamespacedName) Verdict {
-	return func(noted *diary, parent types.NamespacedName) Verdict {
+func verdicts(of ...Verdict) func(*diary, stage.Key) Verdict {
+	return func(noted *diary, parent stage.Key) Verdict {
 		if visit := noted.note(parent); visit <= len(of) {
 			return of[visit-1]
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
@@ -124,16 +123,16 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 			hold: `["example.com/a"]`, hook: "sync", steps: []string{"status shop"},
 		},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+	for what, test := range tests {
+		t.Run(what, func(t *testing.T) {
 			metadata := append([]string{"name: shop", "namespace: default", "uid: u-shop"}, test.parent...)
-			observer, _ := observing(t, webs, NewSelectors(true),
+			observer, _ := observing(t, webs, NewByLabels(true),
 				`{apiVersion: ctl.example/v1, kind: Web, metadata: {`+strings.Join(metadata, ", ")+`}}`,
 				`{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: default, uid: u-old, labels: {controller-uid: u-shop}, `+ofShop+`}}`)
-			observer.ParentSelector = labels.SelectorFromSet(labels.Set{"run": "here"})
+			observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
 			observer.Finalizer, observer.Finalizes = ours, !test.noHook
 
-			snapshot := observer.Parent(types.NamespacedName{Namespace: "default", Name: "shop"})
+			snapshot := observer.Parent(name("default", "shop"))
 			if snapshot != nil {
 				snapshot = held(t, observer, snapshot, test.hold)
 			}
@@ -165,7 +164,7 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 }
 
 // held is the snapshot after the write of the finalizer, which has to leave those in want.
-func held(t *testing.T, observer *Composite, snapshot *stage.Snapshot, want string) *stage.Snapshot {
+func held(t *testing.T, observer *Observer, snapshot *stage.Snapshot, want string) *stage.Snapshot {
 	t.Helper()
 	step, err := plan.Hold(snapshot)
 	if err != nil {

@@ -74,7 +74,7 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // observing is an observer of parents and their ConfigMaps and Pods, whose caches
 // show the objects in YAML.
-func observing(t testing.TB, parents stage.Type, selectors *Selectors, objects ...string) (*Composite, *streamer) {
+func observing(t testing.TB, parents stage.Type, claims Claims, objects ...string) (*Observer, *streamer) {
 	t.Helper()
 	served := &streamer{objects: map[string][]string{}, streams: map[string]chan string{}}
 	for i, text := range objects {
@@ -95,7 +95,7 @@ func observing(t testing.TB, parents stage.Type, selectors *Selectors, objects .
 		t.Fatal(err)
 	}
 	watches := host.NewWatches(context.WithoutCancel(t.Context()), client)
-	observer := &Composite{ParentSelector: labels.Everything(), Selectors: selectors}
+	observer := &Observer{Claims: claims}
 	for _, of := range []stage.Type{parents, configMaps, pods} {
 		watch := watches.Acquire(of)
 		t.Cleanup(func() { watches.Release(watch) })
@@ -103,7 +103,7 @@ func observing(t testing.TB, parents stage.Type, selectors *Selectors, objects .
 			t.Fatal(err)
 		}
 		if of == parents {
-			observer.Parents = watch
+			observer.Targets = []*Target{{Watch: watch, Rules: []Rule{{Labels: labels.Everything()}}}}
 		} else {
 			observer.Children = append(observer.Children, watch)
 		}

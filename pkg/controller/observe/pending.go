@@ -26,23 +26,25 @@ type pendingWrite struct {
 }
 
 // Wrote adds what a sync has written.
-func (c *Composite) Wrote(pending *Pending, outcomes []stage.Outcome) {
+func (o *Observer) Wrote(pending *Pending, outcomes []stage.Outcome) {
 	for _, outcome := range outcomes {
-		if watch := c.watchOf(outcome.Type.GroupVersionResource); watch != nil && outcome.Err == nil && !outcome.Overtaken {
+		if watch := o.watchOf(outcome.Type.GroupVersionResource); watch != nil && outcome.Err == nil && !outcome.Overtaken {
 			pending.writes = append(pending.writes, pendingWrite{outcome, watch})
 		}
 	}
 }
 
-func (c *Composite) watchOf(resource schema.GroupVersionResource) *host.Watch {
-	if c.Parents.Type.GroupVersionResource == resource {
-		return c.Parents
+func (o *Observer) watchOf(resource schema.GroupVersionResource) *host.Watch {
+	for _, target := range o.Targets {
+		if target.Watch.Type.GroupVersionResource == resource {
+			return target.Watch
+		}
 	}
-	i := slices.IndexFunc(c.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
+	i := slices.IndexFunc(o.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
 	if i < 0 {
 		return nil
 	}
-	return c.Children[i]
+	return o.Children[i]
 }
 
 // Seen tells whether the caches show all writes, and forgets those they do.

@@ -24,7 +24,7 @@ func TestNothingIsPending(t *testing.T) {
 func TestAWriteIsPendingUntilTheCacheShowsIt(t *testing.T) {
 	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Adopt, stage.Release, stage.Status} {
 		t.Run(string(op), func(t *testing.T) {
-			observer, served := observing(t, webs, NewSelectors(false), shop, configMapA)
+			observer, served := observing(t, webs, NewByLabels(false), shop, configMapA)
 			of, written := configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default, uid: u-b, resourceVersion: "200"}}`
 			if op == stage.Status {
 				of, written = webs, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "200"}}`
@@ -41,7 +41,7 @@ func TestAWriteIsPendingUntilTheCacheShowsIt(t *testing.T) {
 }
 
 func TestALaterChangeShowsAnEarlierWrite(t *testing.T) {
-	observer, served := observing(t, webs, NewSelectors(false), shop)
+	observer, served := observing(t, webs, NewByLabels(false), shop)
 	var pending Pending
 	observer.Wrote(&pending, []stage.Outcome{{
 		Step: stage.Step{Op: stage.Update, Type: configMaps}, Result: parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default, resourceVersion: "200"}}`),
@@ -59,9 +59,9 @@ func TestADeletionIsPendingUntilTheCacheShowsIt(t *testing.T) {
 	for what, test := range tests {
 		for _, op := range []stage.Op{stage.Delete, stage.Recreate} {
 			t.Run(what+" after "+string(op), func(t *testing.T) {
-				observer, served := observing(t, webs, NewSelectors(false), shop, configMapA)
+				observer, served := observing(t, webs, NewByLabels(false), shop, configMapA)
 				var pending Pending
-				observer.Wrote(&pending, []stage.Outcome{{Step: stage.Step{Op: op, Type: configMaps, Observed: observer.Children[0].Get(name("default", "a"))}}})
+				observer.Wrote(&pending, []stage.Outcome{{Step: stage.Step{Op: op, Type: configMaps, Observed: observer.Children[0].Get(name("default", "a").NamespacedName)}}})
 				if pending.Seen() {
 					t.Fatal("the cache still shows the object")
 				}
@@ -73,7 +73,7 @@ func TestADeletionIsPendingUntilTheCacheShowsIt(t *testing.T) {
 }
 
 func TestAllWritesMustBeSeen(t *testing.T) {
-	observer, served := observing(t, webs, NewSelectors(false), shop)
+	observer, served := observing(t, webs, NewByLabels(false), shop)
 	var pending Pending
 	const inMaps = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default, resourceVersion: "200"}}`
 	const inPods = `{apiVersion: v1, kind: Pod, metadata: {name: b, namespace: default, resourceVersion: "201"}}`
@@ -92,11 +92,11 @@ func TestAllWritesMustBeSeen(t *testing.T) {
 
 // Taking the last finalizer off an object that is being deleted ends it.
 func TestAWriteThatEndsItsObjectIsPendingUntilItIsGone(t *testing.T) {
-	observer, served := observing(t, webs, NewSelectors(false), shop)
+	observer, served := observing(t, webs, NewByLabels(false), shop)
 	written := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "201"}}`)
 	var pending Pending
 	observer.Wrote(&pending, []stage.Outcome{{
-		Step: stage.Step{Op: stage.Finalizer, Type: webs, Observed: observer.Parents.Get(name("default", "shop"))}, Result: written,
+		Step: stage.Step{Op: stage.Finalizer, Type: webs, Observed: observer.Get(name("default", "shop"))}, Result: written,
 	}})
 	if pending.Seen() {
 		t.Fatal("the cache still shows the object")
@@ -106,8 +106,8 @@ func TestAWriteThatEndsItsObjectIsPendingUntilItIsGone(t *testing.T) {
 }
 
 func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
-	observer, _ := observing(t, webs, NewSelectors(false), shop, configMapA)
-	observed := observer.Children[0].Get(name("default", "a"))
+	observer, _ := observing(t, webs, NewByLabels(false), shop, configMapA)
+	observed := observer.Children[0].Get(name("default", "a").NamespacedName)
 	newer := parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, resourceVersion: "200"}}`)
 	unwatched := stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret"}
 	for what, outcome := range map[string]stage.Outcome{

@@ -11,22 +11,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // generatedLabel is the label that generated selectors look for; its value is the
 // parent's UID.
 const generatedLabel = "controller-uid"
 
-// Selectors knows by which labels a parent's children are found: by a generated one
+// ByLabels finds the children of a CompositeController's parents: by a generated label
 // or by those of the parent's spec.selector.
-type Selectors struct {
+type ByLabels struct {
 	generate bool
 
 	mu     sync.Mutex
-	parsed map[types.NamespacedName]parsedSelector
+	parsed map[stage.Key]parsedSelector
 }
 
 // parsedSelector is the selector that stands for text, which a parent had in a version.
@@ -35,34 +35,30 @@ type parsedSelector struct {
 	selector      labels.Selector
 }
 
-// NewSelectors makes the selectors of one controller.
-func NewSelectors(generate bool) *Selectors {
-	return &Selectors{generate: generate, parsed: map[types.NamespacedName]parsedSelector{}}
+// NewByLabels makes the claims of one controller.
+func NewByLabels(generate bool) *ByLabels {
+	return &ByLabels{generate: generate, parsed: map[stage.Key]parsedSelector{}}
 }
 
-// Generated returns the labels that make a child match its parent's generated
+// generated returns the labels that make a child match its parent's generated
 // selector; nil if selectors are not generated.
-func (s *Selectors) Generated(parent *object.Object) map[string]string {
-	if !s.generate {
+func (l *ByLabels) generated(parent *object.Object) map[string]string {
+	if !l.generate {
 		return nil
 	}
 	return map[string]string{generatedLabel: string(parent.UID)}
 }
 
-// mayMatch tells whether any parent's selector can match the child.
-func (s *Selectors) mayMatch(child *object.Object) bool {
-	return !s.generate || child.Labels[generatedLabel] != ""
-}
-
-// Of returns the selector of a parent. The error says what is wrong with its
+// selectorOf returns the selector of a parent. The error says what is wrong with its
 // spec.selector.
-func (s *Selectors) Of(parent *object.Object) (labels.Selector, error) {
-	if s.generate {
-		return labels.SelectorFromSet(s.Generated(parent)), nil
+func (l *ByLabels) selectorOf(parent *object.Object) (labels.Selector, error) {
+	if l.generate {
+		return labels.SelectorFromSet(l.generated(parent)), nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known, ok := s.parsed[parent.Key()]
+	key := stage.KeyOf(parent)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := l.parsed[key]
 	if ok && known.version == parent.ResourceVersion {
 		return known.selector, nil
 	}
@@ -75,15 +71,15 @@ func (s *Selectors) Of(parent *object.Object) (labels.Selector, error) {
 		known = parsedSelector{text: string(text), selector: selector}
 	}
 	known.version = parent.ResourceVersion
-	s.parsed[parent.Key()] = known
+	l.parsed[key] = known
 	return known.selector, nil
 }
 
 // Forget drops what is known of a parent that is gone.
-func (s *Selectors) Forget(parent types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.parsed, parent)
+func (l *ByLabels) Forget(parent stage.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.parsed, parent)
 }
 
 func parseSelector(text []byte) (labels.Selector, error) {

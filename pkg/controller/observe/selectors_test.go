@@ -19,7 +19,7 @@ func TestSelectorOfTheSpec(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			selector, err := NewSelectors(false).Of(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}, spec: `+test.spec+`}`))
+			selector, err := NewByLabels(false).selectorOf(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}, spec: `+test.spec+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestASpecWithoutAUsableSelector(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			selector, err := NewSelectors(false).Of(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}`+test.spec+`}`))
+			selector, err := NewByLabels(false).selectorOf(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}`+test.spec+`}`))
 			if err == nil {
 				t.Fatalf("the selector is %s", selector)
 			}
@@ -60,35 +60,35 @@ func TestASpecWithoutAUsableSelector(t *testing.T) {
 }
 
 func TestAGeneratedSelectorIsTheParentsUID(t *testing.T) {
-	selectors := NewSelectors(true)
+	selectors := NewByLabels(true)
 	parent := parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u-1}, spec: {selector: {matchLabels: {app: shop}}}}`)
-	selector, err := selectors.Of(parent)
+	selector, err := selectors.selectorOf(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := selector.String(); got != "controller-uid=u-1" {
 		t.Errorf("the selector is %s", got)
 	}
-	if diff := cmp.Diff(map[string]string{"controller-uid": "u-1"}, selectors.Generated(parent)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"controller-uid": "u-1"}, selectors.generated(parent)); diff != "" {
 		t.Errorf("generated labels (-want +got):\n%s", diff)
 	}
 }
 
 func TestNoLabelIsGeneratedForASelectorOfTheSpec(t *testing.T) {
-	if got := NewSelectors(false).Generated(parsed(t, `{metadata: {uid: u}}`)); got != nil {
+	if got := NewByLabels(false).generated(parsed(t, `{metadata: {uid: u}}`)); got != nil {
 		t.Errorf("generated labels are %v", got)
 	}
 }
 
 func TestASelectorFollowsItsSpec(t *testing.T) {
-	selectors := NewSelectors(false)
+	selectors := NewByLabels(false)
 	for _, step := range []struct{ parent, want string }{
 		{`{metadata: {name: one, resourceVersion: "1"}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
 		{`{metadata: {name: two, resourceVersion: "2"}, spec: {selector: {matchLabels: {app: two}}}}`, "app=two"},
 		{`{metadata: {name: one, resourceVersion: "3"}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
 		{`{metadata: {name: one, resourceVersion: "4"}, spec: {selector: {matchLabels: {app: three}}}}`, "app=three"},
 	} {
-		selector, err := selectors.Of(parsed(t, step.parent))
+		selector, err := selectors.selectorOf(parsed(t, step.parent))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,17 +96,17 @@ func TestASelectorFollowsItsSpec(t *testing.T) {
 			t.Errorf("the selector of %s is %s", step.parent, got)
 		}
 	}
-	if _, err := selectors.Of(parsed(t, `{metadata: {name: one, resourceVersion: "5"}, spec: {selector: {}}}`)); err == nil {
+	if _, err := selectors.selectorOf(parsed(t, `{metadata: {name: one, resourceVersion: "5"}, spec: {selector: {}}}`)); err == nil {
 		t.Error("a selector that was emptied is still used")
 	}
 }
 
 func TestASelectorIsParsedOnceAndForgotten(t *testing.T) {
-	selectors := NewSelectors(false)
-	parent := `{metadata: {name: shop, namespace: default, resourceVersion: %q}, spec: {selector: {matchLabels: {app: shop}}}}`
+	selectors := NewByLabels(false)
+	parent := `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, resourceVersion: %q}, spec: {selector: {matchLabels: {app: shop}}}}`
 	const text = `{"matchLabels":{"app":"shop"}}`
 	for _, version := range []string{"1", "2"} {
-		if _, err := selectors.Of(parsed(t, fmt.Sprintf(parent, version))); err != nil {
+		if _, err := selectors.selectorOf(parsed(t, fmt.Sprintf(parent, version))); err != nil {
 			t.Fatal(err)
 		}
 		if known := selectors.parsed[name("default", "shop")]; known.text != text || known.version != version {
@@ -121,7 +121,7 @@ func TestASelectorIsParsedOnceAndForgotten(t *testing.T) {
 
 // A sync or an event may come upon a parent that is deleted at the same time.
 func TestNothingIsRememberedOfAParentThatIsGone(t *testing.T) {
-	observer, _ := observing(t, webs, NewSelectors(false), shop)
+	observer, _ := observing(t, webs, NewByLabels(false), shop)
 	gone := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: gone, namespace: default, uid: u}, spec: {selector: {matchLabels: {app: gone}}}}`)
 	if err := observer.Claim(observer.ParentAs(gone)); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestNothingIsRememberedOfAParentThatIsGone(t *testing.T) {
 	if err := observer.Claim(observer.Parent(name("default", "shop"))); err != nil {
 		t.Fatal(err)
 	}
-	if known := observer.Selectors.parsed; len(known) != 1 || known[name("default", "shop")].text == "" {
+	if known := observer.Claims.(*ByLabels).parsed; len(known) != 1 || known[name("default", "shop")].text == "" {
 		t.Errorf("remembered are %v", known)
 	}
 }
@@ -158,7 +158,7 @@ func TestOnlyStatusChanged(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before, after := optional(t, test.before), optional(t, test.after)
-			if got := OnlyStatusChanged(before, after); got != test.want {
+			if got := onlyStatusChanged(before, after); got != test.want {
 				t.Errorf("only the status changed: %v, want %v", got, test.want)
 			}
 		})

@@ -7,18 +7,28 @@ import (
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// OnlyStatusChanged tells whether a change of a parent can be passed over by a
+// Ignores tells whether a change of a parent is to be passed over, since only its status
+// has changed.
+func (o *Observer) Ignores(before, after *object.Object) bool {
+	if !onlyStatusChanged(before, after) {
+		return false
+	}
+	target := o.target(after.GroupVersionKind().GroupKind())
+	return target.ignoresStatus(after) && o.concerns(target, after)
+}
+
+// onlyStatusChanged tells whether a change of a parent can be passed over by a
 // controller that ignores status changes: its generation, labels and annotations are
 // what they were, and it is not being deleted. Where there are no generations, all that
 // is not status counts.
-func OnlyStatusChanged(before, after *object.Object) bool {
+func onlyStatusChanged(before, after *object.Object) bool {
 	return before != nil && after != nil && after.DeletionTimestamp == nil &&
 		before.Generation == after.Generation &&
 		(after.Generation != 0 || before.Hash == after.Hash) &&
@@ -28,71 +38,73 @@ func OnlyStatusChanged(before, after *object.Object) bool {
 
 // ParentsOf returns the parents that a change of a child concerns: the one that
 // controls or controlled it, and those that may adopt it now.
-func (c *Composite) ParentsOf(before, after *object.Object) []types.NamespacedName {
-	var parents []types.NamespacedName
+func (o *Observer) ParentsOf(before, after *object.Object) []stage.Key {
+	var parents []stage.Key
 	for _, child := range []*object.Object{before, after} {
-		if child == nil {
+		if child == nil || !o.Claims.Concerns(child) {
 			continue
 		}
-		if parent := c.controllerOf(child); parent != nil {
-			parents = append(parents, parent.Key())
+		if parent := o.controllerOf(child); parent != nil {
+			parents = append(parents, stage.KeyOf(parent))
 		}
 	}
 	if after != nil && metav1.GetControllerOfNoCopy(after) == nil {
-		parents = append(parents, c.adopters(after)...)
+		parents = append(parents, o.adopters(after)...)
 	}
 	return parents
 }
 
 // controllerOf returns the parent that controls a child, nil if none of ours does.
-func (c *Composite) controllerOf(child *object.Object) *object.Object {
+func (o *Observer) controllerOf(child *object.Object) *object.Object {
 	reference := metav1.GetControllerOfNoCopy(child)
-	if reference == nil || schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind() != c.Parents.Type.GroupKind() {
+	if reference == nil {
+		return nil
+	}
+	target := o.target(schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind())
+	if target == nil {
 		return nil
 	}
 	name := types.NamespacedName{Name: reference.Name}
-	if c.Parents.Type.Namespaced {
+	if target.Watch.Type.Namespaced {
 		name.Namespace = child.Namespace
 	}
-	parent := c.Parents.Get(name)
+	parent := target.Watch.Get(name)
 	if parent == nil || parent.UID != reference.UID {
 		return nil
 	}
 	return parent
 }
 
-// adopters returns the parents whose selector matches an orphan.
-func (c *Composite) adopters(orphan *object.Object) []types.NamespacedName {
-	if !c.Selectors.mayMatch(orphan) {
+// adopters returns the parents that an orphan is to become a child of.
+func (o *Observer) adopters(orphan *object.Object) []stage.Key {
+	if !o.Claims.MayAdopt(orphan) {
 		return nil
 	}
-	var adopters []types.NamespacedName
-	for _, parent := range c.parentsFor(orphan) {
-		if !c.Concerns(parent) {
-			continue
-		}
-		selector, err := c.selectorOf(parent)
-		if err == nil && selector.Matches(labels.Set(orphan.Labels)) {
-			adopters = append(adopters, parent.Key())
+	var adopters []stage.Key
+	for _, target := range o.Targets {
+		for _, parent := range target.near(orphan) {
+			if o.concerns(target, parent) && o.adopts(parent, orphan) {
+				adopters = append(adopters, stage.KeyOf(parent))
+			}
 		}
 	}
 	return adopters
 }
 
-// parentsFor returns the parents that could have the child by where it is.
-func (c *Composite) parentsFor(child *object.Object) []*object.Object {
-	if c.Parents.Type.Namespaced {
-		return c.Parents.In(child.Namespace)
+// adopts asks whether a parent adopts the orphan, and leaves nothing behind of one that
+// has been deleted meanwhile.
+func (o *Observer) adopts(parent, orphan *object.Object) bool {
+	adopts := o.Claims.Adopts(parent, orphan)
+	if key := stage.KeyOf(parent); o.Get(key) == nil {
+		o.Claims.Forget(key)
 	}
-	return c.Parents.List()
+	return adopts
 }
 
-// selectorOf returns the selector of a parent, and leaves nothing behind of one that
-// has been deleted meanwhile.
-func (c *Composite) selectorOf(parent *object.Object) (labels.Selector, error) {
-	selector, err := c.Selectors.Of(parent)
-	if c.Parents.Get(parent.Key()) == nil {
-		c.Selectors.Forget(parent.Key())
+// near returns the parents that could have the child by where it is.
+func (t *Target) near(child *object.Object) []*object.Object {
+	if t.Watch.Type.Namespaced {
+		return t.Watch.In(child.Namespace)
 	}
-	return selector, err
+	return t.Watch.List()
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -31,14 +29,13 @@ func newLoops(loops []stage.Loop, now time.Time) string {
 func allLoops(loops []stage.Loop) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b stage.Loop) int {
-		return cmp.Or(cmp.Compare(a.Parent.String(), b.Parent.String()), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()), cmp.Compare(a.Object.String(), b.Object.String()))
 	})
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
 		text := fmt.Sprintf("%s is written again and again, each time because %s", subject(loop), cause(loop))
 		if !loop.OfStatus {
-			text += " (its parent is " + name(loop.Parent) + ")"
+			text += " (its parent is " + loop.Parent.Path() + ")"
 		}
 		said = append(said, text)
 	}
@@ -49,11 +46,10 @@ func allLoops(loops []stage.Loop) string {
 }
 
 func subject(loop stage.Loop) string {
-	object := loop.Kind + " " + name(types.NamespacedName{Namespace: loop.Namespace, Name: loop.Name})
 	if loop.OfStatus {
-		return "the status of " + object
+		return "the status of " + loop.Object.String()
 	}
-	return object
+	return loop.Object.String()
 }
 
 // cause says why the object is written again, and what ends it.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -17,17 +18,21 @@ import (
 
 var (
 	now  = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	shop = types.NamespacedName{Namespace: "default", Name: "shop"}
+	shop = key("Web", "default", "shop")
 
 	fought = stage.Loop{
-		Parent: shop, Kind: "ConfigMap", Namespace: "default", Name: "b", Path: "data.a", Writes: 5, Until: now.Add(987 * time.Millisecond),
+		Parent: shop, Object: key("ConfigMap", "default", "b"), Path: "data.a", Writes: 5, Until: now.Add(987 * time.Millisecond),
 	}
-	deleted       = stage.Loop{Parent: shop, Kind: "ConfigMap", Namespace: "default", Name: "c", Writes: 7, Until: now.Add(2 * time.Second)}
-	restless      = stage.Loop{Parent: shop, Kind: "Namespace", Name: "a", Path: "metadata.labels.a", Restless: true, Writes: 20, Until: now.Add(time.Second)}
-	created       = stage.Loop{Parent: shop, Kind: "Namespace", Name: "b", Restless: true, Writes: 20, Until: now.Add(time.Second)}
-	foughtStatus  = stage.Loop{Parent: shop, Kind: "Web", Namespace: "default", Name: "shop", OfStatus: true, Path: "status.a", Writes: 5, Until: now.Add(time.Second)}
-	clusterScoped = stage.Loop{Parent: types.NamespacedName{Name: "fleet"}, Kind: "Namespace", Name: "a", Path: "spec", Writes: 5, Until: now.Add(time.Second)}
+	deleted       = stage.Loop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Until: now.Add(2 * time.Second)}
+	restless      = stage.Loop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", Restless: true, Writes: 20, Until: now.Add(time.Second)}
+	created       = stage.Loop{Parent: shop, Object: key("Namespace", "", "b"), Restless: true, Writes: 20, Until: now.Add(time.Second)}
+	foughtStatus  = stage.Loop{Parent: shop, Object: key("Web", "default", "shop"), OfStatus: true, Path: "status.a", Writes: 5, Until: now.Add(time.Second)}
+	clusterScoped = stage.Loop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Until: now.Add(time.Second)}
 )
+
+func key(kind, namespace, name string) stage.Key {
+	return stage.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
 
 func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	tests := map[string]struct {

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -33,7 +32,7 @@ type Health struct {
 
 // ParentError is a failed sync of a parent.
 type ParentError struct {
-	Parent types.NamespacedName
+	Parent stage.Key
 	Err    error
 	Time   time.Time
 }
@@ -90,7 +89,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
-			Message: short(last.Err), Parent: name(last.Parent), Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+			Message: short(last.Err), Parent: last.Parent.Path(), Time: metav1.NewTime(last.Time.Truncate(time.Second)),
 		}
 	}
 	return after
@@ -143,13 +142,6 @@ func setStable(set setter, health *Health) {
 	default:
 		set(v1alpha1.ConditionStable, metav1.ConditionTrue, ReasonQuiet, "nothing is written again and again")
 	}
-}
-
-func name(parent types.NamespacedName) string {
-	if parent.Namespace == "" {
-		return parent.Name
-	}
-	return parent.String()
 }
 
 // SameReadiness tells whether two statuses are of the same generation and say the

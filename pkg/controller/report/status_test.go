@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -122,7 +121,7 @@ func TestConditions(t *testing.T) {
 func TestCountsAndTheLastError(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
 	health := &Health{Total: 5, Synced: 3, Failing: 1, LastError: &ParentError{
-		Parent: types.NamespacedName{Namespace: "default", Name: "shop"}, Err: errors.New(strings.Repeat("x", 5000)), Time: at,
+		Parent: shop, Err: errors.New(strings.Repeat("x", 5000)), Time: at,
 	}}
 	status := Status(v1alpha1.ControllerStatus{}, 1, health, nil)
 	if diff := cmp.Diff(&v1alpha1.ParentCounts{Total: 5, Synced: 3, Failing: 1}, status.Parents); diff != "" {
@@ -135,7 +134,7 @@ func TestCountsAndTheLastError(t *testing.T) {
 }
 
 func TestTheParentOfTheLastErrorMayBeClusterScoped(t *testing.T) {
-	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: &ParentError{Parent: types.NamespacedName{Name: "fleet"}, Err: errors.New("x")}}, nil)
+	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: &ParentError{Parent: key("Fleet", "", "fleet"), Err: errors.New("x")}}, nil)
 	if status.LastError.Parent != "fleet" {
 		t.Errorf("the parent is %q", status.LastError.Parent)
 	}

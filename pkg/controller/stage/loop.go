@@ -3,20 +3,15 @@
 
 package stage
 
-import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "time"
 
 // Loop is an object that is written again and again.
 type Loop struct {
 	// Parent is for which it is written.
-	Parent types.NamespacedName
-	// Kind, Namespace and Name are the object's, which is a child or, if OfStatus, the
-	// parent itself.
-	Kind, Namespace, Name string
-	OfStatus              bool
+	Parent Key
+	// Object is a child or, if OfStatus, the parent itself.
+	Object   Key
+	OfStatus bool
 	// Path is the field in which it differed last from what the hook wants. It is empty
 	// if the object was missing.
 	Path string

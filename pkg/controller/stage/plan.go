@@ -4,6 +4,8 @@
 package stage
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
@@ -72,6 +74,11 @@ type Step struct {
 	Path string
 	// Why says in one line what made the step necessary.
 	Why string
+}
+
+// Key names the step's object.
+func (s *Step) Key() Key {
+	return Key{GroupKind: s.Type.GroupKind(), NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 }
 
 // Writes tells whether the step changes the host.

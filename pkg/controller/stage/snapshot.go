@@ -50,6 +50,9 @@ type Snapshot struct {
 	Selector labels.Selector
 	// GeneratedLabels are put on desired children that lack them.
 	GeneratedLabels map[string]string
+	// GeneratedAnnotations are put on all desired children, in place of what the hook
+	// says of them.
+	GeneratedAnnotations map[string]string
 	// Children holds one group for each child type, in the order of the rules.
 	Children []Group
 	// Related holds one group for each type that a rule of the customize hook names, in

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -34,7 +33,7 @@ func BenchmarkConcerned(b *testing.B) {
 			of := &source{rules: index{}, byLabels: sets.New[*rule]()}
 			for i := range 1000 {
 				r := make(i)
-				r.parent, r.of = types.NamespacedName{Namespace: "own", Name: fmt.Sprint(i)}, configMaps
+				r.parent, r.of = keyOf("own", fmt.Sprint(i)), configMaps
 				of.rules.add(r)
 			}
 			o := &Observer{sources: map[stage.Type]*source{configMaps: of}}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
@@ -152,13 +153,13 @@ type observing struct {
 	*Observer
 	host    *fakeHost
 	watches *host.Watches
-	answers map[types.NamespacedName]*Answer
+	answers map[stage.Key]*Answer
 
 	mu     sync.Mutex
 	rules  []stage.RelatedRule
 	err    error
 	asked  int
-	synced map[types.NamespacedName]int
+	synced map[stage.Key]int
 }
 
 func observe(t testing.TB) *observing {
@@ -169,8 +170,8 @@ func observe(t testing.TB) *observing {
 			objects: map[string]map[types.NamespacedName]string{}, streams: map[string][]chan string{},
 			silent: sets.New[string](), refused: sets.New[string](),
 		},
-		answers: map[types.NamespacedName]*Answer{},
-		synced:  map[types.NamespacedName]int{},
+		answers: map[stage.Key]*Answer{},
+		synced:  map[stage.Key]int{},
 	}
 	server := httptest.NewServer(o.host)
 	t.Cleanup(server.Close)
@@ -193,7 +194,14 @@ func (o *observing) ask(context.Context, *stage.Snapshot) ([]stage.RelatedRule, 
 	return o.rules, o.err
 }
 
-func (o *observing) changed(parents ...types.NamespacedName) {
+// keyOf is the key of a parent.
+func keyOf(namespace, name string) stage.Key {
+	return stage.Key{
+		GroupKind: schema.GroupKind{Group: "ctl.example", Kind: "Web"}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},
+	}
+}
+
+func (o *observing) changed(parents ...stage.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, parent := range parents {
@@ -232,7 +240,7 @@ func (o *observing) says(rules ...stage.RelatedRule) {
 func (o *observing) observe(name string, generation int) ([]stage.Related, error) {
 	snapshot := &stage.Snapshot{Parent: parsed(o, fmt.Sprintf(
 		`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: %s, namespace: own, uid: u-%s, generation: %d}}`, name, name, generation))}
-	key := snapshot.Parent.Key()
+	key := stage.KeyOf(snapshot.Parent)
 	if o.answers[key] == nil {
 		o.answers[key] = &Answer{}
 	}

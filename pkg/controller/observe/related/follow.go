@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -17,7 +16,7 @@ import (
 
 // follow has the rules stand for the parent from now on: changes of what they select
 // lead to its sync, and what only its earlier rules needed is no longer watched.
-func (o *Observer) follow(ctx context.Context, parent types.NamespacedName, rules []*rule) error {
+func (o *Observer) follow(ctx context.Context, parent stage.Key, rules []*rule) error {
 	if o.follows(parent, rules) {
 		return nil
 	}
@@ -26,7 +25,7 @@ func (o *Observer) follow(ctx context.Context, parent types.NamespacedName, rule
 	return err
 }
 
-func (o *Observer) follows(parent types.NamespacedName, rules []*rule) bool {
+func (o *Observer) follows(parent stage.Key, rules []*rule) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return slices.Equal(o.byParent[parent], rules)
@@ -34,7 +33,7 @@ func (o *Observer) follows(parent types.NamespacedName, rules []*rule) bool {
 
 // change opens what the rules need, puts them where the parent's earlier ones were and
 // returns the sources that no rule needs any more, which are to be dropped.
-func (o *Observer) change(parent types.NamespacedName, rules []*rule) (idle []*source, err error) {
+func (o *Observer) change(parent stage.Key, rules []*rule) (idle []*source, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err = o.open(rules); err == nil {
@@ -44,7 +43,7 @@ func (o *Observer) change(parent types.NamespacedName, rules []*rule) (idle []*s
 }
 
 // Forget drops the rules for a parent that is gone, and the watches only it needed.
-func (o *Observer) Forget(ctx context.Context, parent types.NamespacedName) {
+func (o *Observer) Forget(ctx context.Context, parent stage.Key) {
 	o.note(parent, nil)
 	// Without rules there is nothing to open, which is what can fail.
 	_ = o.follow(ctx, parent, nil)
@@ -83,7 +82,7 @@ func (o *Observer) open(rules []*rule) error {
 }
 
 // replace puts the rules where the parent's earlier ones were.
-func (o *Observer) replace(parent types.NamespacedName, rules []*rule) {
+func (o *Observer) replace(parent stage.Key, rules []*rule) {
 	for _, r := range o.byParent[parent] {
 		o.sources[r.of].rules.remove(r)
 		if r.namespaces != nil {
@@ -127,7 +126,7 @@ func (o *Observer) drop(ctx context.Context, sources []*source) {
 // filled has the parents synced that waited for the first list of a type.
 func (o *Observer) filled(of stage.Type) {
 	o.mu.RLock()
-	var parents []types.NamespacedName
+	var parents []stage.Key
 	if source := o.sources[of]; source != nil {
 		parents = source.parents()
 	}

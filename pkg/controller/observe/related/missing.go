@@ -9,13 +9,13 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // note remembers whether a rule for the parent names a type that the host does not have.
-func (o *Observer) note(parent types.NamespacedName, err error) {
+func (o *Observer) note(parent stage.Key, err error) {
 	unknown, missing := errors.AsType[*host.UnknownTypeError](err)
 	o.mu.RLock()
 	_, noted := o.missing[parent]

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -31,7 +29,7 @@ type Config struct {
 	// protocol version v1 of the customize hook does.
 	Confined bool
 	// Changed has parents synced.
-	Changed func(parents ...types.NamespacedName)
+	Changed func(parents ...stage.Key)
 }
 
 // Observer observes the related objects of the parents of one controller.
@@ -42,9 +40,9 @@ type Observer struct {
 
 	mu       sync.RWMutex
 	sources  map[stage.Type]*source
-	byParent map[types.NamespacedName][]*rule
+	byParent map[stage.Key][]*rule
 	// missing are the parents with a rule whose type the host does not have.
-	missing map[types.NamespacedName]host.UnknownTypeError
+	missing map[stage.Key]host.UnknownTypeError
 	// inherited are watches held without a rule that needs them.
 	inherited []*host.Watch
 }
@@ -56,8 +54,8 @@ func New(config Config) *Observer {
 		Config:   config,
 		patience: 10 * time.Second,
 		sources:  map[stage.Type]*source{},
-		byParent: map[types.NamespacedName][]*rule{},
-		missing:  map[types.NamespacedName]host.UnknownTypeError{},
+		byParent: map[stage.Key][]*rule{},
+		missing:  map[stage.Key]host.UnknownTypeError{},
 	}
 }
 
@@ -75,7 +73,7 @@ func (w *Waiting) Error() string { return "the related objects have not been lis
 // met, it is asked again the next time. The error is a *Waiting when all is well and
 // there is nothing to see yet.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *stage.Snapshot) error {
-	parent := snapshot.Parent.Key()
+	parent := stage.KeyOf(snapshot.Parent)
 	err := o.bringUpToDate(ctx, answer, snapshot)
 	o.note(parent, err)
 	if err != nil {

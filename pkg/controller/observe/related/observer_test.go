@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -76,7 +74,7 @@ func TestWatchesAreThereAsLongAsARuleNeedsThem(t *testing.T) {
 	o.says(inGreen)
 	o.shows("shop", 2, "Secret[]")
 	o.watchesOnly("configmaps namespaces secrets")
-	o.Forget(t.Context(), types.NamespacedName{Namespace: "own", Name: "blog"})
+	o.Forget(t.Context(), keyOf("own", "blog"))
 	o.watchesOnly("namespaces secrets")
 	o.says(inGreen, stage.RelatedRule{APIVersion: "v1", Resource: "namespaces", Names: []string{"own"}})
 	o.shows("shop", 3, "Secret[] Namespace[]")

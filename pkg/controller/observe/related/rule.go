@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -19,7 +18,7 @@ import (
 // rule is a rule of a hook's answer with its type found and narrowed down to what the
 // hook may see. An object is selected if it meets all conditions.
 type rule struct {
-	parent types.NamespacedName
+	parent stage.Key
 	of     stage.Type
 	// namespace is the only one the object may be in; empty allows all.
 	namespace string
@@ -82,7 +81,7 @@ func narrow(parent *object.Object, confined bool, written []typed) ([]*rule, err
 
 func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
 	narrowed := &rule{
-		parent: parent.Key(), of: t.of, namespace: t.Namespace, names: t.Names,
+		parent: stage.KeyOf(parent), of: t.of, namespace: t.Namespace, names: t.Names,
 		labels: t.LabelSelector, namespaces: t.NamespaceSelector, in: t.in,
 	}
 	if !t.of.Namespaced {

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // source is the watch of one related type, held as long as a rule needs it.
@@ -69,8 +69,8 @@ func (s *source) synced() bool {
 func (s *source) needed() bool { return len(s.rules) > 0 || len(s.byLabels) > 0 }
 
 // parents are those with a rule that needs the source.
-func (s *source) parents() []types.NamespacedName {
-	parents := sets.New[types.NamespacedName]()
+func (s *source) parents() []stage.Key {
+	parents := sets.New[stage.Key]()
 	for _, rules := range s.rules {
 		for r := range rules {
 			parents.Insert(r.parent)

@@ -23,14 +23,14 @@ func (o *Observer) changed(of stage.Type, before, after *object.Object) {
 // concerned returns the parents with a rule that selects the object as it was or as it
 // is, or that selects objects in it if it is a namespace and no longer, or only now,
 // among those the rule means.
-func (o *Observer) concerned(of stage.Type, before, after *object.Object) []types.NamespacedName {
+func (o *Observer) concerned(of stage.Type, before, after *object.Object) []stage.Key {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	source := o.sources[of]
 	if source == nil {
 		return nil
 	}
-	parents := sets.New[types.NamespacedName]()
+	parents := sets.New[stage.Key]()
 	for _, state := range []*object.Object{before, after} {
 		if state == nil {
 			continue

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -28,10 +26,10 @@ func (o *observing) triggers(what string, change func(), want string) {
 	o.eventually("after "+what+" the ConfigMaps' changes are dealt with", func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return o.synced[types.NamespacedName{Namespace: "own", Name: marker}] > 0
+		return o.synced[keyOf("own", marker)] > 0
 	}, &got)
 	o.mu.Lock()
-	delete(o.synced, types.NamespacedName{Namespace: "own", Name: marker})
+	delete(o.synced, keyOf("own", marker))
 	o.mu.Unlock()
 	if got := o.triggered(); got != want {
 		o.Errorf("%s: synced are %q, want %q", what, got, want)
@@ -69,7 +67,7 @@ func TestQ29ChangesOfRelatedObjectsTriggerWithoutACall(t *testing.T) {
 	o.triggers("another object comes", put(`name: b, namespace: two, labels: {color: green}`), "green two-greens")
 	o.triggers("one comes that nobody wants", put(`name: b, namespace: three`), "")
 
-	o.Forget(t.Context(), types.NamespacedName{Namespace: "own", Name: "green"})
+	o.Forget(t.Context(), keyOf("own", "green"))
 	o.triggers("a parent is gone", put(`name: b, namespace: two, labels: {color: green}, annotations: {x: z}`), "two-greens")
 	o.says(ofConfigMaps(stage.RelatedRule{Namespace: "three"}))
 	o.shows("two-greens", 2, "ConfigMap[three/b]")

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // memory is what one sync of a parent leaves to the next. Only the worker that
@@ -52,50 +53,50 @@ func (t *told) news(message string, now time.Time) bool {
 
 // parents holds what is known of each parent.
 type parents struct {
-	mu     sync.Mutex
-	byName map[types.NamespacedName]*memory
+	mu    sync.Mutex
+	byKey map[stage.Key]*memory
 	// synced tells of each parent that was synced whether it went well.
-	synced    map[types.NamespacedName]bool
+	synced    map[stage.Key]bool
 	lastError *report.ParentError
 }
 
 func newParents() *parents {
 	return &parents{
-		byName: map[types.NamespacedName]*memory{},
-		synced: map[types.NamespacedName]bool{},
+		byKey:  map[stage.Key]*memory{},
+		synced: map[stage.Key]bool{},
 	}
 }
 
-func (p *parents) get(name types.NamespacedName) *memory {
+func (p *parents) get(parent stage.Key) *memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.byName[name]
+	known := p.byKey[parent]
 	if known == nil {
 		known = &memory{}
-		p.byName[name] = known
+		p.byKey[parent] = known
 	}
 	return known
 }
 
-func (p *parents) forget(name types.NamespacedName) {
+func (p *parents) forget(parent stage.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.byName, name)
-	delete(p.synced, name)
+	delete(p.byKey, parent)
+	delete(p.synced, parent)
 }
 
 // record notes how a sync went. One that was put off, by the hook, by related objects
 // that are not listed yet or by somebody who changed the parent meanwhile, has not gone
 // at all.
-func (p *parents) record(name types.NamespacedName, err error) {
+func (p *parents) record(parent stage.Key, err error) {
 	if putOff(err) || isWaiting(err) || errors.Is(err, errOvertaken) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.synced[name] = err == nil
+	p.synced[parent] = err == nil
 	if err != nil {
-		p.lastError = &report.ParentError{Parent: name, Err: err, Time: time.Now()}
+		p.lastError = &report.ParentError{Parent: parent, Err: err, Time: time.Now()}
 	}
 }
 
@@ -135,12 +136,7 @@ func isWaiting(err error) bool {
 
 // Health tells how the controller is doing.
 func (c *Controller) Health() report.Health {
-	health := report.Health{Loops: c.loops()}
-	for _, parent := range c.observer.Parents.List() {
-		if c.observer.Concerns(parent) {
-			health.Total++
-		}
-	}
+	health := report.Health{Loops: c.loops(), Total: len(c.observer.Parents())}
 	c.calls.mu.Lock()
 	health.HookCalled, health.HookErr = c.calls.made, c.calls.err
 	c.calls.mu.Unlock()

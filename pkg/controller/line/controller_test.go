@@ -1,22 +1,21 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,65 +25,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 )
 
-// Hooks read the controller as the original sends it: with its kind, an empty
-// status, and an object for statusChecks that are not set.
-func TestTheControllerAsHooksAreSentIt(t *testing.T) {
-	object := controller(t, `{`+parentWebs+`, `+syncHook+`, generateSelector: true,
-		childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: namespaces}]}`)
-	object.UID, object.Generation, object.ResourceVersion = "u", 3, "7"
-	object.Labels = map[string]string{"a": "b"}
-	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
-	object.Status = v1alpha1.ControllerStatus{ObservedGeneration: 3, Parents: &v1alpha1.ParentCounts{Total: 5}}
-	before := object.DeepCopy()
-
-	var c Controller
-	if err := c.SetObject(object); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, object); diff != "" {
-		t.Errorf("the object was changed (-before +after):\n%s", diff)
-	}
-	const want = `{"kind":"CompositeController","apiVersion":"metacontroller.k8s.io/v1alpha1",
-		"metadata":{"name":"webs","uid":"u","resourceVersion":"7","generation":3,"labels":{"a":"b"}},
-		"spec":{"parentResource":{"apiVersion":"ctl.example/v1","resource":"webs"},"generateSelector":true,
-			"childResources":[{"apiVersion":"v1","resource":"pods","updateStrategy":{"method":"InPlace","statusChecks":{}}},{"apiVersion":"v1","resource":"namespaces"}],
-			"hooks":{"sync":{"webhook":{"url":"http://hooks.example"}}}},
-		"status":{}}`
-	if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, *c.object.Load())); diff != "" {
-		t.Errorf("sent (-want +got):\n%s", diff)
-	}
-}
-
-func TestHooksAreSentTheControllerAsItIsNow(t *testing.T) {
-	var c Controller
-	object := controller(t, `{`+parentWebs+`}`)
-	for _, label := range []string{"one", "two"} {
-		object.Labels = map[string]string{"a": label}
-		if err := c.SetObject(object); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(*c.object.Load()), label) {
-			t.Errorf("sent is %s", *c.object.Load())
-		}
-	}
-}
-
-func decoded(t *testing.T, raw []byte) any {
-	t.Helper()
-	var content any
-	if err := json.Unmarshal(raw, &content); err != nil {
-		t.Fatalf("%s: %v", raw, err)
-	}
-	return content
-}
-
 func TestAControllerWhoseHookCannotBeCalledIsNotMade(t *testing.T) {
-	spec, err := resolve(t, `{`+parentWebs+`, hooks: {sync: {webhook: {path: /sync}}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	before := goleak.IgnoreCurrent()
-	_, err = New(Dependencies{}, controller(t, `{}`), spec)
+	_, err := New(Dependencies{}, specOf(v1alpha1.Webhook{Path: ptr.To("/sync")}))
 	const want = "sync hook: invalid webhook config: must specify either a full 'url', or both 'service' and 'path'"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
@@ -95,13 +38,17 @@ func TestAControllerWhoseHookCannotBeCalledIsNotMade(t *testing.T) {
 // made is a controller on a host that serves no watch.
 func made(t *testing.T) *Controller {
 	t.Helper()
-	spec, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, resyncPeriodSeconds: 1, childResources: [{apiVersion: v1, resource: pods}]}`)
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec := specOf(at("http://hooks.example"), pods)
+	spec.Resync = time.Second
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client(t)), Workers: 2, Metrics: prometheus.NewRegistry()}, controller(t, `{}`), spec)
+	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client), Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +140,7 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 }
 
 func TestParents(t *testing.T) {
-	a, b := types.NamespacedName{Namespace: "default", Name: "a"}, types.NamespacedName{Namespace: "default", Name: "b"}
+	a, b := web("a"), web("b")
 	p := newParents()
 	first := p.get(a)
 	if p.get(a) != first || p.get(b) == first {
@@ -228,7 +175,7 @@ func TestHealth(t *testing.T) {
 	}
 	failed := errors.New("no")
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
-		c.parents.record(types.NamespacedName{Name: name}, err)
+		c.parents.record(web(name), err)
 	}
 	c.calls.record(failed)
 	got := c.Health()

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 )
 
 // Connect has the hooks read their credentials, which they need before the controller is
-// run. The error is a *hook.SourceError if a Secret or ConfigMap is missing or of no use.
-func (c *Controller) Connect(ctx context.Context, object *v1alpha1.CompositeController) error {
+// run. Events about them are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is missing or of no use.
+func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
 	for _, webhook := range c.hooks.all() {
 		err := webhook.Connect(ctx, func(err error) {

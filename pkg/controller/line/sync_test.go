@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -74,21 +73,17 @@ func TestASyncThatPanicsFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(events.Shutdown)
-	spec, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, generateSelector: true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client), Workers: 1, Events: events}, controller(t, `{}`), spec)
+	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client), Workers: 1, Events: events}, specOf(at("http://hooks.example")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := c.observer.Parents.WaitForSync(ctx); err != nil {
+	if err := c.observer.Targets[0].Watch.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
 	c.object.Store(nil) // the bug
 
-	if verdict := c.sync(t.Context(), types.NamespacedName{Namespace: "default", Name: "a"}); verdict != hosted.Failed(0) {
+	if verdict := c.sync(t.Context(), web("a")); verdict != hosted.Failed(0) {
 		t.Errorf("the verdict is %v, want a failure", verdict)
 	}
 	event := <-sent

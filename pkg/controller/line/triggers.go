@@ -1,18 +1,17 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // subscribe waits until the caches are filled and then has changes lead to syncs.
@@ -26,7 +25,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 			}
 		}
 	}
-	for _, watch := range append([]*host.Watch{c.observer.Parents}, c.observer.Children...) {
+	for _, watch := range c.watches() {
 		if err := watch.WaitForSync(ctx); err != nil {
 			return unsubscribe, err
 		}
@@ -38,10 +37,12 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 		}
 		return err
 	}
-	if err := subscribe(c.observer.Parents, c.parentChanged); err != nil {
-		return unsubscribe, err
+	for _, target := range c.observer.Targets {
+		if err := subscribe(target.Watch, c.parentChanged); err != nil {
+			return unsubscribe, err
+		}
 	}
-	// The parents' type may be one of them.
+	// The type of parents may be one of them.
 	for _, watch := range c.observer.Children {
 		if err := subscribe(watch, c.childChanged); err != nil {
 			return unsubscribe, err
@@ -53,11 +54,11 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 func (c *Controller) parentChanged(before, after *object.Object) {
 	switch {
 	case after == nil:
-		c.observer.Selectors.Forget(before.Key())
-		c.loop.Changed(before.Key())
-	case c.spec.IgnoreStatusChanges && c.observer.Concerns(after) && observe.OnlyStatusChanged(before, after):
-	default:
-		c.loop.Changed(after.Key())
+		gone := stage.KeyOf(before)
+		c.observer.Claims.Forget(gone)
+		c.loop.Changed(gone)
+	case !c.observer.Ignores(before, after):
+		c.loop.Changed(stage.KeyOf(after))
 	}
 }
 
@@ -69,14 +70,14 @@ func (c *Controller) childChanged(before, after *object.Object) {
 // resync has all parents synced again in the period of the spec and in that of the
 // process, until stop is called.
 func (c *Controller) resync(ctx context.Context) (stop func()) {
-	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.Again(c.parentNames()...) })
+	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.Again(c.allParents()...) })
 }
 
-func (c *Controller) parentNames() []types.NamespacedName {
-	parents := c.observer.Parents.List()
-	names := make([]types.NamespacedName, len(parents))
+func (c *Controller) allParents() []stage.Key {
+	parents := c.observer.Parents()
+	keys := make([]stage.Key, len(parents))
 	for i, parent := range parents {
-		names[i] = parent.Key()
+		keys[i] = stage.KeyOf(parent)
 	}
-	return names
+	return keys
 }

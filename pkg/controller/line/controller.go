@@ -1,21 +1,19 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package composite is the hosted controller of a CompositeController. It puts the
-// stages of a sync together and keeps what one sync of a parent must know of the last.
-package composite
+// Package line is a hosted controller: the straight line of stages that a sync is, and
+// what one sync of a parent must know of the last. What differs between the kinds of
+// controllers is in their Spec.
+package line
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/guard"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
@@ -48,11 +46,11 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 }
 
-// Controller runs the spec of one CompositeController.
+// Controller runs one Spec.
 type Controller struct {
 	Dependencies
 	spec     *Spec
-	observer observe.Composite
+	observer observe.Observer
 	hooks    hooks
 	// related observes related objects; nil without a customize hook.
 	related    *related.Observer
@@ -63,15 +61,15 @@ type Controller struct {
 	guard      *guard.Guard
 	calls      calls
 	stale      stale
-	// object is the JSON of the CompositeController as hooks are sent it.
+	// object is the JSON of the controller's own object as hooks are sent it.
 	object atomic.Pointer[[]byte]
 }
 
 // New makes a controller and acquires its watches. Whoever makes it must run it or
 // close it.
-func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *Spec) (*Controller, error) {
+func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
-	options.Controller = hook.Controller{Type: "CompositeController", Name: object.Name}
+	options.Controller = hook.Controller{Type: spec.Kind.Name, Name: spec.Name}
 	hooks, err := newHooks(spec, options)
 	if err != nil {
 		return nil, err
@@ -85,50 +83,28 @@ func New(dependencies Dependencies, object *v1alpha1.CompositeController, spec *
 		taken:        newTakenNames(),
 		guard:        guard.New(),
 	}
-	if err := c.SetObject(object); err != nil {
-		hooks.close()
-		return nil, err
-	}
-	c.loop = hosted.NewLoop("CompositeController-"+object.Name, dependencies.Workers, c.sync)
-	c.observer = observe.Composite{
-		Parents:        dependencies.Watches.Acquire(spec.Parent),
-		Finalizer:      FinalizerOf(object.Name),
-		Finalizes:      spec.Finalize != nil,
-		ForeignStatus:  spec.ForeignStatus,
-		ParentSelector: spec.ParentSelector,
-		Selectors:      observe.NewSelectors(spec.GenerateSelector),
-		Schemas:        observe.NewSchemas(spec.Schemas),
+	c.SetObject(spec.Object)
+	c.loop = hosted.NewLoop(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
+	c.observer = observe.Observer{
+		Claims:    spec.Claims,
+		Finalizer: spec.Kind.Finalizer(spec.Name),
+		Finalizes: spec.Finalize != nil,
+		Schemas:   observe.NewSchemas(spec.Schemas),
 	}
 	c.related = c.newRelated()
+	for _, target := range spec.Targets {
+		c.observer.Targets = append(c.observer.Targets, &observe.Target{
+			Watch: dependencies.Watches.Acquire(target.Type), Rules: target.Rules, ForeignStatus: target.ForeignStatus,
+		})
+	}
 	for _, child := range spec.Children {
 		c.observer.Children = append(c.observer.Children, dependencies.Watches.Acquire(child))
 	}
 	return c, nil
 }
 
-// SetObject makes hooks see the CompositeController as it is now. Its spec must be
-// the one the controller was made for.
-func (c *Controller) SetObject(object *v1alpha1.CompositeController) error {
-	sent := object.DeepCopy()
-	sent.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
-	sent.ManagedFields = nil
-	for _, child := range sent.Spec.ChildResources {
-		// Hooks have always been sent an object here.
-		if strategy := child.UpdateStrategy; strategy != nil && strategy.StatusChecks == nil {
-			strategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{}
-		}
-	}
-	body, err := json.Marshal(struct {
-		*v1alpha1.CompositeController
-		// Status hides the object's own, which would change all the time.
-		Status struct{} `json:"status"`
-	}{CompositeController: sent})
-	if err != nil {
-		return fmt.Errorf("encode CompositeController %s: %w", object.Name, err)
-	}
-	c.object.Store(&body)
-	return nil
-}
+// SetObject makes hooks be sent this JSON as their controller.
+func (c *Controller) SetObject(object []byte) { c.object.Store(&object) }
 
 // SetSchemas takes in what the host publishes of the child types by now.
 func (c *Controller) SetSchemas(published map[stage.Type]*openapi.Type) {
@@ -162,13 +138,21 @@ func (c *Controller) Run(ctx context.Context) {
 
 // Close gives back what New acquired. It is for a controller that is not run.
 func (c *Controller) Close() {
-	for _, watch := range c.observer.Children {
+	for _, watch := range c.watches() {
 		c.Watches.Release(watch)
 	}
-	c.Watches.Release(c.observer.Parents)
 	if c.related != nil {
 		c.related.Close(context.Background())
 	}
 	c.hooks.close()
 	c.loop.Close()
+}
+
+// watches are those of the types of parents, then those of the child types.
+func (c *Controller) watches() []*host.Watch {
+	var watches []*host.Watch
+	for _, target := range c.observer.Targets {
+		watches = append(watches, target.Watch)
+	}
+	return append(watches, c.observer.Children...)
 }

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
@@ -26,6 +27,10 @@ func configMap(t *testing.T, name, metadata string) *object.Object {
 		t.Fatal(err)
 	}
 	return o
+}
+
+func child(kind, namespace, name string) stage.Key {
+	return stage.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 func TestWhatFreesAName(t *testing.T) {
@@ -43,9 +48,9 @@ func TestWhatFreesAName(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			web := types.NamespacedName{Namespace: "default", Name: "web"}
+			web := web("web")
 			taken := newTakenNames()
-			taken.set(web, []childName{{schema.GroupKind{Kind: "ConfigMap"}, types.NamespacedName{Namespace: "default", Name: "a"}}})
+			taken.set(web, []stage.Key{child("ConfigMap", "default", "a")})
 			var before, after *object.Object
 			if test.before != "" {
 				before = configMap(t, "a", test.before)
@@ -64,25 +69,23 @@ func TestWhatFreesAName(t *testing.T) {
 }
 
 func TestWhoWaitsForAName(t *testing.T) {
-	named := func(name string) childName {
-		return childName{schema.GroupKind{Kind: "ConfigMap"}, types.NamespacedName{Namespace: "default", Name: name}}
-	}
-	one, two := types.NamespacedName{Name: "one"}, types.NamespacedName{Name: "two"}
+	named := func(name string) stage.Key { return child("ConfigMap", "default", name) }
+	one, two := web("one"), web("two")
 	taken := newTakenNames()
-	expect := func(child string, want ...types.NamespacedName) {
+	expect := func(child string, want ...stage.Key) {
 		t.Helper()
 		got := taken.freedBy(configMap(t, child, `"uid":"u"`), nil)
-		slices.SortFunc(got, func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(got, func(a, b stage.Key) int { return strings.Compare(a.Name, b.Name) })
 		if !slices.Equal(got, want) {
 			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
 		}
 	}
 	expect("a")
-	taken.set(one, []childName{named("a"), named("b")})
-	taken.set(two, []childName{named("a")})
+	taken.set(one, []stage.Key{named("a"), named("b")})
+	taken.set(two, []stage.Key{named("a")})
 	expect("a", one, two)
 	expect("b", one)
-	taken.set(one, []childName{named("b")})
+	taken.set(one, []stage.Key{named("b")})
 	expect("a", two)
 	taken.set(one, nil)
 	taken.set(two, nil)
@@ -104,9 +107,9 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	t.Cleanup(events.Shutdown)
 	c := &Controller{Dependencies: Dependencies{Events: events}}
 	memory, parent := &memory{}, configMap(t, "parent", `"uid":"u"`)
-	names := []childName{
-		{schema.GroupKind{Kind: "ConfigMap"}, types.NamespacedName{Namespace: "default", Name: "a"}},
-		{schema.GroupKind{Kind: "Namespace"}, types.NamespacedName{Name: "b"}},
+	names := []stage.Key{
+		child("ConfigMap", "default", "a"),
+		child("Namespace", "", "b"),
 	}
 	for range 3 {
 		c.tellTaken(memory, parent, names)

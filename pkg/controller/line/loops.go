@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (c *Controller) act(ctx context.Context, started time.Time, snapshot *stage
 // loops are what is slowed down of the parents there are.
 func (c *Controller) loops() []stage.Loop {
 	return slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop stage.Loop) bool {
-		return c.observer.Parents.Get(loop.Parent) == nil
+		return c.observer.Get(loop.Parent) == nil
 	})
 }
 

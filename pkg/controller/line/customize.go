@@ -1,14 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
@@ -44,11 +42,11 @@ func (c *Controller) relate(ctx context.Context, memory *memory, snapshot *stage
 }
 
 // forget drops all that is known of a parent that is gone.
-func (c *Controller) forget(ctx context.Context, name types.NamespacedName) {
-	c.parents.forget(name)
-	c.taken.set(name, nil)
+func (c *Controller) forget(ctx context.Context, parent stage.Key) {
+	c.parents.forget(parent)
+	c.taken.set(parent, nil)
 	if c.related != nil {
-		c.related.Forget(ctx, name)
+		c.related.Forget(ctx, parent)
 	}
 }
 

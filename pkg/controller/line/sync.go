@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
@@ -10,14 +10,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -26,23 +24,23 @@ import (
 const readBackInterval = 100 * time.Millisecond
 
 // sync is one pass over one parent.
-func (c *Controller) sync(ctx context.Context, name types.NamespacedName) hosted.Verdict {
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(name.Namespace, name.Name)))
-	memory := c.parents.get(name)
+func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
+	memory := c.parents.get(parent)
 	if !memory.pending.Seen() {
 		return hosted.Wait(readBackInterval)
 	}
-	attempt := c.attempt(ctx, name, memory)
+	attempt := c.attempt(ctx, parent, memory)
 	switch {
 	case ctx.Err() != nil:
 		return hosted.Done(0)
 	case attempt.gone:
 		c.hooks.forget(memory.uid)
-		c.forget(ctx, name)
+		c.forget(ctx, parent)
 		return hosted.Gone()
 	}
-	c.parents.record(name, attempt.err)
-	return c.verdict(ctx, name, memory, attempt)
+	c.parents.record(parent, attempt.err)
+	return c.verdict(ctx, parent, memory, attempt)
 }
 
 // attempt is how a sync went.
@@ -60,7 +58,7 @@ type attempt struct {
 
 // attempt asks the hook about a parent and does what it answers. A panic becomes the
 // error of the sync.
-func (c *Controller) attempt(ctx context.Context, name types.NamespacedName, memory *memory) (result attempt) {
+func (c *Controller) attempt(ctx context.Context, parent stage.Key, memory *memory) (result attempt) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			result.err = fmt.Errorf("panic: %v", panicked)
@@ -68,7 +66,7 @@ func (c *Controller) attempt(ctx context.Context, name types.NamespacedName, mem
 		}
 	}()
 	started := time.Now()
-	snapshot, response, err := c.ask(ctx, memory, name)
+	snapshot, response, err := c.ask(ctx, memory, parent)
 	if response == nil {
 		return attempt{gone: snapshot == nil && err == nil, err: err}
 	}
@@ -77,8 +75,8 @@ func (c *Controller) attempt(ctx context.Context, name types.NamespacedName, mem
 
 // ask observes the parent and asks the hook about it. Without a parent there is no
 // snapshot, and without a hook for it no response.
-func (c *Controller) ask(ctx context.Context, memory *memory, name types.NamespacedName) (*stage.Snapshot, *stage.Response, error) {
-	snapshot, err := c.hold(ctx, memory, name)
+func (c *Controller) ask(ctx context.Context, memory *memory, parent stage.Key) (*stage.Snapshot, *stage.Response, error) {
+	snapshot, err := c.hold(ctx, memory, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +95,7 @@ func (c *Controller) ask(ctx context.Context, memory *memory, name types.Namespa
 	if err := c.relate(ctx, memory, snapshot); err != nil {
 		return nil, nil, err
 	}
-	response, err := webhook.SyncComposite(ctx, snapshot)
+	response, err := c.spec.Kind.Ask(webhook, ctx, snapshot)
 	c.calls.record(err)
 	return snapshot, response, err
 }
@@ -105,7 +103,7 @@ func (c *Controller) ask(ctx context.Context, memory *memory, name types.Namespa
 // carryOut plans what the hook's answer takes and does it.
 func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *memory, snapshot *stage.Snapshot, response *stage.Response) attempt {
 	result := attempt{resync: response.ResyncAfter}
-	planned, err := plan.Composite(snapshot, response, c.strategies, &memory.settled)
+	planned, err := c.spec.Kind.Plan(snapshot, response, c.strategies, &memory.settled)
 	if err != nil {
 		result.err = err
 		return result
@@ -117,25 +115,25 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	c.observer.Wrote(&memory.pending, outcomes)
 	memory.settled.Wrote(outcomes)
 
-	var taken []childName
+	var taken []stage.Key
 	errs := planned.Refused
 	for _, outcome := range outcomes {
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)
 		}
 		if outcome.Taken {
-			taken = append(taken, childName{outcome.Type.GroupKind(), types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name}})
+			taken = append(taken, outcome.Key())
 		}
 		result.again = result.again || outcome.Taken || outcome.Overtaken
 	}
 	c.tellTaken(memory, snapshot.Parent, taken)
-	c.taken.set(snapshot.Parent.Key(), taken)
+	c.taken.set(stage.KeyOf(snapshot.Parent), taken)
 	result.err = utilerrors.NewAggregate(errs)
 	return result
 }
 
 // verdict reports how the sync went and says when the parent's next one is.
-func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, memory *memory, attempt attempt) hosted.Verdict {
+func (c *Controller) verdict(ctx context.Context, key stage.Key, memory *memory, attempt attempt) hosted.Verdict {
 	if throttled, ok := errors.AsType[*hook.Throttled](attempt.err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
 		if throttled.After == 0 {
@@ -153,8 +151,8 @@ func (c *Controller) verdict(ctx context.Context, name types.NamespacedName, mem
 		return hosted.Failed(0)
 	}
 	if attempt.err != nil {
-		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", c.spec.Parent.Kind, name))
-		if parent := c.observer.Parents.Get(name); parent != nil && memory.told.news(attempt.err.Error(), time.Now()) {
+		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
+		if parent := c.observer.Get(key); parent != nil && memory.told.news(attempt.err.Error(), time.Now()) {
 			c.Events.SyncError(parent, attempt.err)
 		}
 		return hosted.Failed(attempt.resync)

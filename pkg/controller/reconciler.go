@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -26,27 +25,25 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
-	listers "github.com/metacontroller/metacontroller-apiserver/pkg/generated/listers/metacontroller/v1alpha1"
 )
 
-// composites keeps a hosted controller running for each CompositeController.
-type composites struct {
-	composite.Dependencies
-	drainer   *drain.Drainer
-	client    versioned.Interface
-	informers externalversions.SharedInformerFactory
-	lister    listers.CompositeControllerLister
-	queue     workqueue.TypedRateLimitingInterface[string]
+// reconciler keeps a hosted controller running for each CompositeController, or for each
+// DecoratorController.
+type reconciler struct {
+	line.Dependencies
+	kind    line.Kind
+	own     ownAPI
+	drainer *drain.Drainer
+	queue   workqueue.TypedRateLimitingInterface[string]
 	// queued and reconciled are the metrics of the queue and of the work on it.
 	queued     *metrics.Queue
 	reconciled *metrics.Reconciles
 
 	mu     sync.Mutex
-	byName map[string]*hostedComposite
+	byName map[string]*hostedController
 }
 
 // The time after which a controller that cannot be started is tried again doubles
@@ -60,90 +57,86 @@ const (
 // builders is how many controllers are built, started or stopped at once.
 const builders = 4
 
-// compositeReconciler is the name in metrics of what brings controllers up and down.
+// compositeReconciler is the name in metrics of what brings CompositeControllers up and down.
 const compositeReconciler = "composite-metacontroller"
 
-func newComposites(client versioned.Interface, selector labels.Selector, dependencies composite.Dependencies) *composites {
-	queued := metrics.NewQueue(compositeReconciler)
-	informers := externalversions.NewSharedInformerFactoryWithOptions(client, 0,
-		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
-	return &composites{
+func newReconciler(name string, kind line.Kind, own ownAPI, dependencies line.Dependencies, drainer *drain.Drainer) *reconciler {
+	queued := metrics.NewQueue(name)
+	return &reconciler{
 		Dependencies: dependencies,
-		client:       client,
-		informers:    informers,
-		lister:       informers.Metacontroller().V1alpha1().CompositeControllers().Lister(),
+		kind:         kind,
+		own:          own,
+		drainer:      drainer,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, longestBackoff),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: compositeReconciler, MetricsProvider: queued}),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queued}),
 		queued:     queued,
-		reconciled: metrics.NewReconciles(compositeReconciler, builders),
-		byName:     map[string]*hostedComposite{},
+		reconciled: metrics.NewReconciles(name, builders),
+		byName:     map[string]*hostedController{},
 	}
 }
 
-// run follows the CompositeControllers until ctx ends and all hosted controllers
-// have stopped.
-func (c *composites) run(ctx context.Context) error {
-	defer c.queue.ShutDown()
-	for _, measured := range []prometheus.Collector{c.queued, c.reconciled} {
-		if err := c.Metrics.Register(measured); err != nil {
-			return fmt.Errorf("show metrics of CompositeControllers: %w", err)
+// run follows the objects of the kind until ctx ends and all hosted controllers have
+// stopped. Their informer is started by somebody else.
+func (r *reconciler) run(ctx context.Context) error {
+	defer r.queue.ShutDown()
+	for _, measured := range []prometheus.Collector{r.queued, r.reconciled} {
+		if err := r.Metrics.Register(measured); err != nil {
+			return fmt.Errorf("show metrics of %ss: %w", r.kind.Name, err)
 		}
-		defer c.Metrics.Unregister(measured)
+		defer r.Metrics.Unregister(measured)
 	}
-	informer := c.informers.Metacontroller().V1alpha1().CompositeControllers().Informer()
+	informer := r.own.informer()
 	enqueue := func(obj any) {
 		if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
-			c.queue.Add(name.Name)
+			r.queue.Add(name.Name)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: enqueue, UpdateFunc: func(_, after any) { enqueue(after) }, DeleteFunc: enqueue,
 	})
 	if err != nil {
-		return fmt.Errorf("follow CompositeControllers: %w", err)
+		return fmt.Errorf("follow %ss: %w", r.kind.Name, err)
 	}
-	c.informers.Start(ctx.Done())
-	defer c.informers.Shutdown()
-	if !cache.WaitFor(ctx, "CompositeControllers", informer.HasSyncedChecker()) {
+	if !cache.WaitFor(ctx, r.kind.Name+"s", informer.HasSyncedChecker()) {
 		return nil
 	}
 	var workers sync.WaitGroup
 	for range builders {
-		workers.Go(func() { c.work(ctx) })
+		workers.Go(func() { r.work(ctx) })
 	}
-	workers.Go(func() { c.writeStatuses(ctx) })
+	workers.Go(func() { r.writeStatuses(ctx) })
 	<-ctx.Done()
-	c.queue.ShutDown()
+	r.queue.ShutDown()
 	workers.Wait()
-	c.stopAll(ctx)
+	r.stopAll(ctx)
 	return nil
 }
 
-func (c *composites) work(ctx context.Context) {
+func (r *reconciler) work(ctx context.Context) {
 	for {
-		name, shutdown := c.queue.Get()
+		name, shutdown := r.queue.Get()
 		if shutdown {
 			return
 		}
-		if c.reconciled.Measure(func() (bool, error) { return c.reconcileSafely(ctx, name) }) {
-			c.queue.Forget(name)
+		if r.reconciled.Measure(func() (bool, error) { return r.reconcileSafely(ctx, name) }) {
+			r.queue.Forget(name)
 		} else {
-			c.queue.AddRateLimited(name)
+			r.queue.AddRateLimited(name)
 		}
-		c.queue.Done(name)
+		r.queue.Done(name)
 	}
 }
 
 // reconcileSafely keeps a panic from ending the process.
-func (c *composites) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
+func (r *reconciler) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			done, err = false, fmt.Errorf("panic: %v", panicked)
 			klog.FromContext(ctx).Error(err, "Panic while a controller was being started or stopped", "controller", name, "stack", string(debug.Stack()))
 		}
 	}()
-	return c.reconcile(ctx, name)
+	return r.reconcile(ctx, name)
 }
 
 // recheckAfter is how long after a type's definition changed the host may still
@@ -151,54 +144,48 @@ func (c *composites) reconcileSafely(ctx context.Context, name string) (done boo
 const recheckAfter = host.SettleTime + time.Second
 
 // groupChanged has the controllers looked at anew that use types of the group.
-func (c *composites) groupChanged(group string) {
-	objects, err := c.lister.List(labels.Everything())
+func (r *reconciler) groupChanged(group string) {
+	objects, err := r.own.list()
 	if err != nil {
 		return // a cache does not fail
 	}
 	for _, object := range objects {
-		if uses(&object.Spec, group) || c.misses(object.Name, group) {
-			c.queue.Forget(object.Name)
-			c.queue.Add(object.Name)
-			c.queue.AddAfter(object.Name, recheckAfter)
+		if uses(object, group) || r.misses(object.GetName(), group) {
+			r.queue.Forget(object.GetName())
+			r.queue.Add(object.GetName())
+			r.queue.AddAfter(object.GetName(), recheckAfter)
 		}
 	}
 }
 
-func uses(spec *v1alpha1.CompositeControllerSpec, group string) bool {
-	isOf := func(apiVersion string) bool {
-		version, err := schema.ParseGroupVersion(apiVersion)
+func uses(object declared, group string) bool {
+	return slices.ContainsFunc(slices.Concat(object.ParentTypes(), object.ChildTypes()), func(rule v1alpha1.ResourceRule) bool {
+		version, err := schema.ParseGroupVersion(rule.APIVersion)
 		return err == nil && version.Group == group
-	}
-	for _, child := range spec.ChildResources {
-		if isOf(child.APIVersion) {
-			return true
-		}
-	}
-	return isOf(spec.ParentResource.APIVersion)
+	})
 }
 
-// reconcile makes what runs under a name be what the CompositeController of that
+// reconcile makes what runs under a name be what the object of that
 // name says. It is not done if it is to be tried again; the error says why it failed.
-func (c *composites) reconcile(ctx context.Context, name string) (done bool, err error) {
+func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("controller", name)
-	object, err := c.lister.Get(name)
+	object, err := r.own.get(name)
 	if apierrors.IsNotFound(err) {
-		c.remove(ctx, name)
+		r.remove(ctx, name)
 		return true, nil
 	}
 	if err != nil {
-		logger.Error(err, "Read CompositeController")
+		logger.Error(err, "Read "+r.kind.Name)
 		return false, err
 	}
-	hosted := c.of(name)
-	if object.DeletionTimestamp != nil {
-		return settle(ctx, name, c.retire(ctx, hosted, object))
+	hosted := r.of(name)
+	if object.GetDeletionTimestamp() != nil {
+		return settle(ctx, name, r.retire(ctx, hosted, object))
 	}
-	spec, err := composite.Resolve(ctx, c.Discovery, object)
+	spec, err := r.own.resolve(ctx, r.Discovery, object)
 	if err == nil {
-		c.followSchemas(ctx, spec)
-		if object, err = c.reserve(ctx, hosted, object, spec); err != nil {
+		r.followSchemas(ctx, spec)
+		if object, err = r.reserve(ctx, hosted, object, spec); err != nil {
 			return settle(ctx, name, err)
 		}
 	}
@@ -207,32 +194,30 @@ func (c *composites) reconcile(ctx context.Context, name string) (done bool, err
 		hosted.controller.SetSchemas(spec.Schemas)
 		hosted.controller.Recheck(ctx)
 		hosted.stopWaiting()
-		if err := hosted.controller.SetObject(object); err != nil {
-			return false, err
-		}
-		return settle(ctx, name, c.letGo(ctx, hosted, object, spec))
+		hosted.controller.SetObject(spec.Object)
+		return settle(ctx, name, r.letGo(ctx, hosted, object, spec))
 	}
-	var next *composite.Controller
+	var next *line.Controller
 	if err == nil {
-		next, err = c.build(klog.NewContext(ctx, logger), object, spec)
+		next, err = r.build(klog.NewContext(ctx, logger), object, spec)
 	}
 	if err != nil {
-		return c.cannotRun(klog.NewContext(ctx, logger), hosted, object, err), err
+		return r.cannotRun(klog.NewContext(ctx, logger), hosted, object, err), err
 	}
 	hosted.stopWaiting()
-	c.replace(ctx, hosted, object, spec, next)
-	return settle(ctx, name, c.letGo(ctx, hosted, object, spec))
+	r.replace(ctx, hosted, object, spec, next)
+	return settle(ctx, name, r.letGo(ctx, hosted, object, spec))
 }
 
 // cannotRun deals with a spec that cannot be run: what ran before goes on, unless
 // the host no longer has the types that works on.
-func (c *composites) cannotRun(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, err error) (done bool) {
+func (r *reconciler) cannotRun(ctx context.Context, hosted *hostedController, object declared, err error) (done bool) {
 	if ctx.Err() != nil {
 		return false // the process ends, which says nothing about the spec
 	}
 	if hosted.running != nil {
-		if _, err := composite.Resolve(ctx, c.Discovery, hosted.running); lacksTypes(err) {
-			c.stop(ctx, hosted)
+		if _, err := r.own.resolve(ctx, r.Discovery, hosted.running); lacksTypes(err) {
+			r.stop(ctx, hosted)
 		}
 	}
 	problem := problemOf(err)
@@ -240,12 +225,12 @@ func (c *composites) cannotRun(ctx context.Context, hosted *hostedComposite, obj
 	if hosted.setProblem(object, problem) {
 		klog.FromContext(ctx).Error(err, "Cannot create new controller")
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
-			c.Events.NoStatusSubresource(object, object.Name, missing.Parent.GroupVersionKind().String())
+			r.Events.NoStatusSubresource(object, object.GetName(), missing.Parent.GroupVersionKind().String())
 		} else {
-			c.Events.CreateError(object, err)
+			r.Events.CreateError(object, err)
 		}
 	}
-	waits := c.awaitSource(ctx, hosted, err)
+	waits := r.awaitSource(ctx, hosted, err)
 	return waits || problem.Reason == report.ReasonInvalidSpec || problem.Reason == report.ReasonUnsupported
 }
 
@@ -275,7 +260,7 @@ func problemOf(err error) *report.Problem {
 	return &report.Problem{Reason: reason, Err: err}
 }
 
-// equalSpecs tells whether two CompositeControllers ask for the same.
-func equalSpecs(a, b *v1alpha1.CompositeController) bool {
-	return a.UID == b.UID && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+// equalSpecs tells whether two objects ask for the same.
+func equalSpecs(a, b declared) bool {
+	return a.GetUID() == b.GetUID() && equality.Semantic.DeepEqual(a.GetSpec(), b.GetSpec())
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -15,25 +14,25 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 )
 
-// hostedComposite is what there is to one CompositeController: the controller that
+// hostedController is what there is to one CompositeController or DecoratorController: the controller that
 // runs, and why a newer one does not.
-type hostedComposite struct {
+type hostedController struct {
 	name string
 
 	mu sync.Mutex
 	// controller runs as running said, with the types of spec; nil if none runs.
-	controller *composite.Controller
-	running    *v1alpha1.CompositeController
-	spec       *composite.Spec
+	controller *line.Controller
+	running    declared
+	spec       *line.Spec
 	cancel     context.CancelFunc
 	done       chan struct{}
 	// problem is why the spec of problemOf does not run; nil if that of running does.
 	problem   *report.Problem
-	problemOf *v1alpha1.CompositeController
+	problemOf declared
 	// stopFollowing ends the following of the Secret or ConfigMap that has to change before
 	// the spec of problemOf can run; nil if there is none. Only reconciling uses it.
 	stopFollowing func()
@@ -57,24 +56,24 @@ type specOf struct {
 
 // isNew tells whether the object's spec has been seen for so short a time that the object
 // is to be left alone.
-func (h *hostedComposite) isNew(object *v1alpha1.CompositeController, now time.Time) bool {
-	if spec := (specOf{object.UID, object.Generation}); h.seen != spec {
+func (h *hostedController) isNew(object declared, now time.Time) bool {
+	if spec := (specOf{object.GetUID(), object.GetGeneration()}); h.seen != spec {
 		h.seen, h.seenSince = spec, now
 	}
 	return now.Sub(h.seenSince) < newFor
 }
 
 // runs tells whether what the object asks for is what runs.
-func (h *hostedComposite) runs(object *v1alpha1.CompositeController, spec *composite.Spec) bool {
+func (h *hostedController) runs(object declared, spec *line.Spec) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.controller != nil && equalSpecs(h.running, object) &&
-		h.spec.Parent == spec.Parent && reflect.DeepEqual(h.spec.Children, spec.Children)
+		h.spec.SameTypes(spec)
 }
 
 // setProblem remembers why the object's spec does not run, nil if it does. It tells
 // whether that is news.
-func (h *hostedComposite) setProblem(object *v1alpha1.CompositeController, problem *report.Problem) (news bool) {
+func (h *hostedController) setProblem(object declared, problem *report.Problem) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.problem
@@ -84,7 +83,7 @@ func (h *hostedComposite) setProblem(object *v1alpha1.CompositeController, probl
 
 // setUndrained remembers why parents are not let go, nil if they are. It tells whether
 // that is news.
-func (h *hostedComposite) setUndrained(err error) (news bool) {
+func (h *hostedController) setUndrained(err error) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.undrained
@@ -93,7 +92,7 @@ func (h *hostedComposite) setUndrained(err error) (news bool) {
 }
 
 // setDeleting remembers that the object is being deleted, and what it waits for.
-func (h *hostedComposite) setDeleting(object *v1alpha1.CompositeController) {
+func (h *hostedController) setDeleting(object declared) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := errors.New("the controller is being deleted and no longer runs; it goes when its finalizer is off all its parents")
@@ -106,7 +105,7 @@ func (h *hostedComposite) setDeleting(object *v1alpha1.CompositeController) {
 
 // looked tells whether what there is is about the object's spec, and not still about
 // an earlier one.
-func (h *hostedComposite) looked(object *v1alpha1.CompositeController) bool {
+func (h *hostedController) looked(object declared) bool {
 	if h.problem != nil {
 		return equalSpecs(h.problemOf, object)
 	}
@@ -114,10 +113,10 @@ func (h *hostedComposite) looked(object *v1alpha1.CompositeController) bool {
 }
 
 // misses tells whether what runs under a name has found a type of the group missing.
-func (c *composites) misses(name, group string) bool {
-	c.mu.Lock()
-	hosted := c.byName[name]
-	c.mu.Unlock()
+func (r *reconciler) misses(name, group string) bool {
+	r.mu.Lock()
+	hosted := r.byName[name]
+	r.mu.Unlock()
 	if hosted == nil {
 		return false
 	}
@@ -126,25 +125,25 @@ func (c *composites) misses(name, group string) bool {
 	return hosted.controller != nil && hosted.controller.MissesTypeOf(group)
 }
 
-func (c *composites) of(name string) *hostedComposite {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	hosted := c.byName[name]
+func (r *reconciler) of(name string) *hostedController {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hosted := r.byName[name]
 	if hosted == nil {
-		hosted = &hostedComposite{name: name}
-		c.byName[name] = hosted
+		hosted = &hostedController{name: name}
+		r.byName[name] = hosted
 	}
 	return hosted
 }
 
 // replace stops what runs and starts next in its place. The watches that both use
 // go on, since next has acquired them already or takes them over.
-func (c *composites) replace(ctx context.Context, hosted *hostedComposite, object *v1alpha1.CompositeController, spec *composite.Spec, next *composite.Controller) {
+func (r *reconciler) replace(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec, next *line.Controller) {
 	next.TakeOver(hosted.controller)
-	c.stop(ctx, hosted)
-	logger := klog.FromContext(ctx).WithValues("controller", object.Name)
+	r.stop(ctx, hosted)
+	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
 	logger.Info("Starting controller")
-	c.Events.Starting(object, object.Name)
+	r.Events.Starting(object, object.GetName())
 
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -157,11 +156,11 @@ func (c *composites) replace(ctx context.Context, hosted *hostedComposite, objec
 	hosted.cancel, hosted.done, hosted.problem = cancel, done, nil
 	hosted.mu.Unlock()
 	logger.Info("Started controller")
-	c.Events.Started(object, object.Name)
+	r.Events.Started(object, object.GetName())
 }
 
 // stop stops what runs, if anything does, and waits until it has.
-func (c *composites) stop(ctx context.Context, hosted *hostedComposite) {
+func (r *reconciler) stop(ctx context.Context, hosted *hostedController) {
 	hosted.mu.Lock()
 	running, cancel, done := hosted.running, hosted.cancel, hosted.done
 	hosted.controller, hosted.running, hosted.spec, hosted.cancel = nil, nil, nil, nil
@@ -169,36 +168,36 @@ func (c *composites) stop(ctx context.Context, hosted *hostedComposite) {
 	if cancel == nil {
 		return
 	}
-	logger := klog.FromContext(ctx).WithValues("controller", running.Name)
+	logger := klog.FromContext(ctx).WithValues("controller", running.GetName())
 	logger.Info("Stopping controller")
-	c.Events.Stopping(running, running.Name)
+	r.Events.Stopping(running, running.GetName())
 	cancel()
 	<-done
 	logger.Info("Stopped controller")
-	c.Events.Stopped(running, running.Name)
+	r.Events.Stopped(running, running.GetName())
 }
 
 // remove stops what runs under a name and forgets it.
-func (c *composites) remove(ctx context.Context, name string) {
-	c.mu.Lock()
-	hosted := c.byName[name]
-	delete(c.byName, name)
-	c.mu.Unlock()
+func (r *reconciler) remove(ctx context.Context, name string) {
+	r.mu.Lock()
+	hosted := r.byName[name]
+	delete(r.byName, name)
+	r.mu.Unlock()
 	if hosted != nil {
 		hosted.stopWaiting()
-		c.stop(ctx, hosted)
+		r.stop(ctx, hosted)
 	}
 }
 
 // stopAll stops everything at once.
-func (c *composites) stopAll(ctx context.Context) {
+func (r *reconciler) stopAll(ctx context.Context) {
 	var stopping sync.WaitGroup
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, hosted := range c.byName {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, hosted := range r.byName {
 		stopping.Go(func() {
 			hosted.stopWaiting()
-			c.stop(ctx, hosted)
+			r.stop(ctx, hosted)
 		})
 	}
 	stopping.Wait()

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -35,22 +36,20 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	spec, err := resolve(t, `{`+parentWebs+`, hooks: {sync: {webhook: {url: "`+remembering.URL+`", etag: {enabled: true}}}}, generateSelector: true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	webhook := at(remembering.URL)
+	webhook.Etag = &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
 	c, err := New(Dependencies{
 		Watches: host.NewWatches(ctx, client), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 		Hook: hook.Options{MaxResponseBytes: 1000},
-	}, controller(t, `{}`), spec)
+	}, specOf(webhook))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := c.observer.Parents.WaitForSync(ctx); err != nil {
+	if err := c.observer.Targets[0].Watch.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	name := types.NamespacedName{Namespace: "default", Name: "a"}
+	name := web("a")
 	ask := func() {
 		t.Helper()
 		if _, _, err := c.ask(t.Context(), c.parents.get(name), name); err != nil {
@@ -59,9 +58,9 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	}
 	ask()
 	ask()
-	c.observer.ParentSelector = labels.Nothing()
+	c.observer.Targets[0].Rules[0].Labels = labels.Nothing()
 	c.sync(t.Context(), name)
-	c.observer.ParentSelector = labels.Everything()
+	c.observer.Targets[0].Rules[0].Labels = labels.Everything()
 	ask()
 	ask()
 	if want := []string{"", `"x"`, "", `"x"`}; !slices.Equal(carried, want) {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"maps"
@@ -11,35 +11,28 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // takenNames knows which parents want a child whose name somebody else has, so that
 // they need not try again and again to learn that it has become free.
 type takenNames struct {
 	mu       sync.Mutex
-	byParent map[types.NamespacedName][]childName
-	wantedBy map[childName]map[types.NamespacedName]bool
-}
-
-// childName is the name of a child of a type.
-type childName struct {
-	schema.GroupKind
-	types.NamespacedName
+	byParent map[stage.Key][]stage.Key
+	wantedBy map[stage.Key]map[stage.Key]bool
 }
 
 func newTakenNames() *takenNames {
 	return &takenNames{
-		byParent: map[types.NamespacedName][]childName{},
-		wantedBy: map[childName]map[types.NamespacedName]bool{},
+		byParent: map[stage.Key][]stage.Key{},
+		wantedBy: map[stage.Key]map[stage.Key]bool{},
 	}
 }
 
 // set notes which names a parent's last sync found taken; often there are none.
-func (t *takenNames) set(parent types.NamespacedName, names []childName) {
+func (t *takenNames) set(parent stage.Key, names []stage.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, name := range t.byParent[parent] {
@@ -55,7 +48,7 @@ func (t *takenNames) set(parent types.NamespacedName, names []childName) {
 	t.byParent[parent] = names
 	for _, name := range names {
 		if t.wantedBy[name] == nil {
-			t.wantedBy[name] = map[types.NamespacedName]bool{}
+			t.wantedBy[name] = map[stage.Key]bool{}
 		}
 		t.wantedBy[name][parent] = true
 	}
@@ -63,13 +56,13 @@ func (t *takenNames) set(parent types.NamespacedName, names []childName) {
 
 // freedBy returns the parents that want the name of an object which is gone, or which
 // may have become theirs to have.
-func (t *takenNames) freedBy(before, after *object.Object) []types.NamespacedName {
+func (t *takenNames) freedBy(before, after *object.Object) []stage.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before == nil || len(t.wantedBy) == 0 {
 		return nil
 	}
-	parents := t.wantedBy[childName{before.GroupVersionKind().GroupKind(), before.Key()}]
+	parents := t.wantedBy[stage.KeyOf(before)]
 	if len(parents) == 0 || after != nil && sameHolder(before, after) {
 		return nil
 	}
@@ -83,10 +76,10 @@ func sameHolder(before, after *object.Object) bool {
 
 // tellTaken has an event written about the children whose names somebody else has: one about
 // all of them, which retries that find the same do not repeat.
-func (c *Controller) tellTaken(memory *memory, parent *object.Object, names []childName) {
+func (c *Controller) tellTaken(memory *memory, parent *object.Object, names []stage.Key) {
 	children := make([]string, len(names))
 	for i, name := range names {
-		children[i] = name.Kind + " " + strings.TrimPrefix(name.NamespacedName.String(), "/")
+		children[i] = name.String()
 	}
 	slices.Sort(children)
 	if len(children) > 0 && memory.taken.news(strings.Join(children, "\n"), time.Now()) {

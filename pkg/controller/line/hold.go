@@ -1,23 +1,17 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"context"
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
-
-// FinalizerOf is the finalizer by which the CompositeController of that name holds its
-// parents. It is stored in users' clusters.
-func FinalizerOf(name string) string { return "metacontroller.io/compositecontroller-" + name }
 
 // holdTimeout is how long the host may take to store a finalizer.
 const holdTimeout = 10 * time.Second
@@ -28,8 +22,8 @@ var errOvertaken = errors.New("the parent changed meanwhile")
 
 // hold begins the snapshot of a parent, after the controller's finalizer has been put on
 // it or taken off if that was due. Without a parent there is no snapshot.
-func (c *Controller) hold(ctx context.Context, memory *memory, name types.NamespacedName) (*stage.Snapshot, error) {
-	snapshot := c.observer.Parent(name)
+func (c *Controller) hold(ctx context.Context, memory *memory, parent stage.Key) (*stage.Snapshot, error) {
+	snapshot := c.observer.Parent(parent)
 	if snapshot == nil {
 		return nil, nil
 	}

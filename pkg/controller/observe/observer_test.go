@@ -9,10 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-func name(namespace, name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: name}
+// name is the key of a parent: of a Web, or of a Fleet if it is in no namespace.
+func name(namespace, name string) stage.Key {
+	of := webs
+	if namespace == "" {
+		of = fleets
+	}
+	return stage.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 const (
@@ -27,7 +34,7 @@ const (
 )
 
 func TestSnapshot(t *testing.T) {
-	observer, _ := observing(t, webs, NewSelectors(false), shop, blog, faraway,
+	observer, _ := observing(t, webs, NewByLabels(false), shop, blog, faraway,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: default, labels: {app: shop}, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: let-go, namespace: default, labels: {app: x}, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, labels: {app: shop}}}`,
@@ -64,7 +71,7 @@ func TestSnapshot(t *testing.T) {
 
 func TestSnapshotOfAClusterScopedParent(t *testing.T) {
 	const of = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]`
-	observer, _ := observing(t, fleets, NewSelectors(true),
+	observer, _ := observing(t, fleets, NewByLabels(true),
 		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}, `+of+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: two, labels: {controller-uid: u-fleet}}}`,
@@ -82,9 +89,9 @@ func TestSnapshotOfAClusterScopedParent(t *testing.T) {
 }
 
 func TestParentsWithoutASnapshot(t *testing.T) {
-	observer, _ := observing(t, webs, NewSelectors(false), shop, blog, broken)
-	observer.ParentSelector = labels.SelectorFromSet(labels.Set{"run": "here"})
-	for what, parent := range map[string]types.NamespacedName{
+	observer, _ := observing(t, webs, NewByLabels(false), shop, blog, broken)
+	observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
+	for what, parent := range map[string]stage.Key{
 		"a parent that is gone":                   name("default", "gone"),
 		"a parent that the controller is not for": name("default", "blog"),
 		"one that is in another namespace":        name("far", "shop"),
@@ -93,45 +100,45 @@ func TestParentsWithoutASnapshot(t *testing.T) {
 			t.Errorf("%s: snapshot %v", what, snapshot)
 		}
 	}
-	observer.ParentSelector = labels.Everything()
+	observer.Targets[0].Rules[0].Labels = labels.Everything()
 	if err := observer.Claim(observer.Parent(name("default", "broken"))); err == nil {
 		t.Error("children of a parent without a selector were found")
 	}
 }
 
 func TestParentsOfAChange(t *testing.T) {
-	observer, _ := observing(t, webs, NewSelectors(false), shop, blog, faraway, broken)
+	observer, _ := observing(t, webs, NewByLabels(false), shop, blog, faraway, broken)
 	child := func(rest string) string {
 		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
 	}
 	tests := map[string]struct {
 		before, after string
-		want          []types.NamespacedName
+		want          []stage.Key
 	}{
-		"a child of a parent":                           {after: child(ofShop), want: []types.NamespacedName{name("default", "shop")}},
-		"a child that is gone":                          {before: child(ofShop), want: []types.NamespacedName{name("default", "shop")}},
-		"a child that went from one to another":         {before: child(ofShop), after: child(ofBlog), want: []types.NamespacedName{name("default", "shop"), name("default", "blog")}},
-		"a child that was let go":                       {before: child(ofShop), after: child(`labels: {app: x}`), want: []types.NamespacedName{name("default", "shop")}},
-		"a child that another parent may adopt now":     {before: child(ofShop), after: child(`labels: {app: blog}`), want: []types.NamespacedName{name("default", "shop"), name("default", "blog")}},
-		"an orphan that a parent may adopt":             {after: child(`labels: {app: shop}`), want: []types.NamespacedName{name("default", "shop")}},
-		"an orphan with an owner that is no controller": {after: child(`labels: {app: shop}, ` + asOwner), want: []types.NamespacedName{name("default", "shop")}},
-		"an orphan whose labels came to match":          {before: child(`labels: {app: x}`), after: child(`labels: {app: shop}`), want: []types.NamespacedName{name("default", "shop")}},
+		"a child of a parent":                           {after: child(ofShop), want: []stage.Key{name("default", "shop")}},
+		"a child that is gone":                          {before: child(ofShop), want: []stage.Key{name("default", "shop")}},
+		"a child that went from one to another":         {before: child(ofShop), after: child(ofBlog), want: []stage.Key{name("default", "shop"), name("default", "blog")}},
+		"a child that was let go":                       {before: child(ofShop), after: child(`labels: {app: x}`), want: []stage.Key{name("default", "shop")}},
+		"a child that another parent may adopt now":     {before: child(ofShop), after: child(`labels: {app: blog}`), want: []stage.Key{name("default", "shop"), name("default", "blog")}},
+		"an orphan that a parent may adopt":             {after: child(`labels: {app: shop}`), want: []stage.Key{name("default", "shop")}},
+		"an orphan with an owner that is no controller": {after: child(`labels: {app: shop}, ` + asOwner), want: []stage.Key{name("default", "shop")}},
+		"an orphan whose labels came to match":          {before: child(`labels: {app: x}`), after: child(`labels: {app: shop}`), want: []stage.Key{name("default", "shop")}},
 		"an orphan that nobody may adopt":               {after: child(`labels: {app: x}`)},
 		"an orphan without labels":                      {after: child(`uid: u`)},
 		"an orphan that is gone":                        {before: child(`labels: {app: shop}`)},
 		"a child of somebody else":                      {after: child(`labels: {app: shop}, ` + ofOthers)},
 		"a child of a parent that is gone":              {after: child(`ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: gone, uid: u-gone, controller: true}]`)},
 		"a child of a parent's namesake":                {after: child(`ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: other, controller: true}]`)},
-		"a child by another version of the parent":      {after: child(`ownerReferences: [{apiVersion: ctl.example/v1beta1, kind: Web, name: shop, uid: u-shop, controller: true}]`), want: []types.NamespacedName{name("default", "shop")}},
-		"a child in another namespace":                  {after: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: far, labels: {app: shop}}}`, want: []types.NamespacedName{name("far", "shop")}},
+		"a child by another version of the parent":      {after: child(`ownerReferences: [{apiVersion: ctl.example/v1beta1, kind: Web, name: shop, uid: u-shop, controller: true}]`), want: []stage.Key{name("default", "shop")}},
+		"a child in another namespace":                  {after: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: far, labels: {app: shop}}}`, want: []stage.Key{name("far", "shop")}},
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
-			got := map[types.NamespacedName]bool{}
+			got := map[stage.Key]bool{}
 			for _, parent := range observer.ParentsOf(optional(t, test.before), optional(t, test.after)) {
 				got[parent] = true
 			}
-			want := map[types.NamespacedName]bool{}
+			want := map[stage.Key]bool{}
 			for _, parent := range test.want {
 				want[parent] = true
 			}
@@ -143,19 +150,19 @@ func TestParentsOfAChange(t *testing.T) {
 }
 
 func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
-	observer, _ := observing(t, fleets, NewSelectors(true),
+	observer, _ := observing(t, fleets, NewByLabels(true),
 		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`, `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: blog, uid: u-blog}}`)
 	tests := map[string]struct {
 		child string
-		want  []types.NamespacedName
+		want  []stage.Key
 	}{
-		"an orphan with the label":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}}}`, []types.NamespacedName{name("", "shop")}},
-		"an orphan with another's":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-blog}}}`, []types.NamespacedName{name("", "blog")}},
+		"an orphan with the label":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}}}`, []stage.Key{name("", "shop")}},
+		"an orphan with another's":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-blog}}}`, []stage.Key{name("", "blog")}},
 		"an orphan with nobody's":     {`{metadata: {name: a, namespace: one, labels: {controller-uid: gone}}}`, nil},
 		"an orphan without the label": {`{metadata: {name: a, namespace: one, labels: {app: shop}}}`, nil},
 		"a child, in any namespace": {
 			`{metadata: {name: a, namespace: one, ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]}}`,
-			[]types.NamespacedName{name("", "shop")},
+			[]stage.Key{name("", "shop")},
 		},
 	}
 	for what, test := range tests {

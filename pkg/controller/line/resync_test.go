@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package line
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/ptr"
 )
 
 // A resyncPeriodSeconds that is longer than the period of the process had no effect.
@@ -47,15 +49,15 @@ func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 }
 
 func TestQ33TheShortestResyncPeriodIsASecond(t *testing.T) {
-	for spec, want := range map[string]time.Duration{
-		"resyncPeriodSeconds: 0":     time.Second,
-		"resyncPeriodSeconds: 1":     time.Second,
-		"resyncPeriodSeconds: 86400": 24 * time.Hour,
-		"generateSelector: true":     0,
+	for want, seconds := range map[time.Duration]*int32{
+		time.Second:    ptr.To[int32](0),
+		24 * time.Hour: ptr.To[int32](86400),
+		0:              nil,
 	} {
-		resolved, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, `+spec+`}`)
-		if err != nil || resolved.Resync != want {
-			t.Errorf("%s gives a period of %s, want %s (%v)", spec, resolved.Resync, want, err)
+		var spec Spec
+		spec.ResolveResync(seconds)
+		if spec.Resync != want {
+			t.Errorf("%v seconds give a period of %s, want %s", seconds, spec.Resync, want)
 		}
 	}
 }

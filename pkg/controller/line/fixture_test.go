@@ -1,0 +1,47 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package line
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+var (
+	webs = stage.Type{
+		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
+		Namespaced: true, StatusSubresource: true,
+	}
+	pods = stage.Type{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
+	}
+)
+
+// specOf is the spec of a controller for all Webs with a sync hook.
+func specOf(webhook v1alpha1.Webhook, children ...stage.Type) *Spec {
+	return &Spec{
+		Kind: Kind{
+			Name: "CompositeController", FinalizerPrefix: "metacontroller.io/compositecontroller-",
+			Ask: (*hook.Webhook).SyncComposite, Plan: plan.Composite,
+		},
+		Name: "webs", Object: []byte(`{}`),
+		Targets:  []Target{{Type: webs, Rules: []observe.Rule{{Labels: labels.Everything()}}}},
+		Children: children, Claims: observe.NewByLabels(true),
+		Sync: &v1alpha1.Hook{Webhook: &webhook},
+	}
+}
+
+func at(url string) v1alpha1.Webhook { return v1alpha1.Webhook{URL: &url} }
+
+// web is the key of a parent.
+func web(name string) stage.Key {
+	return stage.Key{GroupKind: webs.GroupKind(), NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+}

@@ -1,0 +1,79 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package line
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+)
+
+// Hooks are the hooks that a spec names.
+type Hooks struct {
+	Sync, Finalize, Customize *v1alpha1.Hook
+}
+
+// ResolveHooks notes which hooks there are. The error tells that there is none to sync with.
+func (s *Spec) ResolveHooks(hooks Hooks) error {
+	// A finalize hook without a webhook is from before it was refused. Nothing could be
+	// asked before a parent goes, so no parent is held.
+	s.Sync, s.Finalize, s.Customize = withWebhook(hooks.Sync), withWebhook(hooks.Finalize), withWebhook(hooks.Customize)
+	if s.Sync == nil && s.Finalize == nil {
+		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
+	}
+	return nil
+}
+
+// withWebhook is the hook if it leads to a webhook, else nil.
+func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
+	if hook == nil || hook.Webhook == nil {
+		return nil
+	}
+	return hook
+}
+
+// ResolveChild adds a child type with the strategy for its children. The error is a
+// *host.UnknownTypeError if the host does not have the type.
+func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) error {
+	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return fmt.Errorf("child type: %w", err)
+	}
+	if !slices.Contains(s.Children, child) {
+		s.Children = append(s.Children, child)
+	}
+	if strategy != (plan.Strategy{}) {
+		s.Strategies[child.GroupKind()] = strategy
+	}
+	return nil
+}
+
+// ResolveSchemas notes what the host publishes of the child types.
+func (s *Spec) ResolveSchemas(ctx context.Context, discovery *host.Discovery) {
+	s.Schemas, s.SchemasSettled, s.SchemasErr = discovery.Schemas(ctx, s.Children)
+}
+
+// ResolveResync notes how often all parents are synced again, at most once a second.
+func (s *Spec) ResolveResync(seconds *int32) {
+	if seconds != nil {
+		s.Resync = time.Duration(max(*seconds, 1)) * time.Second
+	}
+}
+
+// LabelSelector returns the selector of a spec; one that is absent selects everything.
+func LabelSelector(spec *metav1.LabelSelector) (labels.Selector, error) {
+	if spec == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(spec)
+}

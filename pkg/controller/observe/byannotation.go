@@ -1,0 +1,64 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// decoratorAnnotation names, on an attachment, the DecoratorController that it belongs to.
+// It is stored in users' clusters.
+const decoratorAnnotation = "metacontroller.k8s.io/decorator-controller"
+
+func isAttachment(o *object.Object) bool {
+	_, attached := o.Annotations[decoratorAnnotation]
+	return attached
+}
+
+// ByAnnotation finds the attachments of a DecoratorController's targets: what a target
+// controls and an annotation says to be of this controller. Nothing is adopted or let go.
+type ByAnnotation struct {
+	// Name is that of the DecoratorController.
+	Name string
+}
+
+// Begin puts the annotation that attachments bear into the snapshot.
+func (a ByAnnotation) Begin(snapshot *stage.Snapshot) error {
+	snapshot.Selector = labels.Everything()
+	snapshot.GeneratedAnnotations = map[string]string{decoratorAnnotation: a.Name}
+	return nil
+}
+
+// Claim finds the attachments of a type.
+func (a ByAnnotation) Claim(snapshot *stage.Snapshot, watch *host.Watch) stage.Group {
+	parent := snapshot.Parent
+	group := stage.Group{Type: watch.Type}
+	for _, child := range watch.ControlledBy(parent.UID) {
+		if a.Concerns(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
+			group.Claimed = append(group.Claimed, child)
+		}
+	}
+	slices.SortFunc(group.Claimed, byName)
+	return group
+}
+
+// Concerns tells whether an object is an attachment of this controller.
+func (a ByAnnotation) Concerns(child *object.Object) bool {
+	return child.Annotations[decoratorAnnotation] == a.Name
+}
+
+// MayAdopt says that no target adopts an orphan.
+func (a ByAnnotation) MayAdopt(*object.Object) bool { return false }
+
+// Adopts says that the target does not adopt the orphan.
+func (a ByAnnotation) Adopts(_, _ *object.Object) bool { return false }
+
+// Forget has nothing to drop.
+func (a ByAnnotation) Forget(stage.Key) {}
