@@ -9,18 +9,24 @@ import (
 	"testing"
 )
 
-// FuzzDecodeComposite holds for any answer that it is read or refused as unreadable,
+// FuzzDecodeResponse holds for any answer, to either kind of controller, that it is read or refused as unreadable,
 // and that what is read is fit for what comes after.
-func FuzzDecodeComposite(f *testing.F) {
+func FuzzDecodeResponse(f *testing.F) {
 	for _, seed := range []string{
 		`{"status":{"a":1},"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}}}],"resyncAfterSeconds":1.5,"finalized":true}`,
 		`null`, `{}`, `[]`, ``, `{"children":[null]}`, `{"children":{}}`, `{"status":"x"}`, `{"resyncAfterSeconds":-1e309}`,
 		`{"children":[{"kind":"Pod","kind":null}],"children":null}`, "{\"\xff\":{\"kind\":\"\xff\"}}", `{"status":`, `<html>`,
+		`{"labels":{"a":"1","b":null},"annotations":{"a":"\ud800"},"attachments":[{"kind":"Pod"}]}`, `{"labels":{"a":1}}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), false)
+		f.Add([]byte(seed), true)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		response, err := (&reader{}).composite(body)
+	f.Fuzz(func(t *testing.T, body []byte, decorator bool) {
+		p := compositeProtocol()
+		if decorator {
+			p = decoratorProtocol()
+		}
+		response, err := (&reader{}).response(p, body)
 		if err != nil {
 			if response != nil || !errors.Is(err, ErrUnreadable) {
 				t.Errorf("response %v with error %v", response, err)
@@ -33,6 +39,9 @@ func FuzzDecodeComposite(f *testing.F) {
 		if response.Status != nil && response.Status[0] != '{' {
 			t.Errorf("status %s", response.Status)
 		}
+		if !decorator && (response.Labels != nil || response.Annotations != nil) {
+			t.Errorf("labels %v, annotations %v", response.Labels, response.Annotations)
+		}
 		for _, child := range response.Children {
 			if child == nil || child.Kind == "" {
 				t.Errorf("child %v", child)
@@ -41,7 +50,7 @@ func FuzzDecodeComposite(f *testing.F) {
 		if !json.Valid(body) {
 			t.Errorf("%q was read, but is no JSON", body)
 		}
-		if _, err := (&reader{closely: true, secret: true}).composite(body); err != nil {
+		if _, err := (&reader{closely: true, secret: true}).response(p, body); err != nil {
 			t.Errorf("%q is read, but not closely: %v", body, err)
 		}
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// compositeRequest puts the body of a composite sync or finalize request together
-// from the bytes of the objects.
-func compositeRequest(version v1alpha1.HookVersion, snapshot *stage.Snapshot) []byte {
+// request puts the body of a sync or finalize request together from the bytes of the
+// objects.
+func (p protocol) request(version v1alpha1.HookVersion, snapshot *stage.Snapshot) []byte {
 	w := requestWriter{
 		body:   make([]byte, 0, requestSize(snapshot)),
 		keys:   keysOf(version),
@@ -23,9 +23,13 @@ func compositeRequest(version v1alpha1.HookVersion, snapshot *stage.Snapshot) []
 	}
 	w.raw(`{"controller":`)
 	w.body = append(w.body, snapshot.Controller...)
-	w.raw(`,"parent":`)
+	w.raw(`,"`)
+	w.raw(p.parent)
+	w.raw(`":`)
 	w.body = append(w.body, snapshot.Parent.JSON...)
-	w.raw(`,"children":{`)
+	w.raw(`,"`)
+	w.raw(p.children)
+	w.raw(`":{`)
 	for i, group := range snapshot.Children {
 		w.group(i, group.Type, group.Claimed)
 	}

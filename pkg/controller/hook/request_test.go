@@ -32,7 +32,14 @@ func typeOf(group, version, kind string) stage.Type {
 
 const controller = `{"kind":"CompositeController","apiVersion":"metacontroller.k8s.io/v1alpha1","metadata":{"name":"webs"},"spec":{},"status":{}}`
 
-func TestCompositeRequest(t *testing.T) {
+type requestTest struct {
+	parent     string
+	groups     map[stage.Type][]string
+	finalizing bool
+	want       string // in the words of the composite protocol
+}
+
+func TestRequest(t *testing.T) {
 	const (
 		web   = `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","namespace":"default","uid":"u"},"spec":{"x":1.50},"status":{"ready":true}}`
 		fleet = `{"apiVersion":"ctl.example/v1","kind":"Fleet","metadata":{"name":"shop","uid":"u"}}`
@@ -41,12 +48,7 @@ func TestCompositeRequest(t *testing.T) {
 		node  = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`
 		role  = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a\":{},\"b\\"}}`
 	)
-	tests := map[string]struct {
-		parent     string
-		groups     map[stage.Type][]string
-		finalizing bool
-		want       string
-	}{
+	tests := map[string]requestTest{
 		"a namespaced parent: children go by their names": {
 			parent: web,
 			groups: map[stage.Type][]string{typeOf("", "v1", "Pod"): {pod, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"default"}}`}},
@@ -79,32 +81,30 @@ func TestCompositeRequest(t *testing.T) {
 				`}},"related":{},"finalizing":false}`,
 		},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			snapshot := &stage.Snapshot{Controller: []byte(controller), Parent: parsed(t, test.parent), Finalizing: test.finalizing}
-			for of, children := range test.groups {
-				group := stage.Group{Type: of}
-				for _, child := range children {
-					group.Claimed = append(group.Claimed, parsed(t, child))
-				}
-				snapshot.Children = append(snapshot.Children, group)
+	inBothProtocols(t, tests, func(t *testing.T, p protocol, test requestTest) {
+		snapshot := &stage.Snapshot{Controller: []byte(controller), Parent: parsed(t, test.parent), Finalizing: test.finalizing}
+		for of, children := range test.groups {
+			group := stage.Group{Type: of}
+			for _, child := range children {
+				group.Claimed = append(group.Claimed, parsed(t, child))
 			}
-			request := compositeRequest(v1alpha1.HookVersionV1, snapshot)
-			var got, want any
-			if err := json.Unmarshal(request, &got); err != nil {
-				t.Fatalf("%s: %v", request, err)
-			}
-			if err := json.Unmarshal([]byte(test.want), &want); err != nil {
-				t.Fatalf("%s: %v", test.want, err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
-			if len(request) > requestSize(snapshot) {
-				t.Errorf("the request has %d bytes, %d were set aside", len(request), requestSize(snapshot))
-			}
-		})
-	}
+			snapshot.Children = append(snapshot.Children, group)
+		}
+		request := p.request(v1alpha1.HookVersionV1, snapshot)
+		var got, want any
+		if err := json.Unmarshal(request, &got); err != nil {
+			t.Fatalf("%s: %v", request, err)
+		}
+		if err := json.Unmarshal([]byte(p.says(test.want)), &want); err != nil {
+			t.Fatalf("%s: %v", test.want, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("request (-want +got):\n%s", diff)
+		}
+		if len(request) > requestSize(snapshot) {
+			t.Errorf("the request has %d bytes, %d were set aside", len(request), requestSize(snapshot))
+		}
+	})
 }
 
 // The parents and the objects of the table below.
@@ -116,13 +116,15 @@ const (
 	clusterObject    = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`
 )
 
+type keyTest struct {
+	parent, object string
+	version        v1alpha1.HookVersion
+	key            string // empty if it is not shown
+}
+
 func TestKeysAndVisibility(t *testing.T) {
 	const v1, v2 = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2
-	tests := map[string]struct {
-		parent, object string
-		version        v1alpha1.HookVersion
-		key            string // empty if it is not shown
-	}{
+	tests := map[string]keyTest{
 		"namespaced parent, namespaced object, v1":                  {namespacedParent, ownObject, v1, "a"},
 		"namespaced parent, namespaced object, v2":                  {namespacedParent, ownObject, v2, "own/a"},
 		"namespaced parent, object in another namespace, v1":        {namespacedParent, otherObject, v1, ""},
@@ -136,49 +138,47 @@ func TestKeysAndVisibility(t *testing.T) {
 		"namespaced parent, name that would end its quotes, v2":     {namespacedParent, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a\":{}\\","namespace":"own"}}`, v2, `own/a":{}\`},
 		"cluster-scoped parent, name that would end its quotes, v1": {clusterParent, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a\":{}\\"}}`, v1, `a":{}\`},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			shown := parsed(t, test.object)
-			snapshot := &stage.Snapshot{
-				Controller: []byte(controller), Parent: parsed(t, test.parent),
-				Children: []stage.Group{{Type: typeOf("", "v1", shown.Kind), Claimed: []*object.Object{shown}}},
-				Related: []stage.Related{
-					{Type: typeOf("apps", "v1", "Deployment")},
-					{Type: typeOf("", "v1", shown.Kind), Objects: []*object.Object{shown}},
-				},
-			}
-			group := map[string]any{}
-			if test.key != "" {
-				content, err := shown.Decode()
-				if err != nil {
-					t.Fatal(err)
-				}
-				group[test.key] = content
-			}
-			sent := make(chan []byte, 1)
-			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				sent <- body
-				_, _ = io.WriteString(w, "{}")
-			})
-			if _, err := ofMode(t, Sync, address, test.version, "").SyncComposite(t.Context(), snapshot); err != nil {
+	inBothProtocols(t, tests, func(t *testing.T, p protocol, test keyTest) {
+		shown := parsed(t, test.object)
+		snapshot := &stage.Snapshot{
+			Controller: []byte(controller), Parent: parsed(t, test.parent),
+			Children: []stage.Group{{Type: typeOf("", "v1", shown.Kind), Claimed: []*object.Object{shown}}},
+			Related: []stage.Related{
+				{Type: typeOf("apps", "v1", "Deployment")},
+				{Type: typeOf("", "v1", shown.Kind), Objects: []*object.Object{shown}},
+			},
+		}
+		group := map[string]any{}
+		if test.key != "" {
+			content, err := shown.Decode()
+			if err != nil {
 				t.Fatal(err)
 			}
-			var got map[string]any
-			if err := json.Unmarshal(<-sent, &got); err != nil {
-				t.Fatal(err)
+			group[test.key] = content
+		}
+		sent := make(chan []byte, 1)
+		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
 			}
-			if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group}, got["children"]); diff != "" {
-				t.Errorf("children (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group, "Deployment.apps/v1": map[string]any{}}, got["related"]); diff != "" {
-				t.Errorf("related objects (-want +got):\n%s", diff)
-			}
+			sent <- body
+			_, _ = io.WriteString(w, "{}")
 		})
-	}
+		if _, err := ofMode(t, Sync, address, test.version, "").sync(t.Context(), p, snapshot); err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(<-sent, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group}, got[p.children]); diff != "" {
+			t.Errorf("children (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group, "Deployment.apps/v1": map[string]any{}}, got["related"]); diff != "" {
+			t.Errorf("related objects (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // What is left out must not leave its comma behind.
@@ -198,7 +198,7 @@ func TestObjectsThatAreLeftOutLeaveNoGap(t *testing.T) {
 				Controller: []byte(controller), Parent: parsed(t, namespacedParent),
 				Related: []stage.Related{{Type: typeOf("", "v1", "Secret"), Objects: test.objects}},
 			}
-			if got := string(object.Lookup(compositeRequest(v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
+			if got := string(object.Lookup(compositeProtocol().request(v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
 				t.Errorf("related objects are %s, want %s", got, test.want)
 			}
 		})
@@ -214,7 +214,7 @@ func TestCompositeRequestShowsTheClaimedChildren(t *testing.T) {
 		Children: []stage.Group{{Type: typeOf("", "v1", "Pod"), Claimed: []*object.Object{orphan}, Adopt: []*object.Object{orphan}, Release: []*object.Object{let}}},
 	}
 	const want = `{"Pod.v1":{"orphan":{"kind":"Pod","metadata":{"name":"orphan","namespace":"default"}}}}`
-	if got := string(object.Lookup(compositeRequest(v1alpha1.HookVersionV1, snapshot), "children")); got != want {
+	if got := string(object.Lookup(compositeProtocol().request(v1alpha1.HookVersionV1, snapshot), "children")); got != want {
 		t.Errorf("children are %s, want %s", got, want)
 	}
 }
@@ -235,10 +235,10 @@ func large(t testing.TB) *stage.Snapshot {
 func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
 	snapshot := large(t)
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
-		if allocated := testing.AllocsPerRun(10, func() { compositeRequest(version, snapshot) }); allocated > 1 {
+		if allocated := testing.AllocsPerRun(10, func() { compositeProtocol().request(version, snapshot) }); allocated > 1 {
 			t.Errorf("%s: it takes %.0f allocations", version, allocated)
 		}
-		if used, size := len(compositeRequest(version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
+		if used, size := len(compositeProtocol().request(version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
 			t.Errorf("%s: the request has %d bytes, %d were set aside", version, used, size)
 		}
 	}
@@ -248,6 +248,6 @@ func BenchmarkCompositeRequest(b *testing.B) {
 	snapshot := large(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		compositeRequest(v1alpha1.HookVersionV2, snapshot)
+		compositeProtocol().request(v1alpha1.HookVersionV2, snapshot)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// composite reads the answer to a composite sync or finalize request.
-func (r *reader) composite(answer []byte) (*stage.Response, error) {
+// response reads the answer to a sync or finalize request.
+func (r *reader) response(p protocol, answer []byte) (*stage.Response, error) {
 	response := &stage.Response{}
-	err := r.read(answer, fields{
+	known := fields{
 		"status": func(value []byte) (err error) {
 			response.Status, err = r.status(value)
 			return err
 		},
-		"children": func(value []byte) (err error) {
+		p.children: func(value []byte) (err error) {
 			response.Children, err = r.children(value)
 			return err
 		},
@@ -33,11 +33,47 @@ func (r *reader) composite(answer []byte) (*stage.Response, error) {
 			response.Finalized, err = r.yesOrNo(value)
 			return err
 		},
-	})
-	if err != nil {
+	}
+	if p.metadata {
+		known["labels"] = func(value []byte) (err error) {
+			response.Labels, err = r.changes("labels", value)
+			return err
+		}
+		known["annotations"] = func(value []byte) (err error) {
+			response.Annotations, err = r.changes("annotations", value)
+			return err
+		}
+	}
+	if err := r.read(answer, known); err != nil {
 		return nil, err
 	}
 	return response, nil
+}
+
+// changes reads labels or annotations that change, of which a null takes one away.
+func (r *reader) changes(name string, value []byte) (map[string]*string, error) {
+	switch {
+	case string(value) == "null":
+		return nil, nil
+	case value[0] != '{':
+		return nil, fmt.Errorf("must be a JSON object, not %s", r.quote(value))
+	}
+	if r.closely {
+		r.odd.duplicatesIn(name, value)
+	}
+	changes := map[string]*string{}
+	err := object.Members(value, func(key string, value []byte) error {
+		if value[0] != '"' && string(value) != "null" {
+			return fmt.Errorf("the value of %q must be a string, or null to take it away, not %s", key, r.quote(value))
+		}
+		var text *string
+		if err := json.Unmarshal(value, &text); err != nil {
+			return r.tell(err)
+		}
+		changes[key] = text
+		return nil
+	})
+	return changes, err
 }
 
 func (r *reader) status(value []byte) ([]byte, error) {

@@ -15,13 +15,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-func TestDecodeComposite(t *testing.T) {
+type responseTest struct {
+	body string // in the words of the composite protocol
+	want stage.Response
+}
+
+func TestDecodeResponse(t *testing.T) {
 	pod := parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"a": 1.50}}`)
 	job := parsed(t, `{"kind":"Job"}`)
-	tests := map[string]struct {
-		body string
-		want stage.Response
-	}{
+	tests := map[string]responseTest{
 		"everything": {
 			body: "\n{\"status\": {\"a\" :1.0}, \"children\": [ {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"a\": 1.50}} , {\"kind\":\"Job\"} ], \"resyncAfterSeconds\": 2.5, \"finalized\": true }\n",
 			want: stage.Response{
@@ -47,24 +49,24 @@ func TestDecodeComposite(t *testing.T) {
 		"repeated names in a status":          {body: `{"status":{"a":1,"a":2}}`, want: stage.Response{Status: []byte(`{"a":1,"a":2}`)}},
 		"escapes in the name of a field":      {body: `{"st\u0061tus":{"a":1}}`, want: stage.Response{Status: []byte(`{"a":1}`)}},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := (&reader{}).composite([]byte(test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Errorf("read (-want +got):\n%s", diff)
-			}
-		})
-	}
+	inBothProtocols(t, tests, func(t *testing.T, p protocol, test responseTest) {
+		got, err := (&reader{}).response(p, []byte(p.says(test.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&test.want, got); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+	})
 }
+
+type refusalTest struct{ body, want string } // in the words of the composite protocol
 
 // These are the answers of hooks under construction. Each error must tell its author
 // what to do.
-func TestDecodeCompositeRefuses(t *testing.T) {
+func TestDecodeResponseRefuses(t *testing.T) {
 	long := strings.Repeat("x", 500)
-	tests := map[string]struct{ body, want string }{
+	tests := map[string]refusalTest{
 		"nothing":                    {"", "it is empty; a hook answers with a JSON object"},
 		"white space":                {" \n", "it is empty; a hook answers with a JSON object"},
 		"a list":                     {`[]`, `it must be a JSON object, but it starts with "[]"`},
@@ -106,23 +108,21 @@ func TestDecodeCompositeRefuses(t *testing.T) {
 		"a number for finalized":       {`{"finalized":1}`, `field "finalized": must be true or false, not 1`},
 		"one bad field after good one": {`{"children":[{"kind":"Pod"}],"status":"x"}`, `field "status": must be a JSON object, not "x"`},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := (&reader{}).composite([]byte(test.body))
-			if err == nil {
-				t.Fatalf("read as %+v", got)
-			}
-			if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), "the hook's answer cannot be read: ") {
-				t.Errorf("error is %q, want it to say that the answer cannot be read", err)
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %q, want it to say %q", err, test.want)
-			}
-			if len(err.Error()) > 400 {
-				t.Errorf("the error has %d characters", len(err.Error()))
-			}
-		})
-	}
+	inBothProtocols(t, tests, func(t *testing.T, p protocol, test refusalTest) {
+		got, err := (&reader{}).response(p, []byte(p.says(test.body)))
+		if err == nil {
+			t.Fatalf("read as %+v", got)
+		}
+		if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), "the hook's answer cannot be read: ") {
+			t.Errorf("error is %q, want it to say that the answer cannot be read", err)
+		}
+		if want := p.says(test.want); !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %q, want it to say %q", err, want)
+		}
+		if len(err.Error()) > 400 {
+			t.Errorf("the error has %d characters", len(err.Error()))
+		}
+	})
 }
 
 func TestBeginning(t *testing.T) {

@@ -68,12 +68,14 @@ func TestHowStrictlyAnswersAreRead(t *testing.T) {
 	})
 }
 
+type strictTest struct {
+	body string // in the words of the composite protocol
+	want string // empty if nothing
+}
+
 func TestWhatStrictReadersObjectTo(t *testing.T) {
 	const child = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
-	tests := map[string]struct {
-		body string
-		want string // empty if nothing
-	}{
+	tests := map[string]strictTest{
 		"nothing":                               {`{"status":{"a":{"b":[{"c":1},{"c":2}]}},"children":[` + child + `],"resyncAfterSeconds":1,"finalized":false}`, ""},
 		"nothing in null":                       {`null`, ""},
 		"nothing in nulls":                      {`{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`, ""},
@@ -89,26 +91,24 @@ func TestWhatStrictReadersObjectTo(t *testing.T) {
 		"what a child holds is its own":         {`{"children":[{"apiVersion":"v1","kind":"ConfigMap","whatever":1}]}`, ""},
 		"a name twice in a child is overlooked": {`{"children":[{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1","a":"2"},"data":{}}]}`, ""},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := &reader{closely: true}
-			if _, err := r.composite([]byte(test.body)); err != nil {
-				t.Fatal(err)
+	inBothProtocols(t, tests, func(t *testing.T, p protocol, test strictTest) {
+		r := &reader{closely: true}
+		if _, err := r.response(p, []byte(p.says(test.body))); err != nil {
+			t.Fatal(err)
+		}
+		strict := &Webhook{name: Sync, version: v1alpha1.HookVersionV2, mode: v1alpha1.ResponseUnmarshallModeStrict}
+		err := strict.judge(t.Context(), r.odd)
+		if test.want == "" {
+			if err != nil {
+				t.Error(err)
 			}
-			strict := &Webhook{name: Sync, version: v1alpha1.HookVersionV2, mode: v1alpha1.ResponseUnmarshallModeStrict}
-			err := strict.judge(t.Context(), r.odd)
-			if test.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			want := "the hook's answer cannot be read: strict validation failed for v2 webhookResponse (type: sync, mode: strict): " + test.want
-			if err == nil || err.Error() != want {
-				t.Errorf("error is\n%v\nwant\n%s", err, want)
-			}
-		})
-	}
+			return
+		}
+		want := "the hook's answer cannot be read: strict validation failed for v2 webhookResponse (type: sync, mode: strict): " + p.says(test.want)
+		if err == nil || err.Error() != want {
+			t.Errorf("error is\n%v\nwant\n%s", err, want)
+		}
+	})
 }
 
 func TestWhatStrictReadersObjectToInRules(t *testing.T) {
@@ -153,14 +153,14 @@ func TestWhatLooseReadersOverlookIsLogged(t *testing.T) {
 
 func TestQ11FinalizedCountsInFinalizeCallsAlone(t *testing.T) {
 	address := serve(t, answer(200, `{"finalized":true}`))
-	for _, finalizing := range []bool{false, true} {
+	inBothProtocols(t, map[string]bool{"a sync call": false, "a finalize call": true}, func(t *testing.T, p protocol, finalizing bool) {
 		about := snapshot(t)
 		about.Finalizing = finalizing
-		response, err := webhook(t, address, "").SyncComposite(t.Context(), about)
+		response, err := webhook(t, address, "").sync(t.Context(), p, about)
 		if err != nil || response.Finalized != finalizing {
-			t.Errorf("finalizing %v: response %+v with error %v", finalizing, response, err)
+			t.Errorf("response %+v with error %v", response, err)
 		}
-	}
+	})
 }
 
 func TestModeThatIsEmptyIsNone(t *testing.T) {

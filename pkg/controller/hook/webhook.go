@@ -104,10 +104,20 @@ func (w *Webhook) Forget(parent types.UID) { w.answers.forget(parent) }
 // SyncComposite asks for the children and the status of the snapshot's parent. It is for
 // sync and finalize hooks, whichever the snapshot is for.
 func (w *Webhook) SyncComposite(ctx context.Context, snapshot *stage.Snapshot) (*stage.Response, error) {
+	return w.sync(ctx, compositeProtocol(), snapshot)
+}
+
+// SyncDecorator is SyncComposite for a DecoratorController: it also asks which labels and
+// annotations of the parent, its target, change.
+func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *stage.Snapshot) (*stage.Response, error) {
+	return w.sync(ctx, decoratorProtocol(), snapshot)
+}
+
+func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot) (*stage.Response, error) {
 	var response *stage.Response
-	request := compositeRequest(w.version, snapshot)
+	request := p.request(w.version, snapshot)
 	err := w.ask(ctx, snapshot.Parent, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
-		response, err = r.composite(answer)
+		response, err = r.response(p, answer)
 		return err
 	})
 	if err != nil {

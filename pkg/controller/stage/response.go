@@ -14,6 +14,9 @@ type Response struct {
 	// Status is the JSON object the parent's status shall be; nil where the answer
 	// has none or null.
 	Status []byte
+	// Labels and Annotations are those of the parent that change, with their new values;
+	// nil takes one away. Only decorators' hooks answer them.
+	Labels, Annotations map[string]*string
 	// Children are the desired children in the order of the answer.
 	Children []*object.Object
 	// ResyncAfter asks for one more sync after this time; zero asks for none.
