@@ -30,32 +30,37 @@ type Actor struct {
 	Parallel int
 }
 
-// phases are the steps that may be taken at the same time; one phase is over before
-// the next begins.
-var phases = [...][]stage.Op{
+// ofChildren are the phases of the steps about children: those of one phase may be taken
+// at the same time, and it is over before the next begins.
+var ofChildren = [...][]stage.Op{
 	{stage.Adopt, stage.Release},
 	{stage.Delete, stage.Recreate},
 	{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply},
-	{stage.Status},
-	{stage.Finalizer},
+}
+
+// phasesOf are all phases of a plan.
+func phasesOf(plan *stage.Plan) [][]stage.Op {
+	status, metadata, finalizer := []stage.Op{stage.Status}, []stage.Op{stage.Metadata}, []stage.Op{stage.Finalizer}
+	if plan.ParentFirst {
+		return slices.Concat([][]stage.Op{status, metadata}, ofChildren[:], [][]stage.Op{finalizer})
+	}
+	return slices.Concat(ofChildren[:], [][]stage.Op{status, metadata, finalizer})
 }
 
 // Act takes all steps of a plan that write, also when some fail, and returns what
-// came of each. Only the finalizer stays as it is if a step before it has failed: a
-// parent is not let go while there is something to be tried again.
+// came of each. Only these are not taken: after a write of the parent that failed, all
+// that follow, and after any that failed, that of the finalizer: a parent is not let go
+// while there is something to be tried again.
 func (a *Actor) Act(ctx context.Context, snapshot *stage.Snapshot, plan *stage.Plan) []stage.Outcome {
 	var outcomes []stage.Outcome
-	for _, phase := range phases {
+	for _, phase := range phasesOf(plan) {
 		var steps []stage.Step
 		for _, step := range plan.Steps {
 			if slices.Contains(phase, step.Op) {
 				steps = append(steps, step)
 			}
 		}
-		if slices.Contains(phase, stage.Finalizer) {
-			steps = upon(outcomes, steps)
-		}
-		outcomes = append(outcomes, a.take(ctx, snapshot, steps)...)
+		outcomes = append(outcomes, a.take(ctx, snapshot, upon(outcomes, steps))...)
 	}
 	return outcomes
 }
@@ -117,7 +122,7 @@ func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, err
 	switch step.Op {
 	case stage.Create:
 		return a.Writer.Create(ctx, step.Type, step.Namespace, step.Body)
-	case stage.Update, stage.Finalizer:
+	case stage.Update, stage.Metadata, stage.Finalizer:
 		return a.Writer.Update(ctx, step.Type, name, step.Body)
 	case stage.Adopt, stage.Release:
 		return a.Writer.Patch(ctx, step.Type, name, step.Body)
@@ -165,6 +170,8 @@ func describe(step stage.Step, err error) error {
 	switch {
 	case step.Op == stage.Status:
 		return fmt.Errorf("can't update status for %s %s: %w", step.Type.Kind, nameOf(step), err)
+	case step.Op == stage.Metadata:
+		return fmt.Errorf("can't update %s %s: %w", step.Type.Kind, nameOf(step), err)
 	case step.Op == stage.Finalizer:
 		return fmt.Errorf("can't update the finalizers of %s %s: %w", step.Type.Kind, nameOf(step), err)
 	case apierrors.IsUnsupportedMediaType(err):

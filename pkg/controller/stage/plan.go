@@ -40,13 +40,21 @@ const (
 	Keep Op = "keep"
 	// Status replaces the parent's status.
 	Status Op = "status"
-	// Finalizer puts the controller's finalizer on the parent or takes it off.
+	// Metadata replaces the parent with its labels and annotations changed, and with
+	// its status if that has no subresource. Of a parent that is being deleted it takes
+	// the controller's finalizer off in the same write.
+	Metadata Op = "metadata"
+	// Finalizer puts the controller's finalizer on the parent or takes it off. With it
+	// goes what Metadata would change of a parent that is let go.
 	Finalizer Op = "finalizer"
 )
 
 // Plan is what a sync is about to do, in order.
 type Plan struct {
 	Steps []Step
+	// ParentFirst tells that the parent's status and metadata are written before its
+	// children. If that fails, the children are left as they are.
+	ParentFirst bool
 	// Refused are desired children that cannot be had, each with the reason and
 	// what to do. The other steps are taken all the same.
 	Refused []error
@@ -69,8 +77,8 @@ type Step struct {
 	// hash of the object that the host made of Body it lets later syncs see that
 	// there is nothing to do.
 	Desired uint64
-	// Path is the field in which a child or the parent's status differs from what the
-	// hook wants, if that is why it is written.
+	// Path is the field in which a child or the parent differs from what the hook
+	// wants, if that is why it is written.
 	Path string
 	// Why says in one line what made the step necessary.
 	Why string

@@ -44,16 +44,19 @@ type Snapshot struct {
 	Controller []byte
 	// ParentType is the type of Parent.
 	ParentType Type
-	// Parent is the object that is synced.
+	// Parent is the object that is synced: a CompositeController's parent, or a
+	// DecoratorController's target.
 	Parent *object.Object
-	// Selector selects the parent's children. Desired children must match it.
+	// Selector selects the parent's children. Desired children must match it. Attachments
+	// are not selected by it.
 	Selector labels.Selector
 	// GeneratedLabels are put on desired children that lack them.
 	GeneratedLabels map[string]string
 	// GeneratedAnnotations are put on all desired children, in place of what the hook
 	// says of them.
 	GeneratedAnnotations map[string]string
-	// Children holds one group for each child type, in the order of the rules.
+	// Children holds one group for each child type, in the order of the rules: a target's
+	// attachments are its children.
 	Children []Group
 	// Related holds one group for each type that a rule of the customize hook names, in
 	// the order of the rules.

@@ -38,7 +38,7 @@ func TestKindsOfAType(t *testing.T) {
 }
 
 func TestOnlyAStepThatKeepsDoesNotWrite(t *testing.T) {
-	for _, op := range []Op{Adopt, Release, Delete, Recreate, Create, Update, Apply, ToServerSideApply, ToDynamicApply, Keep, Status} {
+	for _, op := range []Op{Adopt, Release, Delete, Recreate, Create, Update, Apply, ToServerSideApply, ToDynamicApply, Keep, Status, Metadata, Finalizer} {
 		if got := (Step{Op: op}).Writes(); got != (op != Keep) {
 			t.Errorf("%s writes: %v", op, got)
 		}

@@ -11,21 +11,31 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// upon returns the steps about the finalizer that may be taken after what came of the
-// others, based on what these made of the parent.
+// upon returns the steps that may be taken after what came of the others. Those that
+// write the parent are based on what these made of it.
 func upon(outcomes []stage.Outcome, steps []stage.Step) []stage.Step {
-	if slices.ContainsFunc(outcomes, func(o stage.Outcome) bool { return o.Err != nil || o.Overtaken }) {
-		return nil
-	}
+	var version string
 	for _, outcome := range outcomes {
-		if outcome.Op != stage.Status || outcome.Result == nil {
-			continue
+		failed := outcome.Err != nil || outcome.Overtaken
+		switch {
+		case failed && writesParent(outcome.Op):
+			return nil
+		case failed:
+			steps = slices.DeleteFunc(steps, func(step stage.Step) bool { return step.Op == stage.Finalizer })
+		case writesParent(outcome.Op) && outcome.Result != nil:
+			version = outcome.Result.ResourceVersion
 		}
-		for i := range steps {
-			steps[i].Body = withResourceVersion(steps[i].Body, outcome.Result.ResourceVersion)
+	}
+	for i := range steps {
+		if version != "" && writesParent(steps[i].Op) {
+			steps[i].Body = withResourceVersion(steps[i].Body, version)
 		}
 	}
 	return steps
+}
+
+func writesParent(op stage.Op) bool {
+	return op == stage.Status || op == stage.Metadata || op == stage.Finalizer
 }
 
 // withResourceVersion is the JSON of an object with another resource version. If it is
