@@ -73,7 +73,8 @@ func Members(raw []byte, visit func(name string, value []byte) error) error {
 	return s.end()
 }
 
-// WithMember returns the JSON object raw with one member set.
+// WithMember returns the JSON object raw with one member set, or without it if value is
+// nil.
 func WithMember(raw []byte, name string, value []byte) ([]byte, error) {
 	result := make([]byte, 0, len(raw)+len(name)+len(value)+4)
 	result = append(result, '{')
@@ -88,8 +89,10 @@ func WithMember(raw []byte, name string, value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if result, err = appendMember(result, name, value); err != nil {
-		return nil, err
+	if value != nil {
+		if result, err = appendMember(result, name, value); err != nil {
+			return nil, err
+		}
 	}
 	return append(result, '}'), nil
 }

@@ -169,6 +169,19 @@ func TestWithMember(t *testing.T) {
 	}
 }
 
+func TestWithMemberTakesAMemberAway(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"status":{"y":2},"a": 1.50}`:       `{"a":1.50}`,
+		`{"status":1,"a":1,"st\u0061tus":2}`: `{"a":1}`,
+		`{"a":{"status":1}}`:                 `{"a":{"status":1}}`,
+		`{"status":null}`:                    `{}`,
+	} {
+		if got, err := WithMember([]byte(raw), "status", nil); err != nil || string(got) != want {
+			t.Errorf("%s becomes %s with error %v, want %s", raw, got, err, want)
+		}
+	}
+}
+
 func TestWithMemberNeedsAnObject(t *testing.T) {
 	for _, raw := range []string{"", "null", "[]", `"a"`, `{"a":1`, `{"a":1}}`} {
 		if got, err := WithMember([]byte(raw), "status", []byte("1")); err == nil {

@@ -80,7 +80,7 @@ func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 }
 
 // content is what the hook wants of a child, completed: its namespace and the
-// generated labels are filled in. It is what is recorded as last applied.
+// generated labels and annotations are filled in. It is what is recorded as last applied.
 func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	content, err := desired.Decode()
 	if err != nil {
@@ -92,6 +92,11 @@ func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	}
 	if len(p.generated) > 0 {
 		child.SetLabels(p.labelsOf(desired))
+	}
+	for name, value := range p.annotations {
+		if err := setAnnotation(content, name, value); err != nil {
+			return nil, err
+		}
 	}
 	unstructured.RemoveNestedField(content, "metadata", "annotations", object.LastAppliedAnnotation)
 	return content, nil
@@ -156,8 +161,12 @@ func setLastApplied(content, want map[string]any) error {
 	if err != nil {
 		return err
 	}
+	return setAnnotation(content, object.LastAppliedAnnotation, string(record))
+}
+
+func setAnnotation(content map[string]any, name, value string) error {
 	if metadata, ok := content["metadata"].(map[string]any); ok && metadata["annotations"] == nil {
 		delete(metadata, "annotations") // into a null nothing can be set
 	}
-	return unstructured.SetNestedField(content, string(record), "metadata", "annotations", object.LastAppliedAnnotation)
+	return unstructured.SetNestedField(content, value, "metadata", "annotations", name)
 }

@@ -27,9 +27,13 @@ type children struct {
 
 // manage adds the steps that turn the observed children into the desired ones:
 // first all that is to go, then all that is to be, either type by type in the order
-// of their names. An error refuses the whole answer.
-func (c *children) manage(observed []stage.Group, desired []*object.Object) error {
-	observed = slices.SortedFunc(slices.Values(observed), byType)
+// of their names. There are none if the sync is to leave the children alone. An error
+// refuses the whole answer.
+func (c *children) manage(snapshot *stage.Snapshot, desired []*object.Object) error {
+	if !snapshot.Managed {
+		return nil
+	}
+	observed := slices.SortedFunc(slices.Values(snapshot.Children), byType)
 	wanted := c.sort(observed, desired)
 	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
 		c.plan.Duplicates = nil // no one of them counts
@@ -106,8 +110,8 @@ func (c *children) typeOf(child *object.Object, observed []stage.Group) (int, er
 	})
 	switch {
 	case i < 0:
-		return 0, fmt.Errorf("child %s: spec.childResources declares no kind %q in apiVersion %q; declare it, or leave the child out",
-			child, child.Kind, child.APIVersion)
+		return 0, fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; declare it, or leave the child out",
+			child, c.parent.rules, child.Kind, child.APIVersion)
 	case child.Name == "":
 		return 0, fmt.Errorf("child %s of apiVersion %s has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it",
 			child.Kind, child.APIVersion)

@@ -59,10 +59,10 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 	if released && snapshot.Parent.DeletionTimestamp != nil {
 		return plan, letGo(plan, snapshot)
 	}
-	parent, err := newParent(snapshot)
-	if err != nil {
-		return nil, err
+	if snapshot.Selector == nil {
+		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
 	}
+	parent := newParent(snapshot, "spec.childResources")
 	for _, group := range snapshot.Children {
 		if err := parent.claim(plan, group); err != nil {
 			return nil, err
@@ -72,12 +72,10 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 		plan.Refused = append(plan.Refused, err)
 		return plan, nil
 	}
-	if snapshot.Managed {
-		c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
-		if err := c.manage(snapshot.Children, response.Children); err != nil {
-			plan.Refused = append(plan.Refused, err)
-			return plan, nil
-		}
+	c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
+	if err := c.manage(snapshot, response.Children); err != nil {
+		plan.Refused = append(plan.Refused, err)
+		return plan, nil
 	}
 	if err := parent.status(plan, response.Status, settled); err != nil {
 		return nil, err
@@ -90,7 +88,7 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 
 // letGo adds the step that ends what the controller has to do with a parent.
 func letGo(plan *stage.Plan, snapshot *stage.Snapshot) error {
-	step, err := Release(snapshot, "the finalize hook has nothing left to do")
+	step, err := Release(snapshot, nothingLeft)
 	if err != nil {
 		return err
 	}
@@ -104,21 +102,24 @@ type parent struct {
 	kind      stage.Type
 	selector  labels.Selector
 	generated map[string]string
+	// annotations are put on all children that are written.
+	annotations map[string]string
 	// foreignStatus tells that the status has a writer of its own.
 	foreignStatus bool
+	// rules is the field of the controller that declares the types of the children.
+	rules string
 }
 
-func newParent(snapshot *stage.Snapshot) (*parent, error) {
-	if snapshot.Selector == nil {
-		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
-	}
+func newParent(snapshot *stage.Snapshot, rules string) *parent {
 	return &parent{
 		Object:        snapshot.Parent,
 		kind:          snapshot.ParentType,
 		selector:      snapshot.Selector,
 		generated:     snapshot.GeneratedLabels,
+		annotations:   snapshot.GeneratedAnnotations,
 		foreignStatus: snapshot.ForeignStatus,
-	}, nil
+		rules:         rules,
+	}
 }
 
 // checkLabels refuses the whole answer if a child would not be found again.

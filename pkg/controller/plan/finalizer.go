@@ -11,6 +11,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
+// nothingLeft is why a finalizer goes in the end.
+const nothingLeft = "the finalize hook has nothing left to do"
+
 // Hold returns the step that puts the controller's finalizer on the parent, or takes it
 // off, before a hook is asked. It is nil if the parent is as it has to be.
 func Hold(snapshot *stage.Snapshot) (*stage.Step, error) {
@@ -44,7 +47,11 @@ func without(finalizers []string, finalizer string) []string {
 
 func setFinalizers(snapshot *stage.Snapshot, finalizers []string, why string) (*stage.Step, error) {
 	parent := snapshot.Parent
-	body, err := withFinalizers(parent, finalizers)
+	metadata, err := withFinalizers(parent.Lookup("metadata"), finalizers)
+	if err != nil {
+		return nil, err
+	}
+	body, err := object.WithMember(parent.JSON, "metadata", metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -54,17 +61,13 @@ func setFinalizers(snapshot *stage.Snapshot, finalizers []string, why string) (*
 	}, nil
 }
 
-// withFinalizers is the JSON of an object with other finalizers. It is a replacement
-// and no patch: Metacontroller has always replaced parents, and what its users grant
-// is the right to update them.
-func withFinalizers(of *object.Object, finalizers []string) ([]byte, error) {
+// withFinalizers is the JSON of metadata with other finalizers. It is for a replacement
+// of the object and no patch: Metacontroller has always replaced parents, and what its
+// users grant is the right to update them.
+func withFinalizers(metadata []byte, finalizers []string) ([]byte, error) {
 	list, err := json.Marshal(finalizers)
 	if err != nil {
 		return nil, err
 	}
-	metadata, err := object.WithMember(of.Lookup("metadata"), "finalizers", list)
-	if err != nil {
-		return nil, err
-	}
-	return object.WithMember(of.JSON, "metadata", metadata)
+	return object.WithMember(metadata, "finalizers", list)
 }

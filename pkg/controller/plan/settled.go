@@ -15,6 +15,12 @@ import (
 // zero value remembers nothing. It is not safe for concurrent use.
 type Settled struct {
 	objects map[types.UID]settledAt
+	// target is of the labels and annotations of a decorator's target, and of the status
+	// that is written with them.
+	target struct {
+		uid types.UID
+		settledAt
+	}
 }
 
 // settledAt is a pair of hashes: of what the hook wanted and of what the host had.
@@ -34,6 +40,11 @@ func (s *Settled) Put(uid types.UID, desired, observed uint64) {
 	s.objects[uid] = settledAt{desired, observed}
 }
 
+// isTarget tells whether nothing was left to write of a target for the pair.
+func (s *Settled) isTarget(uid types.UID, desired, observed uint64) bool {
+	return s.target.uid == uid && s.target.settledAt == settledAt{desired, observed}
+}
+
 // Wrote remembers what the host made of what was written, or kept when it was asked:
 // as long as it stays so and nothing else is desired, writing it again would change nothing.
 func (s *Settled) Wrote(outcomes []stage.Outcome) {
@@ -44,6 +55,9 @@ func (s *Settled) Wrote(outcomes []stage.Outcome) {
 			s.Put(result.UID, outcome.Desired, result.Hash)
 		case outcome.Op == stage.Status:
 			s.Put(result.UID, outcome.Desired, xxhash.Sum64(result.Lookup("status")))
+		case outcome.Op == stage.Metadata:
+			s.target.uid = result.UID
+			s.target.settledAt = settledAt{outcome.Desired, hashTarget(outcome.Type, result)}
 		}
 	}
 }

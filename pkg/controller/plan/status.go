@@ -29,32 +29,38 @@ func (p *parent) status(plan *stage.Plan, answered []byte, settled *Settled) err
 		desired = map[string]any{}
 	}
 	desired["observedGeneration"] = p.Generation
-	wanted, err := object.Canonical(desired)
-	if err != nil {
+	step, err := p.statusStep(desired, settled)
+	if step == nil || err != nil {
 		return err
 	}
-	have := p.Lookup("status")
-	step := stage.Step{
-		Op: stage.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
-		Desired: xxhash.Sum64(wanted),
+	plan.Steps = append(plan.Steps, *step)
+	return nil
+}
+
+// statusStep is the step that gives the parent the desired status. It is nil if the
+// parent has it: no status is the same as an empty one.
+func (p *parent) statusStep(desired map[string]any, settled *Settled) (*stage.Step, error) {
+	wanted, err := object.Canonical(desired)
+	if err != nil {
+		return nil, err
 	}
-	if settled.Is(p.UID, step.Desired, xxhash.Sum64(have)) {
-		return nil
+	have := p.Lookup("status")
+	hash := xxhash.Sum64(wanted)
+	if settled.Is(p.UID, hash, xxhash.Sum64(have)) {
+		return nil, nil
 	}
 	observed, err := decodeStatus(have)
 	path, differ := difference(observed, desired)
-	if err == nil && !differ && observed != nil { // what is no object is replaced
-		settled.Put(p.UID, step.Desired, xxhash.Sum64(have))
-		return nil
+	if err == nil && !differ { // what is no object is replaced
+		settled.Put(p.UID, hash, xxhash.Sum64(have))
+		return nil, nil
 	}
-	step.Path = join("status", path)
-	step.Why = "it differs at " + step.Path
-	step.Body, err = object.WithMember(p.JSON, "status", wanted)
-	if err != nil {
-		return err
-	}
-	plan.Steps = append(plan.Steps, step)
-	return nil
+	path = join("status", path)
+	body, err := object.WithMember(p.JSON, "status", wanted)
+	return &stage.Step{
+		Op: stage.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
+		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,
+	}, err
 }
 
 func decodeStatus(raw []byte) (map[string]any, error) {

@@ -73,6 +73,8 @@ type world struct {
 	parentType stage.Type
 	parent     *object.Object
 	generate   bool
+	// decorates makes the parent the target of a decorator, and the children attachments.
+	decorates  bool
 	strategies Strategies
 	settled    Settled
 	children   map[stage.Type][]*object.Object
@@ -199,6 +201,9 @@ func (w *world) snapshot() *stage.Snapshot {
 		snapshot.GeneratedLabels = w.generated()
 		snapshot.Selector = labels.SelectorFromSet(w.generated())
 	}
+	if w.decorates {
+		return w.ofTarget(snapshot)
+	}
 	for of, children := range w.children {
 		group := stage.Group{Type: of, Schema: w.schemas[of]}
 		for _, child := range children {
@@ -233,7 +238,11 @@ func (w *world) answer(children ...string) *stage.Response {
 
 func (w *world) plan(response *stage.Response) *stage.Plan {
 	w.t.Helper()
-	planned, err := Composite(w.snapshot(), response, w.strategies, &w.settled)
+	of := Composite
+	if w.decorates {
+		of = Decorator
+	}
+	planned, err := of(w.snapshot(), response, w.strategies, &w.settled)
 	if err != nil {
 		w.t.Fatalf("plan: %v", err)
 	}
@@ -257,8 +266,8 @@ func (w *world) carryOut(planned *stage.Plan) {
 			w.replace(step, outcome.Result)
 		case stage.Delete, stage.Recreate:
 			w.replace(step, nil)
-		case stage.Status:
-			outcome.Result = w.stored(w.content(step.Body), step.Observed.UID)
+		case stage.Status, stage.Metadata, stage.Finalizer:
+			outcome.Result = w.stored(w.ofParent(step), step.Observed.UID)
 			w.parent = outcome.Result
 		case stage.Adopt, stage.Release:
 			content := decode(w.t, step.Observed)
@@ -270,6 +279,21 @@ func (w *world) carryOut(planned *stage.Plan) {
 		outcomes = append(outcomes, outcome)
 	}
 	w.settled.Wrote(outcomes)
+}
+
+// ofParent is what a write of the parent makes of it.
+func (w *world) ofParent(step stage.Step) map[string]any {
+	content := w.content(step.Body)
+	if !w.parentType.StatusSubresource {
+		return content
+	}
+	live := decode(w.t, w.parent)
+	if step.Op == stage.Status {
+		live["status"] = content["status"]
+		return live
+	}
+	restoreFields(content, live, "status")
+	return content
 }
 
 func (w *world) replace(step stage.Step, by *object.Object) {
