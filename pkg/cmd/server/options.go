@@ -73,6 +73,8 @@ func NewOptions() (*Options, error) {
 		Metrics:     metrics.NewOptions(),
 	}
 	o.Recommended.EgressSelector = nil
+	o.Recommended.ExtraAdmissionInitializers = initializeAdmission
+	addAdmissionPlugins(o.Recommended.Admission)
 	o.Recommended.SecureServing.BindPort = defaultPort
 	o.Recommended.SecureServing.Required = true
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""

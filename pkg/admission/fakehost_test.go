@@ -1,0 +1,153 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// fakeHost answers reviews by rules, and discovery by what it serves.
+type fakeHost struct {
+	// rules allow "<verb> <resource>[/<subresource>][ <namespace>/<name>]", where a * stands for anything.
+	rules []string
+	// served are the resources and subresources of each API version.
+	served map[string][]string
+	// err is the answer to every review, discoveryErr that to every question about types.
+	err, discoveryErr error
+	// trouble is what could not be evaluated.
+	trouble string
+
+	mu    sync.Mutex
+	asked []string
+	specs []authorizationv1.SubjectAccessReviewSpec
+}
+
+func (h *fakeHost) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	of := review.Spec.ResourceAttributes
+	question := of.Verb + " " + schema.GroupResource{Group: of.Group, Resource: of.Resource}.String()
+	if of.Subresource != "" {
+		question += "/" + of.Subresource
+	}
+	if of.Namespace != "" {
+		question += " " + of.Namespace + "/" + of.Name
+	}
+	h.mu.Lock()
+	h.asked = append(h.asked, question)
+	h.specs = append(h.specs, review.Spec)
+	h.mu.Unlock()
+	if h.err != nil {
+		return nil, h.err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	review = review.DeepCopy()
+	review.Status.EvaluationError = h.trouble
+	review.Status.Allowed = slices.ContainsFunc(h.rules, func(rule string) bool {
+		matched, err := path.Match(rule, question)
+		return rule == "*" || err == nil && matched
+	})
+	return review, nil
+}
+
+func (h *fakeHost) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+	if h.discoveryErr != nil {
+		return nil, h.discoveryErr
+	}
+	names, ok := h.served[groupVersion]
+	if !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, groupVersion)
+	}
+	list := &metav1.APIResourceList{GroupVersion: groupVersion}
+	for _, name := range names {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+	}
+	return list, nil
+}
+
+// questions are what was asked, in alphabetical order.
+func (h *fakeHost) questions() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Sorted(slices.Values(h.asked))
+}
+
+func jane() *user.DefaultInfo {
+	return &user.DefaultInfo{Name: "jane", UID: "7", Groups: []string{"authors", user.AllAuthenticated}, Extra: map[string][]string{"scopes": {"a", "b"}}}
+}
+
+// composite is a CompositeController of pages, which are not there yet, that makes pods.
+func composed(change ...func(*metacontroller.CompositeControllerSpec)) *metacontroller.CompositeController {
+	controller := &metacontroller.CompositeController{
+		ObjectMeta: metav1.ObjectMeta{Name: "pages"},
+		Spec: metacontroller.CompositeControllerSpec{
+			ParentResource: metacontroller.CompositeControllerParentResourceRule{
+				ResourceRule: metacontroller.ResourceRule{APIVersion: "example.com/v1", Resource: "pages"},
+			},
+			ChildResources: []metacontroller.CompositeControllerChildResourceRule{
+				{ResourceRule: metacontroller.ResourceRule{APIVersion: "v1", Resource: "pods"}},
+			},
+			Hooks: &metacontroller.CompositeControllerHooks{Sync: hookAt("http://hooks.default/sync")},
+		},
+	}
+	for _, change := range change {
+		change(&controller.Spec)
+	}
+	return controller
+}
+
+func decorated(resource string) *metacontroller.DecoratorController {
+	return &metacontroller.DecoratorController{
+		ObjectMeta: metav1.ObjectMeta{Name: "pages"},
+		Spec: metacontroller.DecoratorControllerSpec{
+			Resources: []metacontroller.DecoratorControllerResourceRule{{ResourceRule: metacontroller.ResourceRule{APIVersion: "example.com/v1", Resource: resource}}},
+			Hooks:     &metacontroller.DecoratorControllerHooks{Sync: hookAt("http://hooks.default/sync")},
+		},
+	}
+}
+
+func hookAt(url string) *metacontroller.Hook {
+	return &metacontroller.Hook{Webhook: &metacontroller.Webhook{URL: ptr.To(url)}}
+}
+
+// child adds a type of children.
+func child(apiVersion, resource string) func(*metacontroller.CompositeControllerSpec) {
+	return func(spec *metacontroller.CompositeControllerSpec) {
+		spec.ChildResources = append(spec.ChildResources, metacontroller.CompositeControllerChildResourceRule{
+			ResourceRule: metacontroller.ResourceRule{APIVersion: apiVersion, Resource: resource},
+		})
+	}
+}
+
+// request is one to create the object, or to update stored to it.
+func request(author user.Info, subresource string, object, stored runtime.Object) admission.Attributes {
+	resource := "compositecontrollers"
+	if _, ok := object.(*metacontroller.DecoratorController); ok {
+		resource = "decoratorcontrollers"
+	}
+	operation, options := admission.Create, runtime.Object(&metav1.CreateOptions{})
+	if stored != nil {
+		operation, options = admission.Update, &metav1.UpdateOptions{}
+	}
+	return admission.NewAttributesRecord(object, stored, schema.GroupVersionKind{}, "", "pages",
+		metacontroller.SchemeGroupVersion.WithResource(resource), subresource, operation, options, false, author)
+}
+
+// errGone is what a host that is away answers.
+var errGone = errors.New("connection refused")

@@ -1,0 +1,374 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// author makes a user who may do anything with controllers, but for the verb escalate, and nothing else.
+func author(t *testing.T) string {
+	t.Helper()
+	user := harness.Name("jane")
+	grant(t, user, rbacv1.PolicyRule{
+		APIGroups: []string{"metacontroller.k8s.io"}, Resources: []string{"compositecontrollers", "decoratorcontrollers"},
+		Verbs: []string{"create", "get", "list", "watch", "update", "patch", "delete"},
+	})
+	return user
+}
+
+// grant gives a user rights in the whole cluster.
+func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: rules}
+	role, err := env.Kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Kubectl(t, "create", "clusterrolebinding", role.Name, "--clusterrole="+role.Name, "--user="+user)
+}
+
+// grantIn gives a user rights in one namespace.
+func grantIn(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Namespace: namespace}, Rules: rules}
+	role, err := env.Kube.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Kubectl(t, "create", "rolebinding", role.Name, "-n", namespace, "--role="+role.Name, "--user="+user)
+}
+
+func everything(resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: resources, Verbs: []string{"*"}}
+}
+
+// rightsToRun are those that the controller of manifest uses.
+func rightsToRun() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"nothing.example.com"}, Resources: []string{"nothings"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"nothing.example.com"}, Resources: []string{"nothings/status"}, Verbs: []string{"update"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+	}
+}
+
+// kubectlAs runs kubectl as another user, with a manifest as its input, and returns all it says.
+func kubectlAs(ctx context.Context, user, manifest string, args ...string) (string, error) {
+	cmd := env.Host.KubectlCommand(ctx, append(args, "--as="+user)...)
+	cmd.Stdin = strings.NewReader(manifest)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// refused waits until a user is refused to create a controller for the lack of rights, and returns the answer. Rights take
+// a moment until the host knows them.
+func refused(t *testing.T, user, manifest string) (answer string) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		out, err := kubectlAs(ctx, user, manifest, "create", "-f", "-")
+		if err == nil || !strings.Contains(out, "lacks rights that it uses") {
+			return fmt.Errorf("kubectl says %v: %s", err, out)
+		}
+		answer = out
+		return nil
+	})
+	return answer
+}
+
+// accepted waits until a user may do something to a controller.
+func accepted(t *testing.T, user, manifest string, args ...string) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		if out, err := kubectlAs(ctx, user, manifest, args...); err != nil {
+			return fmt.Errorf("kubectl says %w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// withCredentials are lines for manifest by which the controller sends something of two Secrets.
+func withCredentials(namespace string) string {
+	return fmt.Sprintf(`  endpointConfigs:
+    - host: 127.0.0.1:1
+      clientTLS: {secretRef: {namespace: %[1]s, name: certificate}}
+      caBundle: {configMapRef: {namespace: %[1]s, name: authority}}
+    - host: 127.0.0.1:2
+      authorization: {secretRef: {namespace: %[1]s, name: token, key: token}}`, namespace)
+}
+
+func TestRightsInOneNamespaceAreNotEnoughForAController(t *testing.T) {
+	user, namespace := author(t), env.Namespace(t)
+	grantIn(t, namespace, user, everything("*"))
+	answer := refused(t, user, manifest(harness.Name("test"), withCredentials(namespace)))
+	for _, want := range []string{"Forbidden", `resources: ["nothings"]`, `resources: ["nothings/status"]`, `resources: ["pods"]`} {
+		contains(t, answer, want)
+	}
+	if strings.Contains(answer, "secrets") || strings.Contains(answer, "configmaps") {
+		t.Errorf("what the user may read is said to be missing:\n%s", answer)
+	}
+}
+
+func TestWhoMayDoEverythingButReadSecretsCannotHaveThemSent(t *testing.T) {
+	user, namespace := author(t), env.Namespace(t)
+	grant(t, user, append(rightsToRun(), everything("configmaps"))...)
+	name := harness.Name("test")
+	answer := refused(t, user, manifest(name, withCredentials(namespace)))
+	if strings.Contains(answer, "pods") || strings.Contains(answer, "configmaps") {
+		t.Errorf("more than Secrets is said to be missing:\n%s", answer)
+	}
+	contains(t, answer, fmt.Sprintf("missing in a Role of namespace %q:", namespace))
+	contains(t, answer, `resourceNames: ["certificate", "token"]`)
+	accepted(t, user, manifest(name), "create", "-f", "-")
+
+	// Nor by an update, by patch or apply.
+	if out, err := kubectlAs(t.Context(), user, manifest(name, withCredentials(namespace)), "apply", "--server-side", "-f", "-"); err == nil || !strings.Contains(out, `resources: ["secrets"]`) {
+		t.Errorf("kubectl apply says %v: %s", err, out)
+	}
+}
+
+func TestWhatIsMissingCanBePasted(t *testing.T) {
+	user, namespace := author(t), env.Namespace(t)
+	controller := manifest(harness.Name("test"), withCredentials(namespace))
+	answer := refused(t, user, controller)
+	pasted := 0
+	for part := range strings.SplitSeq(answer, "# missing ") {
+		where, text, found := strings.Cut(part, "\n")
+		if !found || !strings.HasPrefix(text, "rules:") {
+			continue
+		}
+		var role rbacv1.Role
+		if err := yaml.UnmarshalStrict([]byte(text), &role); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		pasted += len(role.Rules)
+		if strings.HasPrefix(where, "in a ClusterRole") {
+			grant(t, user, role.Rules...)
+		} else {
+			grantIn(t, namespace, user, role.Rules...)
+		}
+	}
+	if pasted != 5 {
+		t.Errorf("%d rules are missing, want parents, their status, children, Secrets and the ConfigMap:\n%s", pasted, answer)
+	}
+	accepted(t, user, controller, "create", "-f", "-")
+}
+
+func TestAServiceAccountThatMayEscalate(t *testing.T) {
+	namespace := env.Namespace(t)
+	env.Kubectl(t, "create", "serviceaccount", "installer", "-n", namespace)
+	user := "system:serviceaccount:" + namespace + ":installer"
+	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{"metacontroller.k8s.io"}, Resources: []string{"compositecontrollers"}, Verbs: []string{"create", "escalate"}})
+	token, err := env.Kube.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "installer", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(env.Config)
+	config.BearerToken = token.Status.Token
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually(t, func(ctx context.Context) error {
+		controller := get(t, created(t))
+		controller.ObjectMeta = metav1.ObjectMeta{Name: harness.Name("test")}
+		_, err := client.MetacontrollerV1alpha1().CompositeControllers().Create(ctx, controller, metav1.CreateOptions{})
+		return err
+	})
+}
+
+func TestTheRightToEscalateCanBeAskedFor(t *testing.T) {
+	user := author(t)
+	for _, resource := range []string{"cc", "compositecontrollers", "dec", "decoratorcontrollers.metacontroller.k8s.io"} {
+		out, err := kubectlAs(t.Context(), user, "", "auth", "can-i", "escalate", resource)
+		if err == nil || !strings.Contains(out, "no") {
+			t.Errorf("may an author escalate %s? %v: %s", resource, err, out)
+		}
+	}
+	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{"metacontroller.k8s.io"}, Resources: []string{"compositecontrollers"}, Verbs: []string{"escalate"}})
+	env.Eventually(t, func(ctx context.Context) error {
+		out, err := kubectlAs(ctx, user, "", "auth", "can-i", "escalate", "cc")
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(out), "yes") {
+			return fmt.Errorf("after it was granted kubectl says %v: %s", err, out)
+		}
+		return nil
+	})
+	// The host itself knows the verb for Roles; ours behaves like that one: it is for one kind.
+	accepted(t, user, manifest(harness.Name("test")), "create", "-f", "-")
+	refused(t, user, strings.Replace(decoratorManifest, "NAME", harness.Name("test"), 1))
+}
+
+const decoratorManifest = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata:
+  name: NAME
+spec:
+  resources:
+    - {apiVersion: v1, resource: pods}
+  attachments:
+    - {apiVersion: v1, resource: configmaps}
+  hooks:
+    sync:
+      webhook:
+        url: http://127.0.0.1:1/sync
+`
+
+func TestAnUpdateNeedsOnlyTheRightsItAdds(t *testing.T) {
+	name, user := created(t), author(t)
+	patch := func(ctx context.Context, patch string, flags ...string) error {
+		out, err := kubectlAs(ctx, user, "", append([]string{"patch", "cc", name, "--type=merge", "-p", patch}, flags...)...)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	env.Eventually(t, func(ctx context.Context) error { return patch(ctx, `{"metadata":{"labels":{"a":"b"}}}`) })
+	for what, text := range map[string]string{
+		"other fields":     `{"spec":{"resyncPeriodSeconds":7}}`,
+		"a type less":      `{"spec":{"childResources":[]}}`,
+		"metadata":         `{"metadata":{"annotations":{"a":"b"}}}`,
+		"nothing":          `{}`,
+		"the hook's limit": `{"spec":{"hooks":{"sync":{"webhook":{"timeout":"3s"}}}}}`,
+	} {
+		if err := patch(t.Context(), text); err != nil {
+			t.Errorf("an update of %s says %v", what, err)
+		}
+	}
+	for what, text := range map[string]string{
+		"a type of children": `{"spec":{"childResources":[{"apiVersion":"v1","resource":"secrets"}]}}`,
+		"another parent":     `{"spec":{"parentResource":{"apiVersion":"v1","resource":"secrets"}}}`,
+		"another hook":       `{"spec":{"hooks":{"sync":{"webhook":{"url":"http://127.0.0.1:2/mallory"}}}}}`,
+		"a finalize hook":    `{"spec":{"hooks":{"finalize":{"webhook":{"url":"http://127.0.0.1:1/sync"}}}}}`,
+	} {
+		for _, flags := range [][]string{nil, {"--dry-run=server"}} {
+			if err := patch(t.Context(), text, flags...); err == nil || !strings.Contains(err.Error(), "lacks rights that it uses") {
+				t.Errorf("an update that adds %s says %v", what, err)
+			}
+		}
+	}
+	if generation := get(t, name).Generation; generation != 4 {
+		t.Errorf("the generation is %d, want 4 after three updates of the spec", generation)
+	}
+
+	// Who may write the status needs no other rights, and cannot change anything else.
+	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{"metacontroller.k8s.io"}, Resources: []string{"compositecontrollers/status"}, Verbs: []string{"get", "patch"}})
+	env.Eventually(t, func(ctx context.Context) error {
+		return patch(ctx, `{"status":{"observedGeneration":1},"spec":{"childResources":[{"apiVersion":"v1","resource":"secrets"}]}}`, "--subresource=status")
+	})
+	if children := get(t, name).Spec.ChildResources; len(children) != 0 {
+		t.Errorf("a write of the status has added %v", children)
+	}
+}
+
+func TestAClusterAdministratorCostsOneReview(t *testing.T) {
+	user := harness.Name("administrator")
+	env.Kubectl(t, "create", "clusterrolebinding", user, "--clusterrole=cluster-admin", "--user="+user)
+	config, err := env.Host.RESTConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers := client.MetacontrollerV1alpha1().CompositeControllers()
+	controller := get(t, created(t))
+	create := func(ctx context.Context) error {
+		controller.ObjectMeta = metav1.ObjectMeta{Name: harness.Name("test")}
+		_, err := controllers.Create(ctx, controller, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	env.Eventually(t, create) // and now the server knows that this user may create
+	position, err := env.Host.Audit().Position()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reviews := hostcluster.Request{User: harness.ServerUser, Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}
+	env.Eventually(t, func(context.Context) error {
+		found, err := env.Host.Audit().Find(position, reviews)
+		if err != nil || len(found) == 0 {
+			return fmt.Errorf("no review is in the audit log: %w", err)
+		}
+		if len(found) != 1 {
+			t.Errorf("%d reviews, want 1", len(found))
+		}
+		return nil
+	})
+}
+
+// The policy is in the documentation, for those who do not want what the reviews cannot cover.
+func TestCustomizeHooksCanBeRefused(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(document), "```yaml\napiVersion: admissionregistration.k8s.io/v1\n")
+	policy, _, found := strings.Cut(after, "```")
+	if !found {
+		t.Fatal("the policy is not in the documentation any more")
+	}
+	env.Apply(t, "apiVersion: admissionregistration.k8s.io/v1\n"+policy)
+
+	user := author(t)
+	grant(t, user, rightsToRun()...)
+	customized := manifest(harness.Name("test"), "    customize: {webhook: {url: http://127.0.0.1:1/customize}}")
+	env.Eventually(t, func(ctx context.Context) error {
+		out, err := kubectlAs(ctx, user, customized, "create", "--dry-run=server", "-f", "-")
+		if err == nil || !strings.Contains(out, "customize hooks are for cluster administrators") {
+			return fmt.Errorf("kubectl says %v: %s", err, out)
+		}
+		return nil
+	})
+	accepted(t, user, manifest(harness.Name("test")), "create", "-f", "-")
+	env.Apply(t, customized)
+}
+
+func TestRightsThatAreGivenHoldAtOnce(t *testing.T) {
+	user, name := author(t), harness.Name("test")
+	refused(t, user, manifest(name))
+	grant(t, user, rightsToRun()...)
+	config, err := env.Host.RESTConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As soon as the host itself says yes, ours does: a refusal is not remembered.
+	env.Eventually(t, func(ctx context.Context) error {
+		_, err := kubectlAs(ctx, user, "", "auth", "can-i", "delete", "pods", "--all-namespaces")
+		return err
+	})
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controller := get(t, created(t))
+	controller.ObjectMeta = metav1.ObjectMeta{Name: name}
+	if _, err := client.MetacontrollerV1alpha1().CompositeControllers().Create(t.Context(), controller, metav1.CreateOptions{}); err != nil {
+		t.Errorf("a user who has been given all rights is told %v", err)
+	}
+	patch := []byte(`{"spec":{"childResources":[{"apiVersion":"v1","resource":"secrets"}]}}`)
+	_, err = client.MetacontrollerV1alpha1().CompositeControllers().Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("a patch that adds rights says %v", err)
+	}
+}
