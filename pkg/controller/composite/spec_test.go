@@ -6,81 +6,22 @@ package composite
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-var (
-	webs = stage.Type{
-		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
-		Namespaced: true, StatusSubresource: true,
-	}
-	plains = stage.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
-	pods   = stage.Type{
-		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
-	}
-	namespaces = stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
-)
-
-// discoverable are the types of the host, by the path that tells them.
-var discoverable = map[string]string{
-	"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[
-		{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get"]},
-		{"name":"pods/status","namespaced":true,"kind":"Pod","verbs":["get"]},{"name":"pods/log","namespaced":true,"kind":"Pod","verbs":["get"]},
-		{"name":"pods/eviction","namespaced":true,"group":"policy","version":"v1","kind":"Eviction","verbs":["create"]},
-		{"name":"namespaces/status","namespaced":false,"kind":"Namespace","verbs":["get"]},{"name":"namespaces","namespaced":false,"kind":"Namespace","verbs":["get"]}]}`,
-	"/apis/ctl.example/v1": `{"kind":"APIResourceList","groupVersion":"ctl.example/v1","resources":[
-		{"name":"webs","namespaced":true,"kind":"Web","verbs":["get"]},{"name":"webs/status","namespaced":true,"kind":"Web","verbs":["get"]},
-		{"name":"plains","namespaced":false,"kind":"Plain","verbs":["get"]},{"name":"plains/scale","namespaced":false,"kind":"Scale","verbs":["get"]},
-		{"name":"visits","namespaced":true,"kind":"Visit","verbs":["get"]}]}`,
-}
-
-// custom are the types of the host that come from CustomResourceDefinitions.
-var custom = []string{"webs.ctl.example", "plains.ctl.example"}
-
-// client is a client of a host that tells its types and nothing else.
-func client(t *testing.T) *host.Client {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		code, reason := http.StatusNotFound, "NotFound"
-		if strings.HasPrefix(r.URL.Path, "/apis/down.example/") {
-			code, reason = http.StatusServiceUnavailable, "ServiceUnavailable"
-		}
-		if name, ok := strings.CutPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"); ok && slices.Contains(custom, name) {
-			_, _ = io.WriteString(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"}`)
-			return
-		}
-		if types, ok := discoverable[r.URL.Path]; ok {
-			_, _ = io.WriteString(w, types)
-			return
-		}
-		w.WriteHeader(code)
-		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"no answer"}`, code, reason)
-	}))
-	t.Cleanup(server.Close)
-	made, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
+var webs, plains, pods, namespaces = hosttest.Webs(), hosttest.Plains(), hosttest.Pods(), hosttest.Namespaces()
 
 // controller is a CompositeController with a spec in YAML.
 func controller(t *testing.T, spec string) *v1alpha1.CompositeController {
@@ -94,7 +35,7 @@ func controller(t *testing.T, spec string) *v1alpha1.CompositeController {
 
 func resolve(t *testing.T, spec string) (*line.Spec, error) {
 	t.Helper()
-	return Resolve(t.Context(), host.NewDiscovery(client(t), func(string) {}), controller(t, spec))
+	return Resolve(t.Context(), hosttest.Discovery(t), controller(t, spec))
 }
 
 const (

@@ -71,7 +71,7 @@ func TestBadAnswersHarmOneParent(t *testing.T) {
 			bad.Store(&test.answer)
 			f.patchParent(parent, `{"spec":{"value":"changed"}}`)
 
-			event := waitForEvent(t, f.namespace, parent, "SyncError", test.says)
+			event := env.WaitForEvent(t, f.namespace, parent, "SyncError", test.says)
 			if event.Type != corev1.EventTypeWarning || event.Source.Component != "metacontroller" {
 				t.Errorf("the event should be a Warning of metacontroller, but is a %s of %s", event.Type, event.Source.Component)
 			}
@@ -93,7 +93,7 @@ func TestTimeoutIsReported(t *testing.T) {
 		spec.Hooks.Sync.Webhook.Timeout = ptr.To(v1alpha1.Duration("100ms"))
 	})
 	f.parent("slow", object{})
-	waitForEvent(t, f.namespace, "slow", "SyncError", "no complete answer within 100ms")
+	env.WaitForEvent(t, f.namespace, "slow", "SyncError", "no complete answer within 100ms")
 }
 
 // null and {} are readable and mean: no children.

@@ -235,7 +235,7 @@ func (f *fixture) expectNoEvent(about, text string) {
 	f.Helper()
 	f.hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusTeapot, "") })
 	f.parent("later", object{})
-	waitForEvent(f.T, f.namespace, "later", "SyncError", "unsupported status code: 418")
+	env.WaitForEvent(f.T, f.namespace, "later", "SyncError", "unsupported status code: 418")
 	events, err := env.Kube.CoreV1().Events(f.namespace).List(f.Context(), metav1.ListOptions{})
 	if err != nil {
 		f.Fatal(err)

@@ -197,7 +197,7 @@ func testNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T, engine ch
 		t.Fatal(err)
 	}
 	f.parent("a", object{"value": "1"})
-	waitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a")
+	env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a")
 	f.waitUntilObserved("a", 1)
 	f.waitForConfigMap("a", hasData("value", "theirs"))
 

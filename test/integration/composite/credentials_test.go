@@ -42,7 +42,7 @@ func letIn(t *testing.T, accepted string, right, wrong map[string]string, change
 				g.waitForConfigMap("a", hasData("value", "1"))
 				return
 			}
-			waitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
+			env.WaitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
 			if _, err := g.configMap(t.Context(), "a"); err == nil {
 				t.Error("a child was created")
 			}
@@ -92,7 +92,7 @@ func TestAHooksOwnSettingsReplaceThoseOfItsEndpoint(t *testing.T) {
 		}}
 	})
 	g.parent("a", object{"value": "1"})
-	waitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
+	env.WaitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
 	if seen := *g.seen.Load(); seen != "" {
 		t.Errorf("the hook is called with %q", seen)
 	}
@@ -103,7 +103,7 @@ func TestAuthorityThatIsNotKnownIsNotTrusted(t *testing.T) {
 	g := guard(t, "", nil)
 	g.run(func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook) {})
 	g.parent("a", object{"value": "1"})
-	waitForEvent(t, g.namespace, "a", "SyncError", "certificate signed by unknown authority")
+	env.WaitForEvent(t, g.namespace, "a", "SyncError", "certificate signed by unknown authority")
 }
 
 func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
@@ -128,7 +128,7 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 				g.waitForConfigMap("a", hasData("value", "1"))
 				return
 			}
-			waitForEvent(t, g.namespace, "a", "SyncError", "tls: ")
+			env.WaitForEvent(t, g.namespace, "a", "SyncError", "tls: ")
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestCredentialsThatContradictAreRefused(t *testing.T) {
 		webhook.Authorization = &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: f.namespace, Name: "a", Key: "b"}}
 		webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: f.namespace, Name: "a"}}
 	}))
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError",
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError",
 		"can't resolve endpoint config for sync hook: spec.hooks.sync.webhook: authorization and basicAuth are mutually exclusive")
 	f.waitForReady(metav1.ConditionFalse, "InvalidSpec")
 }

@@ -206,7 +206,7 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 						f.waitUntilShown(parent(test.name), test.group, test.want[i])
 						return
 					}
-					waitForEvent(t, f.namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
+					env.WaitForEvent(t, f.namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
 					if calls := f.callsAbout(syncPath, parent(test.name)); len(calls) > 0 {
 						t.Errorf("the sync hook was called %d times", len(calls))
 					}
@@ -291,7 +291,7 @@ func TestRulesThatCannotBeMet(t *testing.T) {
 			rule := object{"apiVersion": "v1", "resource": "configmaps"}
 			maps.Copy(rule, test.rule)
 			f.parent(test.name, rules(rule))
-			waitForEvent(t, f.namespace, test.name, "SyncError", test.want)
+			env.WaitForEvent(t, f.namespace, test.name, "SyncError", test.want)
 			if calls := f.callsAbout(syncPath, test.name); len(calls) > 0 {
 				t.Errorf("the sync hook was called %d times", len(calls))
 			}

@@ -185,7 +185,7 @@ func TestFailingCustomizeHookFailsTheSync(t *testing.T) {
 		return hook.Text(http.StatusInternalServerError, "on fire")
 	}, allV2)
 	f.parent("a", rules())
-	waitForEvent(t, f.namespace, "a", "SyncError", "customize hook failed")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "customize hook failed")
 	if calls := f.callsAbout(syncPath, "a"); len(calls) > 0 {
 		t.Errorf("the sync hook was called %d times", len(calls))
 	}
@@ -240,7 +240,7 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	f.waitUntilObserved("a", 2)
 	watched(1)
 	f.patchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", f.controller.Name)
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", f.controller.Name)
 	watched(1)
 	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestRelatedTypeThatAppearsLateIsPickedUp(t *testing.T) {
 	f := start(t, relating(t, nothing), allV2)
 	group := harness.Name("late") + ".example.com"
 	f.parent("a", rules(object{"apiVersion": group + "/v1", "resource": "shops"}))
-	waitForEvent(t, f.namespace, "a", "SyncError", `can't find resource "shops"`)
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", `can't find resource "shops"`)
 	env.Install(t, harness.CRD{Kind: "Shop", Group: group})
 	f.waitUntilShown("a", "Shop."+group+"/v1", "")
 }

@@ -59,7 +59,7 @@ func TestQ15ChildrenElsewhereAreRefused(t *testing.T) {
 				spec.ChildResources = append(spec.ChildResources, childRule("v1", "namespaces", v1alpha1.ChildUpdateInPlace))
 			})
 			f.parent("a", object{})
-			waitForEvent(t, f.namespace, "a", "SyncError", test.says)
+			env.WaitForEvent(t, f.namespace, "a", "SyncError", test.says)
 			f.waitForConfigMap("good", hasData("value", "1"))
 			if _, err := env.Kube.CoreV1().ConfigMaps(elsewhere).Get(t.Context(), "stray", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("there should be no child in another namespace, but the answer is %v", err)
@@ -76,7 +76,7 @@ func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, beside(func() object { return secretChild(object{"name": "stray"}) })))
 	f.parent("a", object{})
-	waitForEvent(t, f.namespace, "a", "SyncError", `child Secret stray: spec.childResources declares no kind "Secret" in apiVersion "v1"`)
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", `child Secret stray: spec.childResources declares no kind "Secret" in apiVersion "v1"`)
 	f.waitForConfigMap("good", hasData("value", "1"))
 	if _, err := env.Kube.CoreV1().Secrets(f.namespace).Get(t.Context(), "stray", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("there should be no Secret, but the answer is %v", err)
@@ -89,7 +89,7 @@ func TestQ39GeneratedNamesAreRefused(t *testing.T) {
 		return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"generateName": "stray-"}}
 	})))
 	f.parent("a", object{})
-	waitForEvent(t, f.namespace, "a", "SyncError", "has no metadata.name")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "has no metadata.name")
 	f.waitForConfigMap("good", hasData("value", "1"))
 	list, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "controller-uid"})
 	if err != nil || len(list.Items) != 1 {
@@ -110,7 +110,7 @@ func TestQ21AnotherTypeIsTheHostsToRefuse(t *testing.T) {
 	f.parent("a", object{})
 	f.waitForConfigMap("a", hasData("value", "1"))
 	f.patchParent("a", `{"spec":{"data":["a","list"]}}`)
-	waitForEvent(t, f.namespace, "a", "SyncError", "cannot unmarshal array")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "cannot unmarshal array")
 	f.waitForConfigMap("a", hasData("value", "1"))
 	f.patchParent("a", `{"spec":{"data":{"value":"2"}}}`)
 	f.waitForConfigMap("a", hasData("value", "2"))
@@ -139,7 +139,7 @@ func TestQ36AConflictOfTheStatusHidesNoError(t *testing.T) {
 	from := f.position()
 	f.controller = f.create(f.spec())
 	f.parent("a", object{})
-	waitForEvent(t, f.namespace, "a", "SyncError", "can't create ConfigMap "+f.namespace+"/Not-A-Name")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "can't create ConfigMap "+f.namespace+"/Not-A-Name")
 	statuses := f.requests(from, hostcluster.Request{User: harness.ServerUser, Verbs: []string{"update"}, Group: f.parents.Group, Resource: f.parents.Resource})
 	if len(statuses) == 0 || strings.HasSuffix(statuses[0], ": 200") {
 		t.Errorf("the status should have been in conflict, but there were %v", statuses)

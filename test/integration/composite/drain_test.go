@@ -255,7 +255,7 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	f.heldParents(2)
 	f.refuseWrites()
 	f.deleteController()
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", "Cannot take the finalizer off parents")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", "Cannot take the finalizer off parents")
 	f.waitForReady(metav1.ConditionFalse, "Deleting")
 	env.Eventually(t, func(ctx context.Context) error {
 		controller, err := f.getController(ctx)
@@ -286,7 +286,7 @@ func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
 	f.heldParents(50)
 	accept := f.refuseWrites()
 	f.deleteController()
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", ": 50; the first: ")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", ": 50; the first: ")
 	if err := env.Server.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -524,7 +524,7 @@ func TestAFinalizeHookThatFailsHoldsTheParent(t *testing.T) {
 	f.createParent("a")
 	f.waitForSynced("a")
 	f.deleteParent("a", metav1.DeletePropagationBackground)
-	waitForEvent(t, f.namespace, "a", "SyncError", "finalize hook failed")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "finalize hook failed")
 	f.waitForFinalizers("a", f.finalizer())
 	f.hook.Handle(script.handle)
 	f.waitForParentGone("a")

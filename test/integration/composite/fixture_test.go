@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,13 +45,7 @@ type request struct {
 
 // answers makes a hook out of a function from request to answer.
 func answers(t testing.TB, answer func(request) object) hook.Handler {
-	return func(_ context.Context, call hook.Call) hook.Answer {
-		var asked request
-		if err := call.Decode(&asked); err != nil {
-			t.Errorf("the hook was sent something unreadable: %v", err)
-		}
-		return hook.JSON(answer(asked))
-	}
+	return hook.Answering(t, answer)
 }
 
 // start runs a controller with ConfigMap children, updated in place, and a generated
@@ -159,51 +152,12 @@ func (f *fixture) configMap(ctx context.Context, name string) (*corev1.ConfigMap
 // waitForConfigMap waits until a ConfigMap is there and as it should be.
 func (f *fixture) waitForConfigMap(name string, check func(*corev1.ConfigMap) error) *corev1.ConfigMap {
 	f.Helper()
-	var found *corev1.ConfigMap
-	env.Eventually(f, func(ctx context.Context) (err error) {
-		if found, err = f.configMap(ctx, name); err != nil {
-			return err
-		}
-		return check(found)
-	})
-	return found
+	return env.WaitForConfigMap(f, f.namespace, name, check)
 }
 
 func (f *fixture) waitUntilGone(name string) {
 	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		_, err := f.configMap(ctx, name)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("ConfigMap %s should be gone: %v", name, err)
-	})
-}
-
-// waitForEvent waits for an event about a parent or controller whose message contains
-// the text.
-func waitForEvent(t *testing.T, namespace, about, reason, text string) corev1.Event {
-	t.Helper()
-	var found corev1.Event
-	env.Eventually(t, func(ctx context.Context) error {
-		events, err := env.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		var seen []string
-		for _, event := range events.Items {
-			if event.InvolvedObject.Name != about {
-				continue
-			}
-			if event.Reason == reason && strings.Contains(event.Message, text) {
-				found = event
-				return nil
-			}
-			seen = append(seen, event.Reason+": "+event.Message)
-		}
-		return fmt.Errorf("no event %s about %s says %q; there are %q", reason, about, text, seen)
-	})
-	return found
+	env.WaitUntilConfigMapIsGone(f, f.namespace, name)
 }
 
 // configMapChild is a desired ConfigMap.

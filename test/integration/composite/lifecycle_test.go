@@ -52,12 +52,12 @@ func TestLifeOfAControllerIsToldByEvents(t *testing.T) {
 	f := start(t, answers(t, oneConfigMap))
 	name := f.controller.Name
 	for _, reason := range []string{"Starting", "Started"} {
-		waitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
+		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
 	}
 	env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+name, "--timeout=30s")
 	env.Kubectl(t, "delete", "cc", name)
 	for _, reason := range []string{"Stopping", "Stopped"} {
-		waitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
+		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestDeletedControllerLeavesParentsAlone(t *testing.T) {
 	f.parent("a", object{"value": "1"})
 	f.waitForConfigMap("a", hasData("value", "1"))
 	env.Kubectl(t, "delete", "cc", f.controller.Name)
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", f.controller.Name)
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", f.controller.Name)
 	calls := len(f.hook.Calls())
 	f.patchParent("a", `{"spec":{"value":"2"}}`)
 
@@ -102,7 +102,7 @@ func TestChangedControllerDoesNotDisturbOthers(t *testing.T) {
 	other.parent("a", object{"value": "1"})
 	other.waitUntilObserved("a", 1)
 	f.patchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", "")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", "")
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.name=" + other.controller.Name + ",reason=Stopping",
 	})
@@ -125,7 +125,7 @@ func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 
 	f.patchController(object{"spec": object{"childResources": []object{{"apiVersion": "v1", "resource": "nonsense"}}}})
 	f.waitForReady(metav1.ConditionFalse, "UnknownType")
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", `Cannot create new controller: child type: can't find resource "nonsense"`)
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", `Cannot create new controller: child type: can't find resource "nonsense"`)
 	f.patchParent("a", `{"spec":{"value":"2"}}`)
 	f.waitForConfigMap("a", hasData("value", "2"))
 
@@ -147,7 +147,7 @@ func TestQ25TypesThatComeLateAreNoticed(t *testing.T) {
 
 	env.Apply(t, f.definition("{}"))
 	f.waitForReady(metav1.ConditionFalse, "NoStatusSubresource")
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "SyncError", "does not have subresource 'Status' enabled")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "SyncError", "does not have subresource 'Status' enabled")
 
 	env.Apply(t, f.definition("{status: {}}"))
 	f.waitForReady(metav1.ConditionTrue, "Running")
@@ -250,5 +250,5 @@ func TestUnsupportedSpecIsNotRun(t *testing.T) {
 		spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateRollingInPlace
 	})
 	f.waitForReady(metav1.ConditionFalse, "Unsupported")
-	waitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "does not support childResources[0].updateStrategy.method RollingInPlace yet")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "does not support childResources[0].updateStrategy.method RollingInPlace yet")
 }

@@ -127,7 +127,7 @@ func testAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T, engine change) {
 		t.Errorf("the child was written %d times, for %d changes", len(writes), undone)
 	}
 	f.expectSlower("writes", writes, 5)
-	event := waitForEvent(t, f.namespace, "a", "WriteLoop", "ConfigMap "+f.namespace+"/fought")
+	event := env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "ConfigMap "+f.namespace+"/fought")
 	if event.Type != "Warning" || !strings.Contains(event.Message, "data.value") {
 		t.Errorf("the event is a %s and says %q", event.Type, event.Message)
 	}
@@ -183,7 +183,7 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 		}
 		return errors.Join(one, two)
 	})
-	waitForEvent(t, f.namespace, "a", "WriteLoop", "")
+	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "")
 }
 
 // A hook that never gives the same answer twice would have its child written for ever.
@@ -193,7 +193,7 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 		return object{"children": []object{configMapChild("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
 	}))
 	f.parent("a", object{})
-	waitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at data.time")
+	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at data.time")
 	waitForWriteLoop(t, f.controller.Name, "ConfigMap "+f.namespace+"/restless", "data.time")
 	// On a busy machine the writes may have been too far apart for a while, and the count began anew.
 	env.Eventually(t, func(context.Context) error {

@@ -121,7 +121,7 @@ func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 				f.waitUntilGone("a")
 				return
 			}
-			waitForEvent(t, f.namespace, "a", "SyncError", test.says)
+			env.WaitForEvent(t, f.namespace, "a", "SyncError", test.says)
 			f.waitForConfigMap("a", hasData("value", "1"))
 		})
 	}
@@ -140,7 +140,7 @@ func TestQ38ChildrenListedTwice(t *testing.T) {
 		f.parent("p", object{})
 		f.waitForConfigMap("a", hasData("value", "last"))
 		f.waitForConfigMap("b", hasData("value", "1"))
-		event := waitForEvent(t, f.namespace, "p", "DuplicateChild", "ConfigMap "+f.namespace+"/a")
+		event := env.WaitForEvent(t, f.namespace, "p", "DuplicateChild", "ConfigMap "+f.namespace+"/a")
 		if event.Type != corev1.EventTypeWarning {
 			t.Errorf("the event should be a Warning, but is %s", event.Type)
 		}
@@ -149,7 +149,7 @@ func TestQ38ChildrenListedTwice(t *testing.T) {
 		t.Parallel()
 		f := start(t, answers(t, twice), mode(v1alpha1.ResponseUnmarshallModeStrict))
 		f.parent("p", object{})
-		waitForEvent(t, f.namespace, "p", "SyncError", "the hook lists ConfigMap "+f.namespace+"/a more than once")
+		env.WaitForEvent(t, f.namespace, "p", "SyncError", "the hook lists ConfigMap "+f.namespace+"/a more than once")
 		found, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "controller-uid"})
 		if err != nil || len(found.Items) > 0 {
 			t.Errorf("no child should be there, but there are %v: %v", found.Items, err)
@@ -174,7 +174,7 @@ func TestQ1ANullChildIsTheErrorOfOneParent(t *testing.T) {
 				return hook.JSON(oneConfigMap(asked))
 			}, version(speaks))
 			f.parent("bad", object{})
-			waitForEvent(t, f.namespace, "bad", "SyncError", `field "children": entry 0 is null`)
+			env.WaitForEvent(t, f.namespace, "bad", "SyncError", `field "children": entry 0 is null`)
 			f.parent("good", object{"value": "1"})
 			f.waitForConfigMap("good", hasData("value", "1"))
 		})
@@ -209,7 +209,7 @@ func TestEventsDoNotTellCredentialsOfURLs(t *testing.T) {
 			spec.Hooks.Sync.Webhook.URL = ptr.To("http://t0ken@" + url[len("http://"):] + "?key=s3cret")
 		})
 	f.parent("a", object{})
-	event := waitForEvent(t, f.namespace, "a", "SyncError", "unsupported status code: 403 body: no")
+	event := env.WaitForEvent(t, f.namespace, "a", "SyncError", "unsupported status code: 403 body: no")
 	for _, secret := range []string{"t0ken", "s3cret"} {
 		if strings.Contains(event.Message, secret) {
 			t.Errorf("the event tells %s: %s", secret, event.Message)

@@ -67,7 +67,7 @@ func TestCredentialsThatComeLateAreNoticed(t *testing.T) {
 	})
 	says := func(text string) {
 		t.Helper()
-		waitForEvent(t, metav1.NamespaceDefault, g.controller.Name, "CreateError", "Cannot create new controller: can't resolve endpoint config for sync hook: spec.hooks.sync.webhook."+text)
+		env.WaitForEvent(t, metav1.NamespaceDefault, g.controller.Name, "CreateError", "Cannot create new controller: can't resolve endpoint config for sync hook: spec.hooks.sync.webhook."+text)
 		g.waitForReady(metav1.ConditionFalse, "CredentialsMissing")
 	}
 	g.parent("a", object{"value": "1"})
@@ -120,7 +120,7 @@ func TestCredentialsThatVanishStayInUse(t *testing.T) {
 	if err := env.Kube.CoreV1().Secrets(g.namespace).Delete(t.Context(), "credential", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	event := waitForEvent(t, metav1.NamespaceDefault, g.controller.Name, "CredentialsStale",
+	event := env.WaitForEvent(t, metav1.NamespaceDefault, g.controller.Name, "CredentialsStale",
 		"can't resolve endpoint config for sync hook: spec.hooks.sync.webhook.authorization.secretRef: Secret "+g.namespace+"/credential: it does not exist")
 	if event.Type != corev1.EventTypeWarning {
 		t.Errorf("the event is a %s", event.Type)

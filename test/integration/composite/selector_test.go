@@ -88,7 +88,7 @@ func TestParentWithoutSelectorIsToldSo(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), withSelector)
 	f.parent("a", object{"value": "1"})
-	waitForEvent(t, f.namespace, "a", "SyncError", ".spec.selector must have either matchLabels, matchExpressions, or both")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", ".spec.selector must have either matchLabels, matchExpressions, or both")
 	if calls := f.hook.Calls(); len(calls) > 0 {
 		t.Errorf("the hook should not be asked about a parent without selector, but was %d times", len(calls))
 	}
@@ -98,7 +98,7 @@ func TestChildThatTheSelectorDoesNotMatchIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), withSelector)
 	f.parent("a", selectorSpec("1"))
-	waitForEvent(t, f.namespace, "a", "SyncError", "labels on desired child ConfigMap "+f.namespace+"/a don't match parent selector")
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "labels on desired child ConfigMap "+f.namespace+"/a don't match parent selector")
 }
 
 func TestOnlySelectedParentsAreHandled(t *testing.T) {

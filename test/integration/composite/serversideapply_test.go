@@ -75,7 +75,7 @@ func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.parent("a", object{})
-			waitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/early")
+			env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/early")
 			f.waitUntilObserved("a", 1)
 			f.waitUntilQuiet("a")
 			for _, name := range []string{"early", "late"} {
@@ -178,7 +178,7 @@ func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 		f.parent("a", children(job))
 		before := f.waitForChild(jobs, exists).GetUID()
 		f.patchParent("a", mustJSON(t, object{"spec": children(strings.Replace(job, "restartPolicy: Never", "restartPolicy: Sometimes", 1))}))
-		waitForEvent(t, f.namespace, "a", "SyncError", "it was not deleted, since it could not be created again")
+		env.WaitForEvent(t, f.namespace, "a", "SyncError", "it was not deleted, since it could not be created again")
 		if after := f.waitForChild(jobs, exists).GetUID(); after != before {
 			t.Error("it was deleted")
 		}

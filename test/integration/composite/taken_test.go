@@ -27,7 +27,7 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.parent("a", object{"value": "ours"})
-	event := waitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a exists and is not this object's")
+	event := env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a exists and is not this object's")
 	if event.Type != corev1.EventTypeWarning {
 		t.Errorf("the event is a %s", event.Type)
 	}

@@ -1,0 +1,66 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// WaitForEvent waits for an event of the host in the namespace whose object has the name and whose
+// message contains the text.
+func (e *Env) WaitForEvent(t testing.TB, namespace, about, reason, text string) corev1.Event {
+	t.Helper()
+	var found corev1.Event
+	e.Eventually(t, func(ctx context.Context) error {
+		events, err := e.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		var seen []string
+		for _, event := range events.Items {
+			if event.InvolvedObject.Name != about {
+				continue
+			}
+			if event.Reason == reason && strings.Contains(event.Message, text) {
+				found = event
+				return nil
+			}
+			seen = append(seen, event.Reason+": "+event.Message)
+		}
+		return fmt.Errorf("no event %s about %s says %q; there are %q", reason, about, text, seen)
+	})
+	return found
+}
+
+// WaitForConfigMap waits until a ConfigMap is there and as it should be.
+func (e *Env) WaitForConfigMap(t testing.TB, namespace, name string, check func(*corev1.ConfigMap) error) *corev1.ConfigMap {
+	t.Helper()
+	var found *corev1.ConfigMap
+	e.Eventually(t, func(ctx context.Context) (err error) {
+		if found, err = e.Kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		return check(found)
+	})
+	return found
+}
+
+// WaitUntilConfigMapIsGone waits until there is no ConfigMap of that name.
+func (e *Env) WaitUntilConfigMapIsGone(t testing.TB, namespace, name string) {
+	t.Helper()
+	e.Eventually(t, func(ctx context.Context) error {
+		_, err := e.Kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("ConfigMap %s should be gone: %v", name, err)
+	})
+}
