@@ -21,6 +21,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -153,6 +154,7 @@ func run(ctx context.Context, config Config) error {
 	drainer := &drain.Drainer{Client: client, Discovery: discovery, Actor: actor, Unfinalized: events.NotFinalized}
 	reconcilers = []*reconciler{
 		newReconciler(compositeReconciler, composite.Kind(), compositeControllers(own, informers), dependencies, drainer),
+		newReconciler(decoratorReconciler, decorator.Kind(), decoratorControllers(own, informers), dependencies, drainer),
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

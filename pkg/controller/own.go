@@ -14,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
@@ -58,6 +59,13 @@ func compositeControllers(client versioned.Interface, informers externalversions
 	of := informers.Metacontroller().V1alpha1().CompositeControllers()
 	return controllers[*v1alpha1.CompositeController]{
 		client: client.MetacontrollerV1alpha1().CompositeControllers(), lister: of.Lister(), shared: of.Informer(), resolveTyped: composite.Resolve,
+	}
+}
+
+func decoratorControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) ownAPI {
+	of := informers.Metacontroller().V1alpha1().DecoratorControllers()
+	return controllers[*v1alpha1.DecoratorController]{
+		client: client.MetacontrollerV1alpha1().DecoratorControllers(), lister: of.Lister(), shared: of.Informer(), resolveTyped: decorator.Resolve,
 	}
 }
 

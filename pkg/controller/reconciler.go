@@ -57,8 +57,11 @@ const (
 // builders is how many controllers are built, started or stopped at once.
 const builders = 4
 
-// compositeReconciler is the name in metrics of what brings CompositeControllers up and down.
-const compositeReconciler = "composite-metacontroller"
+// The names in metrics of what brings controllers up and down.
+const (
+	compositeReconciler = "composite-metacontroller"
+	decoratorReconciler = "decorator-metacontroller"
+)
 
 func newReconciler(name string, kind line.Kind, own ownAPI, dependencies line.Dependencies, drainer *drain.Drainer) *reconciler {
 	queued := metrics.NewQueue(name)

@@ -36,7 +36,7 @@ func targetOf(step *stage.Step) target {
 }
 
 // Hold takes out of a plan the writes that it is too early for; now is when the sync
-// began. Of a child that it holds back the plan keeps what there is. Next is when
+// began. Of a child that it holds back the plan keeps what there is; one of the parent is left out. Next is when
 // the first of them may be written, zero if none is held back; the parent is not let go
 // before that either. News are the loops about which nothing
 // was told yet, or not for a while.
@@ -48,9 +48,12 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 	}
 	inputs := inputs{snapshot: snapshot}
 	steps := plan.Steps[:0]
-	written := false
+	for _, op := range []stage.Op{stage.Status, stage.Metadata} {
+		if !slices.ContainsFunc(plan.Steps, func(step stage.Step) bool { return step.Op == op }) {
+			g.rests(target{Key: stage.KeyOf(snapshot.Parent), status: op == stage.Status})
+		}
+	}
 	for _, step := range plan.Steps {
-		written = written || step.Op == stage.Status
 		record := g.records[targetOf(&step)]
 		if record == nil || !record.holds(&step, &inputs, now) {
 			steps = append(steps, step)
@@ -62,7 +65,7 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 		if record.isNews(now) {
 			news = append(news, record.loop)
 		}
-		if step.Op != stage.Status {
+		if !ofParent(step.Op) {
 			step.Op, step.Body, step.Why = stage.Keep, nil, "it is written too often: "+step.Why
 			steps = append(steps, step)
 		}
@@ -70,9 +73,6 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 	plan.Steps = steps
 	if !next.IsZero() {
 		plan.Steps = slices.DeleteFunc(steps, func(step stage.Step) bool { return step.Op == stage.Finalizer })
-	}
-	if !written {
-		g.rests(statusOf(snapshot))
 	}
 	return next, news
 }
@@ -84,9 +84,7 @@ func (g *Guard) rests(at target) {
 	}
 }
 
-func statusOf(snapshot *stage.Snapshot) target {
-	return target{Key: stage.KeyOf(snapshot.Parent), status: true}
-}
+func ofParent(op stage.Op) bool { return op == stage.Status || op == stage.Metadata }
 
 // Wrote notes what a sync has written; now is when it had.
 func (g *Guard) Wrote(snapshot *stage.Snapshot, outcomes []stage.Outcome, now time.Time) {
@@ -127,7 +125,7 @@ func changed(outcome *stage.Outcome) bool {
 // watched tells whether steps of a sort may have to wait.
 func watched(op stage.Op) bool {
 	switch op {
-	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.ToServerSideApply, stage.ToDynamicApply, stage.Status:
+	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.ToServerSideApply, stage.ToDynamicApply, stage.Status, stage.Metadata:
 		return true
 	}
 	return false

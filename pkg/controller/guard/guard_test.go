@@ -61,6 +61,9 @@ func step(op stage.Op, name string, wish uint64) stage.Step {
 	case stage.Status:
 		step.Type, step.Name, step.Path = webs, "p", "status.a"
 		step.Observed = observed("p", "1", 0)
+	case stage.Metadata:
+		step.Type, step.Name, step.Path = webs, "p", "metadata.labels[a]"
+		step.Observed = observed("p", "1", 0)
 	default:
 		step.Observed = observed(name, "1", 0)
 	}
@@ -140,7 +143,7 @@ func restlessly(of ...stage.Step) func() []stage.Step {
 
 func TestWhatIsUndoneEachTimeIsWrittenEverLater(t *testing.T) {
 	const pause, s = 10 * time.Millisecond, time.Second
-	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply, stage.Recreate, stage.Status} {
+	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply, stage.Recreate, stage.Status, stage.Metadata} {
 		t.Run(string(op), func(t *testing.T) {
 			w := newWorld(t)
 			w.fight(pause, time.Hour, constantly(step(op, "c", 1)))
@@ -153,7 +156,7 @@ func TestWhatIsUndoneEachTimeIsWrittenEverLater(t *testing.T) {
 			}
 			loops := w.loops()
 			if len(loops) != 1 || loops[0].Restless || loops[0].Writes < 20 || loops[0].Path != step(op, "c", 1).Path ||
-				loops[0].Parent.Name != "p" || loops[0].OfStatus != (op == stage.Status) {
+				loops[0].Parent.Name != "p" || loops[0].OfStatus != (op == stage.Status) || loops[0].OfParent != (loops[0].Object.Name == "p") {
 				t.Errorf("what is slowed down is %+v", loops)
 			}
 		})
@@ -182,7 +185,7 @@ func TestAChildThatIsRecreatedForEverIsSlowedDown(t *testing.T) {
 }
 
 func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
-	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply, stage.Recreate, stage.Status} {
+	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Apply, stage.ToServerSideApply, stage.ToDynamicApply, stage.Recreate, stage.Status, stage.Metadata} {
 		t.Run(string(op), func(t *testing.T) {
 			w := newWorld(t)
 			w.fight(time.Millisecond, time.Hour, restlessly(step(op, "c", 1)))
@@ -194,6 +197,33 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 				t.Errorf("what is slowed down is %+v", loops)
 			}
 		})
+	}
+}
+
+// What is written is the target itself, which is another one after that: the labels are not
+// what they are made from.
+func TestLabelsThatChangeWithEveryCallAreWrittenEverLater(t *testing.T) {
+	w := newWorld(t)
+	next := restlessly(step(stage.Metadata, "p", 1))
+	w.fight(time.Millisecond, time.Hour, func() []stage.Step {
+		w.parent++
+		return next()
+	})
+	if len(w.written) > 45 {
+		t.Errorf("there were %d writes in an hour", len(w.written))
+	}
+}
+
+// The labels of a target may tell about its attachments, which change often.
+func TestLabelsThatFollowAttachmentsAreWrittenAtOnce(t *testing.T) {
+	w := newWorld(t)
+	next := restlessly(step(stage.Metadata, "p", 1))
+	w.fight(100*time.Millisecond, time.Minute, func() []stage.Step {
+		w.child++
+		return next()
+	})
+	if len(w.written) < 590 || len(w.news) > 0 {
+		t.Errorf("there were %d writes in a minute, and %d loops were told of", len(w.written), len(w.news))
 	}
 }
 

@@ -14,25 +14,51 @@ import (
 // for another answer.
 type inputs struct {
 	snapshot *stage.Snapshot
-	all      uint64
+	// others is the hash of the objects beside the parent, once it was seen.
+	others uint64
+	seen   bool
 }
 
 // of is the hash of what a step's wish is made from. For a child this is the parent alone:
 // writing children changes them and, through controllers of the host, their status, so
-// that a loop would not be seen for its own traces. The parent's status mostly tells about the
-// children, and may change as often as they do.
+// that a loop would not be seen for its own traces. The parent's status, and a target's labels
+// and annotations, mostly tell about the children and may change as often as they do; what is
+// written there is not what it is made from.
 func (i *inputs) of(step *stage.Step) uint64 {
-	if step.Op != stage.Status {
+	switch step.Op {
+	case stage.Status:
+		return i.parent(i.snapshot.Parent.Hash)
+	case stage.Metadata:
+		return i.parent(hashContent(i.snapshot.Parent))
+	default:
 		return i.snapshot.Parent.Hash
 	}
-	if i.all == 0 {
-		i.all = hashAll(i.snapshot)
-	}
-	return i.all
 }
 
-func hashAll(snapshot *stage.Snapshot) uint64 {
-	sum := snapshot.Parent.Hash
+// parent is the hash of what a write of the parent is made from, of which content is the
+// parent's own.
+func (i *inputs) parent(content uint64) uint64 {
+	if !i.seen {
+		i.seen, i.others = true, hashOthers(i.snapshot)
+	}
+	return content + i.others
+}
+
+// hashContent is the hash of what an object has beside metadata and status.
+func hashContent(o *object.Object) uint64 {
+	if o.Generation > 0 {
+		return uint64(o.Generation)
+	}
+	content := o.JSON
+	for _, written := range []string{"metadata", "status"} {
+		if without, err := object.WithMember(content, written, nil); err == nil {
+			content = without
+		}
+	}
+	return xxhash.Sum64(content)
+}
+
+func hashOthers(snapshot *stage.Snapshot) (sum uint64) {
 	add := func(objects []*object.Object) {
 		for _, object := range objects {
 			// The order does not matter, so neither does that of caches.

@@ -71,7 +71,7 @@ func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
 	}
 	r.loop = stage.Loop{
 		Parent: stage.KeyOf(inputs.snapshot.Parent),
-		Object: step.Key(), OfStatus: step.Op == stage.Status,
+		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == stage.Status,
 		Path:     step.Path,
 		Restless: undone <= mostUndone,
 		Writes:   max(undone, restless) - 1,

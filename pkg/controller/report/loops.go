@@ -34,7 +34,7 @@ func allLoops(loops []stage.Loop) string {
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
 		text := fmt.Sprintf("%s is written again and again, each time because %s", subject(loop), cause(loop))
-		if !loop.OfStatus {
+		if !loop.OfParent {
 			text += " (its parent is " + loop.Parent.Path() + ")"
 		}
 		said = append(said, text)

@@ -26,7 +26,7 @@ var (
 	deleted       = stage.Loop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Until: now.Add(2 * time.Second)}
 	restless      = stage.Loop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", Restless: true, Writes: 20, Until: now.Add(time.Second)}
 	created       = stage.Loop{Parent: shop, Object: key("Namespace", "", "b"), Restless: true, Writes: 20, Until: now.Add(time.Second)}
-	foughtStatus  = stage.Loop{Parent: shop, Object: key("Web", "default", "shop"), OfStatus: true, Path: "status.a", Writes: 5, Until: now.Add(time.Second)}
+	foughtStatus  = stage.Loop{Parent: shop, Object: key("Web", "default", "shop"), OfParent: true, OfStatus: true, Path: "status.a", Writes: 5, Until: now.Add(time.Second)}
 	clusterScoped = stage.Loop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Until: now.Add(time.Second)}
 )
 

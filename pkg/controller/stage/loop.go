@@ -9,9 +9,10 @@ import "time"
 type Loop struct {
 	// Parent is for which it is written.
 	Parent Key
-	// Object is a child or, if OfStatus, the parent itself.
-	Object   Key
-	OfStatus bool
+	// Object is a child or, if OfParent, the parent itself; OfStatus tells that it is the
+	// parent's status.
+	Object             Key
+	OfParent, OfStatus bool
 	// Path is the field in which it differed last from what the hook wants. It is empty
 	// if the object was missing.
 	Path string

@@ -1,0 +1,118 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package decorator reads DecoratorControllers.
+package decorator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+)
+
+// Kind is what DecoratorControllers have in common.
+func Kind() line.Kind {
+	return line.Kind{
+		Name:            "DecoratorController",
+		FinalizerPrefix: "metacontroller.io/decoratorcontroller-",
+		Ask:             (*hook.Webhook).SyncDecorator,
+		Plan:            plan.Decorator,
+	}
+}
+
+// Resolve reads the spec of a DecoratorController. The error is a *host.UnknownTypeError if
+// the host lacks a type that it may get, and otherwise says what is wrong in the spec.
+func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.DecoratorController) (*line.Spec, error) {
+	sent, err := sent(object)
+	if err != nil {
+		return nil, err
+	}
+	spec := &line.Spec{
+		Kind:            Kind(),
+		Name:            object.Name,
+		Object:          sent,
+		Strategies:      plan.Strategies{},
+		Claims:          observe.ByAnnotation{Name: object.Name},
+		EndpointConfigs: object.Spec.EndpointConfigs,
+	}
+	if object.Spec.Hooks == nil {
+		return nil, errors.New("no hooks defined")
+	}
+	err = spec.ResolveHooks(line.Hooks{Sync: object.Spec.Hooks.Sync, Finalize: object.Spec.Hooks.Finalize, Customize: object.Spec.Hooks.Customize})
+	if err != nil {
+		return nil, err
+	}
+	for i := range object.Spec.Resources {
+		if err := resolveTargets(ctx, discovery, spec, i, &object.Spec.Resources[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, rule := range object.Spec.Attachments {
+		if err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy(rule.UpdateStrategy)); err != nil {
+			return nil, err
+		}
+	}
+	spec.ResolveSchemas(ctx, discovery)
+	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
+	return spec, nil
+}
+
+// resolveTargets adds what one rule selects. Rules for the same kind add up, and the first of
+// them says in which version hooks are shown the objects.
+func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *line.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
+	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
+	var err error
+	if selects.Labels, err = line.LabelSelector(rule.LabelSelector); err != nil {
+		return fmt.Errorf("can't convert spec.resources[%d].labelSelector: %w", i, err)
+	}
+	if selector := rule.AnnotationSelector; selector != nil {
+		selects.Annotations, err = observe.NewAnnotationSelector(selector.MatchAnnotations, selector.MatchExpressions)
+		if err != nil {
+			return fmt.Errorf("can't convert spec.resources[%d].annotationSelector: %w", i, err)
+		}
+	}
+	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return fmt.Errorf("target type: %w", err)
+	}
+	known := slices.IndexFunc(spec.Targets, func(target line.Target) bool { return target.Type.GroupKind() == of.GroupKind() })
+	if known < 0 {
+		spec.Targets = append(spec.Targets, line.Target{Type: of, Rules: []observe.Rule{selects}})
+		return nil
+	}
+	spec.Targets[known].Rules = append(spec.Targets[known].Rules, selects)
+	return nil
+}
+
+// strategy is how attachments of a type are updated. Decorators do not roll.
+func strategy(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
+	if of == nil {
+		return plan.Strategy{}
+	}
+	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout()}
+}
+
+// sent is the JSON of a DecoratorController as hooks are sent it.
+func sent(object *v1alpha1.DecoratorController) ([]byte, error) {
+	sent := object.DeepCopy()
+	sent.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("DecoratorController"))
+	sent.ManagedFields = nil
+	body, err := json.Marshal(struct {
+		*v1alpha1.DecoratorController
+		// Status hides the object's own, which would change all the time.
+		Status struct{} `json:"status"`
+	}{DecoratorController: sent})
+	if err != nil {
+		return nil, fmt.Errorf("encode DecoratorController %s: %w", object.Name, err)
+	}
+	return body, nil
+}
