@@ -1,0 +1,71 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// child identifies a child of a rolling kind.
+type child struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+// identify returns which child of which rolling kind an object of an answer is. The kind is
+// nil if it is none: its kind does not roll, or it could not be a child of the parent,
+// which the plan refuses.
+func (r *Rollout) identify(desired *object.Object) (child, *Kind) {
+	kind := r.rules.kind(desired.GroupVersionKind())
+	if kind == nil || desired.Name == "" {
+		return child{}, nil
+	}
+	parent := r.snapshot.Parent
+	id := child{kind.GroupKind(), types.NamespacedName{Name: desired.Name}}
+	if kind.Namespaced {
+		id.Namespace = cmp.Or(desired.Namespace, parent.Namespace)
+	}
+	if kind.Namespaced != (id.Namespace != "") || parent.Namespace != "" && id.Namespace != parent.Namespace {
+		return child{}, nil
+	}
+	return id, kind
+}
+
+// storedName is how a revision and a message name a child: relative to its parent.
+func storedName(parent *object.Object, of child) string {
+	if parent.Namespace != "" || of.Namespace == "" {
+		return of.Name
+	}
+	return of.Namespace + "/" + of.Name
+}
+
+// storedChild is the child that a revision of the parent names.
+func storedChild(parent *object.Object, kind schema.GroupKind, name string) child {
+	id := child{kind, types.NamespacedName{Namespace: parent.Namespace, Name: name}}
+	if namespace, name, found := strings.Cut(name, "/"); found && parent.Namespace == "" {
+		id.NamespacedName = types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return id
+}
+
+// observedChildren are the children of rolling kinds that the snapshot shows.
+func (r *Rollout) observedChildren(groups []stage.Group) map[child]*object.Object {
+	observed := map[child]*object.Object{}
+	for _, group := range groups {
+		if r.rules.kind(group.Type.GroupVersionKind()) == nil {
+			continue
+		}
+		for _, seen := range group.Claimed {
+			observed[child{group.Type.GroupKind(), seen.Key()}] = seen
+		}
+	}
+	return observed
+}

@@ -1,0 +1,82 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// ConditionType is the type of the condition in a parent's status that says how far its
+// rollout is. It is true when all children are at the latest revision.
+const ConditionType = "Updated"
+
+// The reasons of the condition.
+const (
+	rolloutProgressing = "RolloutProgressing"
+	rolloutWaiting     = "RolloutWaiting"
+	onLatestRevision   = "OnLatestRevision"
+)
+
+func updated(reason, message string) metav1.Condition {
+	condition := metav1.Condition{Type: ConditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	if reason == onLatestRevision {
+		condition.Status = metav1.ConditionTrue
+	}
+	return condition
+}
+
+// since is when the condition took its status: what the parent's status says of that if the
+// status is the same there, else now.
+func since(parent *object.Object, condition metav1.Condition, now time.Time) metav1.Time {
+	before := findCondition(parent.Lookup("status", "conditions"), condition.Type)
+	if at, err := time.Parse(time.RFC3339, textOf(before, "lastTransitionTime")); err == nil && textOf(before, "status") == string(condition.Status) {
+		return metav1.NewTime(at)
+	}
+	return metav1.NewTime(now)
+}
+
+// withCondition puts the condition into the status that the hook answers, in the place of
+// one of that type. A missing status becomes one, unless the status has another writer.
+func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]byte, error) {
+	if status == nil {
+		if r.snapshot.ForeignStatus {
+			return nil, nil
+		}
+		status = []byte("{}")
+	}
+	ours, err := json.Marshal(condition)
+	if err != nil {
+		return nil, err
+	}
+	var conditions [][]byte
+	placed := false
+	if answered := object.Lookup(status, "conditions"); answered != nil {
+		err := object.Elements(answered, func(_ int, theirs []byte) error {
+			switch {
+			case textOf(theirs, "type") != condition.Type:
+				conditions = append(conditions, theirs)
+			case !placed:
+				conditions, placed = append(conditions, ours), true
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("status.conditions of the hook's answer about %s must be a list, to hold the condition %s: %w",
+				r.snapshot.Parent, condition.Type, err)
+		}
+	}
+	if !placed {
+		conditions = append(conditions, ours)
+	}
+	list := slices.Concat([]byte("["), bytes.Join(conditions, []byte(",")), []byte("]"))
+	return object.WithMember(status, "conditions", list)
+}

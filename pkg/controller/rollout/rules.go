@@ -1,0 +1,87 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Rules are how a controller rolls changes out.
+type Rules struct {
+	// FieldPaths are the dotted paths of the parent's fields whose change is rolled out.
+	// None are those of DefaultFieldPaths.
+	FieldPaths []string
+	// Kinds are the child types with a rolling update method, each once.
+	Kinds []Kind
+	// Namespace is where the revisions of cluster-scoped parents are. Those of others
+	// are beside the parent.
+	Namespace string
+}
+
+// DefaultFieldPaths returns the paths that count where a controller names none.
+func DefaultFieldPaths() []string { return []string{"spec"} }
+
+// Kind is a child type and how its children roll.
+type Kind struct {
+	stage.Type
+	// InPlace tells that a child is updated. Else it is deleted and made anew.
+	InPlace bool
+	// Checks are the conditions that a child must have to be healthy.
+	Checks []v1alpha1.StatusConditionCheck
+	// MaxUnavailable is how many children, of all rolling kinds together, may be in motion
+	// once a child of this kind moves: a number, or a percentage of the children of
+	// this kind, rounded up. What is absent, below one or no percentage is one.
+	MaxUnavailable *intstr.IntOrString
+	// Partition is the place, in the hook's list of the children of this kind, of the first
+	// that moves. Those before it stay at their revision.
+	Partition int
+}
+
+// Active tells whether a sync needs this package: some kind rolls, and the parent's children
+// are ours to manage.
+func (r *Rules) Active(snapshot *stage.Snapshot) bool { return len(r.Kinds) > 0 && snapshot.Managed }
+
+// NamespaceOf is the namespace of a parent's revisions.
+func (r *Rules) NamespaceOf(parent *object.Object) string {
+	if parent.Namespace == "" {
+		return r.Namespace
+	}
+	return parent.Namespace
+}
+
+func (r *Rules) fieldPaths() []string {
+	if len(r.FieldPaths) == 0 {
+		return DefaultFieldPaths()
+	}
+	return r.FieldPaths
+}
+
+// kind returns the rolling kind of that type, nil if there is none.
+func (r *Rules) kind(of schema.GroupVersionKind) *Kind {
+	i := slices.IndexFunc(r.Kinds, func(kind Kind) bool { return kind.GroupVersionKind() == of })
+	if i < 0 {
+		return nil
+	}
+	return &r.Kinds[i]
+}
+
+// limit is how many children may be in motion once a child of this kind, of which there
+// are so many, moves.
+func (k *Kind) limit(children int) int {
+	if k.MaxUnavailable == nil {
+		return 1
+	}
+	limit, err := intstr.GetScaledValueFromIntOrPercent(k.MaxUnavailable, children, true)
+	if err != nil {
+		return 1
+	}
+	return max(limit, 1)
+}

@@ -1,0 +1,119 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+)
+
+// Write is one change of the stored revisions.
+type Write struct {
+	// Op is stage.Create, stage.Update or stage.Delete.
+	Op stage.Op
+	// Revision is what is to be stored; of a deletion, what is.
+	Revision *v1alpha1.ControllerRevision
+	// Adopts tells that what is stored has no controller. Before the first such write of a
+	// sync the host is to be asked whether the parent is still there and alive.
+	Adopts bool
+}
+
+// Abandon returns the writes that remove all revisions of a parent whose controller rolls
+// nothing. Left behind, they would take the children back to what they remember when the
+// controller rolls again.
+func Abandon(snapshot *stage.Snapshot, stored []*v1alpha1.ControllerRevision) []Write {
+	var writes []Write
+	for _, record := range own(snapshot, stored) {
+		writes = append(writes, remove(record))
+	}
+	return writes
+}
+
+// writes makes the stored revisions say where the members are. The latest one comes first, so
+// that it names a child before another no longer does. Those that no child is at go, and so
+// do those that remember the same as another.
+func (r *Rollout) writes(m *members) []Write {
+	var writes, removals []Write
+	for i, revision := range r.Revisions {
+		claims, spare := m.claimsOf(i), revision.stored
+		if i == 0 || len(claims) > 0 {
+			writes = append(writes, r.store(revision, claims)...)
+			spare = spare[min(1, len(spare)):]
+		}
+		for _, record := range spare {
+			removals = append(removals, remove(record))
+		}
+	}
+	return append(writes, removals...)
+}
+
+func remove(record *v1alpha1.ControllerRevision) Write {
+	return Write{Op: stage.Delete, Revision: record, Adopts: isOrphan(record)}
+}
+
+// store returns the write, if there is one to do, after which a revision is stored with the
+// claims.
+func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) []Write {
+	if len(revision.stored) == 0 {
+		return []Write{{Op: stage.Create, Revision: r.newRecord(revision, claims)}}
+	}
+	before := revision.stored[0]
+	after := before.DeepCopy()
+	changed := r.describe(revision, after)
+	if isOrphan(before) {
+		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.owns), ownerReference(r.snapshot))
+		changed = true
+	}
+	if !sameClaims(before.Children, claims) {
+		after.Children = claims
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	return []Write{{Op: stage.Update, Revision: after, Adopts: isOrphan(before)}}
+}
+
+func (r *Rollout) newRecord(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) *v1alpha1.ControllerRevision {
+	record := &v1alpha1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       r.rules.NamespaceOf(r.snapshot.Parent),
+			Name:            revision.name,
+			Labels:          labelsOf(r.snapshot),
+			OwnerReferences: []metav1.OwnerReference{ownerReference(r.snapshot)},
+		},
+		Children: claims,
+	}
+	r.describe(revision, record)
+	return record
+}
+
+// describe has a record of the latest revision say what that is, and tells whether it
+// changed. Of older ones nothing more is known than what their records say.
+func (r *Rollout) describe(revision *Revision, record *v1alpha1.ControllerRevision) (changed bool) {
+	if revision != r.Revisions[0] {
+		return false
+	}
+	if patch, err := canonicalPatch(record); err != nil || !bytes.Equal(patch, revision.patch) {
+		record.ParentPatch = runtime.RawExtension{Raw: revision.patch}
+		changed = true
+	}
+	if paths := formatPaths(r.rules.fieldPaths()); record.Annotations[fieldPathsAnnotation] != paths {
+		metav1.SetMetaDataAnnotation(&record.ObjectMeta, fieldPathsAnnotation, paths)
+		changed = true
+	}
+	return changed
+}
+
+func (r *Rollout) owns(owner metav1.OwnerReference) bool { return owner.UID == r.snapshot.Parent.UID }
+
+func isOrphan(record *v1alpha1.ControllerRevision) bool {
+	return metav1.GetControllerOfNoCopy(record) == nil
+}
