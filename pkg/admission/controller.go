@@ -100,6 +100,14 @@ func (c *controller) addHook(name string, hook *metacontroller.Hook) {
 	}
 }
 
+// addressPath is the field that says where the hook is.
+func (h *hookRule) addressPath() *field.Path {
+	if ptr.Deref(h.webhook.URL, "") != "" {
+		return h.path.Child("url")
+	}
+	return h.path.Child("service")
+}
+
 // address is the URL that the hook is called at; empty if it has none.
 func (h *hookRule) address() string {
 	if url := ptr.Deref(h.webhook.URL, ""); url != "" {

@@ -30,6 +30,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // Config is what the controller loop runs with.
@@ -70,6 +71,8 @@ type Options struct {
 	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the size above which a hook's answer is refused.
 	HookMaxResponseBytes int64
+	// HookDenied are the networks that hooks may not be in.
+	HookDenied hookaddress.Denied
 }
 
 // DefaultOptions are the settings that hold where nothing else is said.
@@ -85,6 +88,7 @@ func DefaultOptions() Options {
 		CacheFlushInterval:    30 * time.Minute,
 		DiscoveryInterval:     30 * time.Second,
 		HookMaxResponseBytes:  32 << 20,
+		HookDenied:            hookaddress.LinkLocal(),
 	}
 }
 
@@ -144,7 +148,8 @@ func run(ctx context.Context, config Config) error {
 		Actor:     actor,
 		Events:    events,
 		Hook: hook.Options{
-			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Metrics: calls, Sources: watches,
+			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
+			Metrics: calls, Sources: watches,
 		},
 		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,

@@ -5,6 +5,7 @@ package server
 
 import (
 	"fmt"
+	"io"
 
 	genericadmission "k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -16,9 +17,12 @@ import (
 )
 
 // addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change an object.
-func addAdmissionPlugins(options *genericoptions.AdmissionOptions) {
+func addAdmissionPlugins(options *genericoptions.AdmissionOptions, controllers *ControllerOptions) {
+	options.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
+		return admission.NewHookAddresses(controllers.HookDenied), nil
+	})
 	options.Plugins.Register(admission.RightsPlugin, admission.NewRights)
-	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, admission.RightsPlugin)
+	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, admission.HookAddressesPlugin, admission.RightsPlugin)
 }
 
 // initializeAdmission tells our plugins how to ask the host.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // leaderElectionFlag is looked up where its default depends on another flag.
@@ -30,11 +31,14 @@ type ControllerOptions struct {
 	controller.Options
 	// ResourceLock is the kind of object that leader election uses.
 	ResourceLock string
+	// HookDenyCIDRs is HookDenied as text.
+	HookDenyCIDRs []string
 }
 
 // NewControllerOptions returns the defaults.
 func NewControllerOptions() *ControllerOptions {
-	return &ControllerOptions{Options: controller.DefaultOptions(), ResourceLock: resourcelock.LeasesResourceLock}
+	options := controller.DefaultOptions()
+	return &ControllerOptions{Options: options, ResourceLock: resourcelock.LeasesResourceLock, HookDenyCIDRs: options.HookDenied.Strings()}
 }
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
@@ -63,6 +67,8 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"server-side apply owns the fields of children.")
 	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes, "The size in bytes above which the "+
 		"answer of a hook is refused.")
+	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
+		"What is given replaces the default, the link-local addresses; empty denies none.")
 	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
 		"that holds a Lease of the host cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
 		"processes can share a storage, else false.")
@@ -82,6 +88,9 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	}
 	if o.Client.QPS > 0 && o.Client.Burst == 0 {
 		o.Client.Burst = defaultClientBurst
+	}
+	if denied, err := hookaddress.Parse(o.HookDenyCIDRs); err == nil { // validate tells of the error
+		o.HookDenied = denied
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -116,6 +125,9 @@ func (o *ControllerOptions) validate() []error {
 	}
 	if o.ResourceLock != resourcelock.LeasesResourceLock {
 		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock, resourcelock.LeasesResourceLock))
+	}
+	if _, err := hookaddress.Parse(o.HookDenyCIDRs); err != nil {
+		errs = append(errs, fmt.Errorf("--hook-deny-cidrs: %w", err))
 	}
 	if _, err := labels.Parse(o.TargetLabelSelector); err != nil {
 		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))

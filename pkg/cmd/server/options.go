@@ -74,7 +74,7 @@ func NewOptions() (*Options, error) {
 	}
 	o.Recommended.EgressSelector = nil
 	o.Recommended.ExtraAdmissionInitializers = initializeAdmission
-	addAdmissionPlugins(o.Recommended.Admission)
+	addAdmissionPlugins(o.Recommended.Admission, o.Controllers)
 	o.Recommended.SecureServing.BindPort = defaultPort
 	o.Recommended.SecureServing.Required = true
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""

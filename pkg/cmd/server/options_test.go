@@ -63,6 +63,10 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 			args: []string{"--standalone", "--data-dir="},
 			want: []string{"--data-dir must not be empty"},
 		},
+		"what is no network": {
+			args: []string{"--standalone", "--hook-deny-cidrs=10.0.0.0/8,example.com"},
+			want: []string{"--hook-deny-cidrs", `"example.com"`},
+		},
 		"a negative quota": {
 			args: []string{"--standalone", "--etcd-quota-backend-bytes=-1"},
 			want: []string{"--etcd-quota-backend-bytes"},
@@ -157,6 +161,23 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 			check: func(t *testing.T, o *Options) {
 				want(t, "authentication", o.Recommended.Authentication.RemoteKubeConfigFile, "b")
 				want(t, "authorization", o.Recommended.Authorization.RemoteKubeConfigFile, "c")
+			},
+		},
+		"hooks may not be link-local": {
+			check: func(t *testing.T, o *Options) {
+				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "), "169.254.0.0/16 fe80::/10")
+			},
+		},
+		"hooks may not be where it is said": {
+			args: []string{"--hook-deny-cidrs=10.0.0.0/8", "--hook-deny-cidrs=fd00::/8"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "), "10.0.0.0/8 fd00::/8")
+			},
+		},
+		"hooks may be anywhere": {
+			args: []string{"--hook-deny-cidrs="},
+			check: func(t *testing.T, o *Options) {
+				want(t, "denied networks", len(o.Controllers.HookDenied), 0)
 			},
 		},
 		"certificates are kept with the data": {

@@ -125,7 +125,7 @@ func (c *connection) use(next *material) {
 	if old != nil && old.sameTLS(next) {
 		return
 	}
-	c.line = &line{material: next, transport: next.transport(c.options.MaxIdleConnections)}
+	c.line = &line{material: next, transport: next.transport(c.options.MaxIdleConnections, c.options.Denied)}
 	if old != nil {
 		old.retired = true
 		old.transport.CloseIdleConnections()

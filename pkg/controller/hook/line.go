@@ -13,7 +13,7 @@ import (
 // line is the connections that were made with the same TLS material.
 type line struct {
 	*material
-	transport *http.Transport
+	transport *guarded
 	// calls is how many are under way. A line that is retired closes with the last.
 	calls   int
 	retired bool

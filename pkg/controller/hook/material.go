@@ -9,6 +9,8 @@ import (
 	"crypto/x509"
 	"net/http"
 	"slices"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // material is what settings come to.
@@ -38,8 +40,8 @@ func (m *material) hide(text []byte) []byte {
 	return text
 }
 
-// transport makes connections as Go does by default, with the TLS settings there are.
-func (m *material) transport(idle int) *http.Transport {
+// transport makes connections as Go does by default, with the TLS settings there are, to addresses that are not denied.
+func (m *material) transport(idle int, denied hookaddress.Denied) *guarded {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns = idle
 	transport.MaxIdleConnsPerHost = idle
@@ -48,5 +50,5 @@ func (m *material) transport(idle int) *http.Transport {
 		RootCAs:      m.roots,
 		Certificates: m.certificates,
 	}
-	return transport
+	return guard(transport, denied)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // Options are what hooks are called with.
@@ -25,6 +26,8 @@ type Options struct {
 	MaxResponseBytes int64
 	// MaxIdleConnections is how many connections a hook keeps open between calls.
 	MaxIdleConnections int
+	// Denied are the networks that a hook is not called in, wherever its name or a redirect leads.
+	Denied hookaddress.Denied
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
 	// Controller is whose hooks they are, as metrics name it.

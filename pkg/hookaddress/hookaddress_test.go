@@ -1,0 +1,65 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hookaddress
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLinkLocalAddressesAreDenied(t *testing.T) {
+	for host, want := range map[string]string{
+		"169.254.169.254":             "169.254.0.0/16",
+		"169.254.0.0":                 "169.254.0.0/16",
+		"::ffff:169.254.169.254":      "169.254.0.0/16",
+		"::ffff:a9fe:a9fe":            "169.254.0.0/16",
+		"fe80::1":                     "fe80::/10",
+		"FE80:0:0::1":                 "fe80::/10",
+		"fe80::1%eth0":                "fe80::/10",
+		"febf::1":                     "fe80::/10",
+		"169.253.255.255":             "",
+		"169.255.0.0":                 "",
+		"fec0::1":                     "",
+		"127.0.0.1":                   "",
+		"::1":                         "",
+		"10.0.0.1":                    "",
+		"hooks.default":               "",
+		"169.254.169.254.example.com": "",
+		"":                            "",
+	} {
+		err := LinkLocal().CheckHost(host)
+		denied, ok := errors.AsType[*Error](err)
+		if ok != (want != "") || ok && denied.Network.String() != want {
+			t.Errorf("%s: %v, want it to be denied by %q", host, err, want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	denied, err := Parse([]string{"10.1.2.3/8", " fd00:ec2::254/128", "::ffff:192.0.2.0/120"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := denied.Strings(), []string{"10.0.0.0/8", "fd00:ec2::254/128", "192.0.2.0/24"}; !slices.Equal(got, want) {
+		t.Errorf("parsed %q, want %q", got, want)
+	}
+	for _, host := range []string{"10.255.0.1", "fd00:ec2::254", "192.0.2.1", "::ffff:192.0.2.1"} {
+		if denied.CheckHost(host) == nil {
+			t.Errorf("%s is not denied", host)
+		}
+	}
+	if err := denied.CheckHost("169.254.169.254"); err != nil {
+		t.Errorf("the default holds beside what is given: %v", err)
+	}
+	for _, wrong := range []string{"", "10.0.0.1", "10.0.0.0/33", "hooks.default"} {
+		if _, err := Parse([]string{"10.0.0.0/8", wrong}); err == nil || !strings.Contains(err.Error(), `"`+wrong+`"`) {
+			t.Errorf("%q is parsed with %v", wrong, err)
+		}
+	}
+	if none, err := Parse(nil); err != nil || none.CheckHost("169.254.169.254") != nil {
+		t.Errorf("nothing denies something, or is an error: %v", err)
+	}
+}
