@@ -8,19 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateCompositeController returns all that keeps a new CompositeController from being stored.
 func ValidateCompositeController(controller *metacontroller.CompositeController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	return append(errs, validateCompositeControllerSpec(controller, field.NewPath("spec"))...)
+	errs = append(errs, validateCompositeControllerSpec(controller, field.NewPath("spec"))...)
+	return append(errs, validateCompositeControllerSize(controller)...)
 }
 
 // ValidateCompositeControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
 // object did not have. Metadata is checked by the registry for all kinds alike.
 func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
-	return introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
+	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
+	return append(errs, outgrown(updated, stored, validateCompositeControllerSize)...)
+}
+
+func validateCompositeControllerSize(controller *metacontroller.CompositeController) field.ErrorList {
+	var public v1alpha1.CompositeController
+	err := v1alpha1.Convert_metacontroller_CompositeController_To_v1alpha1_CompositeController(controller, &public, nil)
+	return validateSize(&public, err, field.NewPath("spec"))
 }
 
 func validateCompositeControllerSpec(controller *metacontroller.CompositeController, path *field.Path) field.ErrorList {
@@ -30,7 +39,15 @@ func validateCompositeControllerSpec(controller *metacontroller.CompositeControl
 		errs = append(errs, validateChildResource(&spec.ChildResources[i], path.Child("childResources").Index(i))...)
 	}
 	errs = append(errs, validateCompositeControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
-	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, path.Child("endpointConfigs"))...)
+	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, compositeControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
+}
+
+// compositeControllerHooks returns the hooks that are called, by their names.
+func compositeControllerHooks(hooks *metacontroller.CompositeControllerHooks) []namedHook {
+	if hooks == nil {
+		return nil
+	}
+	return called(hooks.Sync, hooks.Finalize, hooks.Customize)
 }
 
 func validateParentResource(parent *metacontroller.CompositeControllerParentResourceRule, path *field.Path) field.ErrorList {

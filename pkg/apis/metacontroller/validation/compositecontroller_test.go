@@ -118,8 +118,8 @@ func TestValidateCompositeController(t *testing.T) {
 				`spec.endpointConfigs[0].clientTLS.secretRef.name: Required value: is the name of the Secret`,
 				`spec.endpointConfigs[0].clientTLS.secretRef.namespace: Required value: is the namespace of the Secret`,
 				`spec.endpointConfigs[0].authorization.secretRef.namespace: Required value: is the namespace of the Secret`,
-				`spec.endpointConfigs[0].authorization.secretRef.key: Required value: is the key of the credential in the Secret`,
 				`spec.endpointConfigs[0].basicAuth.secretRef.name: Required value: is the name of the Secret`,
+				`spec.endpointConfigs[0].authorization.secretRef.key: Required value: is the key of the credential in the Secret`,
 			},
 		},
 	}

@@ -11,18 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateControllerRevision returns all that keeps a new ControllerRevision from being stored.
 func ValidateControllerRevision(revision *metacontroller.ControllerRevision) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&revision.ObjectMeta, true, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	return append(errs, validateControllerRevisionContent(revision)...)
+	errs = append(errs, validateControllerRevisionContent(revision)...)
+	return append(errs, validateControllerRevisionSize(revision)...)
 }
 
 // ValidateControllerRevisionUpdate returns all that keeps an update from being stored: the errors of the content that the stored
 // object did not have. Metadata is checked by the registry for all kinds alike.
 func ValidateControllerRevisionUpdate(updated, stored *metacontroller.ControllerRevision) field.ErrorList {
-	return introduced(validateControllerRevisionContent(updated), validateControllerRevisionContent(stored))
+	errs := introduced(validateControllerRevisionContent(updated), validateControllerRevisionContent(stored))
+	return append(errs, outgrown(updated, stored, validateControllerRevisionSize)...)
+}
+
+func validateControllerRevisionSize(revision *metacontroller.ControllerRevision) field.ErrorList {
+	if len(validateParentPatch(&revision.ParentPatch, field.NewPath("parentPatch"))) > 0 {
+		return nil
+	}
+	var public v1alpha1.ControllerRevision
+	err := v1alpha1.Convert_metacontroller_ControllerRevision_To_v1alpha1_ControllerRevision(revision, &public, nil)
+	return validateSize(&public, err, field.NewPath("parentPatch"))
 }
 
 func validateControllerRevisionContent(revision *metacontroller.ControllerRevision) field.ErrorList {

@@ -8,19 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateDecoratorController returns all that keeps a new DecoratorController from being stored.
 func ValidateDecoratorController(controller *metacontroller.DecoratorController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	return append(errs, validateDecoratorControllerSpec(controller, field.NewPath("spec"))...)
+	errs = append(errs, validateDecoratorControllerSpec(controller, field.NewPath("spec"))...)
+	return append(errs, validateDecoratorControllerSize(controller)...)
 }
 
 // ValidateDecoratorControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
 // object did not have. Metadata is checked by the registry for all kinds alike.
 func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
-	return introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
+	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
+	return append(errs, outgrown(updated, stored, validateDecoratorControllerSize)...)
+}
+
+func validateDecoratorControllerSize(controller *metacontroller.DecoratorController) field.ErrorList {
+	var public v1alpha1.DecoratorController
+	err := v1alpha1.Convert_metacontroller_DecoratorController_To_v1alpha1_DecoratorController(controller, &public, nil)
+	return validateSize(&public, err, field.NewPath("spec"))
 }
 
 func validateDecoratorControllerSpec(controller *metacontroller.DecoratorController, path *field.Path) field.ErrorList {
@@ -36,7 +45,15 @@ func validateDecoratorControllerSpec(controller *metacontroller.DecoratorControl
 		errs = append(errs, validateAttachment(&spec.Attachments[i], path.Child("attachments").Index(i))...)
 	}
 	errs = append(errs, validateDecoratorControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
-	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, path.Child("endpointConfigs"))...)
+	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, decoratorControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
+}
+
+// decoratorControllerHooks returns the hooks that are called, by their names.
+func decoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks) []namedHook {
+	if hooks == nil {
+		return nil
+	}
+	return called(hooks.Sync, hooks.Finalize, hooks.Customize)
 }
 
 func validateTargetResource(target *metacontroller.DecoratorControllerResourceRule, path *field.Path) field.ErrorList {

@@ -4,71 +4,74 @@
 package validation
 
 import (
+	"net"
+	"net/url"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-func validateEndpointConfigs(configs []metacontroller.EndpointConfig, path *field.Path) field.ErrorList {
+// validateEndpointConfigs checks those entries closer that a hook uses. The others do no harm.
+func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	used := usedEndpoints(configs, hooks)
 	for i := range configs {
-		config, path := &configs[i], path.Index(i)
-		if config.Host == "" {
+		path := path.Index(i)
+		if configs[i].Host == "" {
 			errs = append(errs, field.Required(path.Child("host"),
 				`is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`))
 		}
-		errs = append(errs, validateConnection(connection{
-			caBundle: config.CABundle, clientTLS: config.ClientTLS, authorization: config.Authorization, basicAuth: config.BasicAuth,
-		}, path)...)
-	}
-	return errs
-}
-
-// connection is what a webhook and an entry of endpointConfigs have in common.
-type connection struct {
-	caBundle      *metacontroller.CABundle
-	clientTLS     *metacontroller.ClientTLS
-	authorization *metacontroller.Authorization
-	basicAuth     *metacontroller.BasicAuth
-}
-
-// validateConnection checks that every reference names something.
-func validateConnection(settings connection, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if bundle := settings.caBundle; bundle != nil {
-		errs = append(errs, validateResourceKeyRef(bundle.SecretRef, "Secret", path.Child("caBundle", "secretRef"))...)
-		errs = append(errs, validateResourceKeyRef(bundle.ConfigMapRef, "ConfigMap", path.Child("caBundle", "configMapRef"))...)
-	}
-	if tls := settings.clientTLS; tls != nil {
-		errs = append(errs, validateReference("Secret", tls.SecretRef.Name, tls.SecretRef.Namespace, path.Child("clientTLS", "secretRef"))...)
-	}
-	if authorization := settings.authorization; authorization != nil {
-		ref, path := authorization.SecretRef, path.Child("authorization", "secretRef")
-		errs = append(errs, validateReference("Secret", ref.Name, ref.Namespace, path)...)
-		if ref.Key == "" {
-			errs = append(errs, field.Required(path.Child("key"), "is the key of the credential in the Secret"))
+		settings := settingsOfEndpoint(&configs[i])
+		errs = append(errs, validateReferences(settings, path)...)
+		if used[i] {
+			errs = append(errs, validateConnection(settings, path)...)
 		}
 	}
-	if auth := settings.basicAuth; auth != nil {
-		errs = append(errs, validateReference("Secret", auth.SecretRef.Name, auth.SecretRef.Namespace, path.Child("basicAuth", "secretRef"))...)
-	}
 	return errs
 }
 
-func validateResourceKeyRef(ref *metacontroller.ResourceKeyRef, kind string, path *field.Path) field.ErrorList {
-	if ref == nil {
-		return nil
-	}
-	return validateReference(kind, ref.Name, ref.Namespace, path)
+func settingsOfEndpoint(config *metacontroller.EndpointConfig) connection {
+	return connection{caBundle: config.CABundle, clientTLS: config.ClientTLS, authorization: config.Authorization, basicAuth: config.BasicAuth}
 }
 
-func validateReference(kind, name, namespace string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if name == "" {
-		errs = append(errs, field.Required(path.Child("name"), "is the name of the "+kind))
+// usedEndpoints says of each entry whether it is the one that some hook uses. As long as it is not known where a hook is
+// called, each might be.
+func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) []bool {
+	used := make([]bool, len(configs))
+	for _, hook := range hooks {
+		if settingsOfWebhook(hook.webhook) != (connection{}) {
+			continue
+		}
+		address := addressOf(hook.webhook)
+		for i := range configs {
+			if address == nil {
+				used[i] = true
+			} else if matches(configs[i].Host, address) {
+				used[i] = true
+				break
+			}
+		}
 	}
-	if namespace == "" {
-		errs = append(errs, field.Required(path.Child("namespace"), "is the namespace of the "+kind))
+	return used
+}
+
+// matches says whether a host, with or without a port, is the one of a URL. The port that is the default of the URL's scheme may
+// be left out on either side.
+func matches(host string, address *url.URL) bool {
+	if strings.EqualFold(host, address.Host) {
+		return true
 	}
-	return errs
+	defaultPort := "80"
+	if address.Scheme == "https" {
+		defaultPort = "443"
+	}
+	switch name := address.Hostname(); address.Port() {
+	case "":
+		return strings.EqualFold(host, net.JoinHostPort(name, defaultPort))
+	case defaultPort:
+		return strings.EqualFold(host, name) || strings.EqualFold(host+":"+defaultPort, address.Host)
+	}
+	return false
 }

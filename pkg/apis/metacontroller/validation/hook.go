@@ -5,11 +5,7 @@ package validation
 
 import (
 	"fmt"
-	"net/url"
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -23,6 +19,26 @@ func noHooks(path *field.Path) *field.Error {
 // calls says whether a hook leads to a webhook.
 func calls(hook *metacontroller.Hook) bool {
 	return hook != nil && hook.Webhook != nil
+}
+
+// namedHook is a hook that leads to a webhook.
+type namedHook struct {
+	name    string
+	webhook *metacontroller.Webhook
+}
+
+// called returns those hooks that lead to a webhook.
+func called(sync, finalize, customize *metacontroller.Hook) []namedHook {
+	var all []namedHook
+	for _, one := range []struct {
+		name string
+		hook *metacontroller.Hook
+	}{{"sync", sync}, {"finalize", finalize}, {"customize", customize}} {
+		if calls(one.hook) {
+			all = append(all, namedHook{one.name, one.hook.Webhook})
+		}
+	}
+	return all
 }
 
 func validateHook(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
@@ -74,6 +90,11 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 				`must be a number with a unit (ns, us, ms, s, m, h), or several of them in a row, such as "10s" or "1m30s"`))
 		}
 	}
+	if etag := webhook.Etag; etag != nil {
+		path := path.Child("etag")
+		errs = append(errs, validateSeconds(etag.CacheTimeoutSeconds, path.Child("cacheTimeoutSeconds"))...)
+		errs = append(errs, validateSeconds(etag.CacheCleanupSeconds, path.Child("cacheCleanupSeconds"))...)
+	}
 	if webhook.ResponseUnmarshallMode != nil {
 		switch *webhook.ResponseUnmarshallMode {
 		case metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict:
@@ -82,71 +103,14 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 				[]metacontroller.ResponseUnmarshallMode{metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict}))
 		}
 	}
-	return append(errs, validateConnection(connection{
-		caBundle: webhook.CABundle, clientTLS: webhook.ClientTLS, authorization: webhook.Authorization, basicAuth: webhook.BasicAuth,
-	}, path)...)
+	settings := settingsOfWebhook(webhook)
+	errs = append(errs, validateReferences(settings, path)...)
+	return append(errs, validateConnection(settings, path)...)
 }
 
-// validateAddress checks the choice between url and service with path. If there is a url, the others have no meaning.
-func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
-	switch {
-	case webhook.URL != nil:
-		return validateURL(*webhook.URL, path.Child("url"))
-	case webhook.Service != nil && webhook.Path != nil:
-		errs := validateService(webhook.Service, path.Child("service"))
-		return append(errs, validatePath(*webhook.Path, path.Child("path"))...)
-	case webhook.Service != nil:
-		errs := validateService(webhook.Service, path.Child("service"))
-		return append(errs, field.Required(path.Child("path"), `is the path of the webhook at its service, such as "/sync"`))
-	default:
-		return field.ErrorList{field.Required(path, "must have either a url, or a service and a path")}
-	}
-}
-
-func validateURL(text string, path *field.Path) field.ErrorList {
-	const form = `must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`
-	address, err := url.Parse(text)
-	if err != nil || address.Hostname() == "" || !isHTTP(address.Scheme) {
-		return field.ErrorList{field.Invalid(path, text, form)}
-	}
-	if port := address.Port(); port != "" {
-		if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
-			return field.ErrorList{field.Invalid(path, text, "must have a port number between 1 and 65535, or none")}
-		}
-	}
-	return nil
-}
-
-func isHTTP(scheme string) bool {
-	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
-}
-
-func validateService(service *metacontroller.ServiceReference, path *field.Path) field.ErrorList {
-	errs := validateReference("Service", service.Name, service.Namespace, path)
-	errs = append(errs, validateHostPart(service.Name, path.Child("name"))...)
-	errs = append(errs, validateHostPart(service.Namespace, path.Child("namespace"))...)
-	if service.Port != nil && len(validation.IsValidPortNum(int(*service.Port))) > 0 {
-		errs = append(errs, field.Invalid(path.Child("port"), *service.Port, "must be a port number between 1 and 65535"))
-	}
-	if service.Protocol != nil && !isHTTP(*service.Protocol) {
-		errs = append(errs, field.NotSupported(path.Child("protocol"), *service.Protocol, []string{"http", "https"}))
-	}
-	return errs
-}
-
-// validateHostPart lets dots through: "<name>.<namespace>" becomes a host name as it is, and there are users who write
-// "my-namespace.svc.cluster.local" as the namespace.
-func validateHostPart(text string, path *field.Path) field.ErrorList {
-	if text == "" || len(validation.IsDNS1123Subdomain(text)) == 0 {
+func validateSeconds(seconds *int32, path *field.Path) field.ErrorList {
+	if seconds == nil || *seconds >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, text, "must be part of a host name: lower-case letters, digits, '-' and '.'")}
-}
-
-// validatePath checks that a path can follow the port in a URL. An empty one can, and one that is only a query.
-func validatePath(text string, path *field.Path) field.ErrorList {
-	if _, err := url.Parse("http://service:80" + text); err != nil {
-		return field.ErrorList{field.Invalid(path, text, `must be the path of a URL and start with "/", such as "/sync"`)}
-	}
-	return nil
+	return field.ErrorList{field.Invalid(path, *seconds, "must be a number of seconds; 0 is the same as none")}
 }

@@ -15,20 +15,22 @@ func TestValidateHook(t *testing.T) {
 		hook string
 		want []string
 	}{
-		"a url":                                     {hook: `{webhook: {url: "http://hooks.example/sync"}}`},
-		"a url with https, port, user and query":    {hook: `{webhook: {url: "HTTPS://user:pass@hooks.example:8443/sync?a=b"}}`},
-		"a url with an IPv6 address":                {hook: `{webhook: {url: "http://[::1]:8080"}}`},
-		"a service with a path":                     {hook: "{webhook: {service: {name: hooks, namespace: ns}, path: /sync}}"},
-		"a service with all that can be said":       {hook: "{webhook: {service: {name: hooks, namespace: ns, port: 8443, protocol: HTTPS}, path: \"/sync?a=b\"}}"},
-		"a service with an empty path":              {hook: `{webhook: {service: {name: hooks, namespace: ns}, path: ""}}`},
-		"a namespace with the domain of Services":   {hook: "{webhook: {service: {name: hooks, namespace: ns.svc.cluster.local}, path: /sync}}"},
-		"a service beside a url is not looked at":   {hook: `{webhook: {url: "http://hooks.example", service: {name: "?", namespace: "", port: 0}}}`},
-		"version v2":                                {hook: `{version: v2, webhook: {url: "http://hooks.example"}}`},
-		"timeouts of several units":                 {hook: `{webhook: {url: "http://hooks.example", timeout: 1m30s500ms}}`},
-		"a timeout of nothing: counts as default":   {hook: `{webhook: {url: "http://hooks.example", timeout: "0"}}`},
-		"a negative timeout: counts as default":     {hook: `{webhook: {url: "http://hooks.example", timeout: -5s}}`},
-		"strict answers":                            {hook: `{webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}`},
-		"an etag cache that nothing ever cleans up": {hook: `{webhook: {url: "http://hooks.example", etag: {enabled: true, cacheTimeoutSeconds: 5}}}`},
+		"a url":                                      {hook: `{webhook: {url: "http://hooks.example/sync"}}`},
+		"a url with https, port, user and query":     {hook: `{webhook: {url: "HTTPS://user:pass@hooks.example:8443/sync?a=b"}}`},
+		"a url with an IPv6 address":                 {hook: `{webhook: {url: "http://[::1]:8080"}}`},
+		"a service with a path":                      {hook: "{webhook: {service: {name: hooks, namespace: ns}, path: /sync}}"},
+		"a service with all that can be said":        {hook: "{webhook: {service: {name: hooks, namespace: ns, port: 8443, protocol: HTTPS}, path: \"/sync?a=b\"}}"},
+		"a url with only a port":                     {hook: `{webhook: {url: "http://:8080/sync"}}`},
+		"a service beside an empty url":              {hook: `{webhook: {url: "", service: {name: hooks, namespace: ns}, path: /sync}}`},
+		"a service in capitals, a domain with a dot": {hook: `{webhook: {service: {name: My_Hooks, namespace: ns.svc.cluster.local.}, path: "?a=b"}}`},
+		"a namespace with the domain of Services":    {hook: "{webhook: {service: {name: hooks, namespace: ns.svc.cluster.local}, path: /sync}}"},
+		"a service beside a url is not looked at":    {hook: `{webhook: {url: "http://hooks.example", service: {name: "?", namespace: "", port: 0}}}`},
+		"version v2":                                 {hook: `{version: v2, webhook: {url: "http://hooks.example"}}`},
+		"timeouts of several units":                  {hook: `{webhook: {url: "http://hooks.example", timeout: 1m30s500ms}}`},
+		"a timeout of nothing: counts as default":    {hook: `{webhook: {url: "http://hooks.example", timeout: "0"}}`},
+		"a negative timeout: counts as default":      {hook: `{webhook: {url: "http://hooks.example", timeout: -5s}}`},
+		"strict answers":                             {hook: `{webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}`},
+		"an etag cache that nothing ever cleans up":  {hook: `{webhook: {url: "http://hooks.example", etag: {enabled: true, cacheTimeoutSeconds: 5}}}`},
 
 		"an unknown version": {
 			hook: `{version: v3, webhook: {url: "http://hooks.example"}}`,
@@ -42,6 +44,18 @@ func TestValidateHook(t *testing.T) {
 			hook: "{webhook: {service: {name: hooks, namespace: ns}}}",
 			want: []string{webhook + `.path: Required value: is the path of the webhook at its service, such as "/sync"`},
 		},
+		"a service with an empty path": {
+			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: ""}}`,
+			want: []string{webhook + `.path: Required value: is the path of the webhook at its service, such as "/sync"`},
+		},
+		"a path that changes the host": {
+			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: "@elsewhere.example/sync"}}`,
+			want: []string{webhook + `.path: Invalid value: "@elsewhere.example/sync": must be the path of a URL and start with "/", such as "/sync"`},
+		},
+		"a path that changes the port": {
+			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: "80/sync"}}`,
+			want: []string{webhook + `.path: Invalid value: "80/sync": must be the path of a URL and start with "/", such as "/sync"`},
+		},
 		"a service without name and namespace": {
 			hook: "{webhook: {service: {}, path: /sync}}",
 			want: []string{
@@ -52,8 +66,8 @@ func TestValidateHook(t *testing.T) {
 		"a service that gives no URL": {
 			hook: `{webhook: {service: {name: "my hooks", namespace: ns/, port: 0, protocol: tcp}, path: sync}}`,
 			want: []string{
-				webhook + `.service.name: Invalid value: "my hooks": must be part of a host name: lower-case letters, digits, '-' and '.'`,
-				webhook + `.service.namespace: Invalid value: "ns/": must be part of a host name: lower-case letters, digits, '-' and '.'`,
+				webhook + `.service.name: Invalid value: "my hooks": must be part of a host name: letters, digits, '-' and '.'`,
+				webhook + `.service.namespace: Invalid value: "ns/": must be part of a host name: letters, digits, '-' and '.'`,
 				webhook + ".service.port: Invalid value: 0: must be a port number between 1 and 65535",
 				webhook + `.service.protocol: Unsupported value: "tcp": supported values: "http", "https"`,
 				webhook + `.path: Invalid value: "sync": must be the path of a URL and start with "/", such as "/sync"`,
@@ -72,8 +86,20 @@ func TestValidateHook(t *testing.T) {
 			want: []string{webhook + `.url: Invalid value: "file:///etc/passwd": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
 		},
 		"a url without a host": {
-			hook: `{webhook: {url: "http://:8080/sync"}}`,
-			want: []string{webhook + `.url: Invalid value: "http://:8080/sync": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+			hook: `{webhook: {url: "http:///sync"}}`,
+			want: []string{webhook + `.url: Invalid value: "http:///sync": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+		},
+		"a url whose credentials are not for errors": {
+			hook: `{webhook: {url: "http://user:secret@hooks.example:0/sync?token=secret"}}`,
+			want: []string{webhook + `.url: Invalid value: "http://xxxxx@hooks.example:0/sync?xxxxx": must have a port number between 1 and 65535, or none`},
+		},
+		"a url that cannot be parsed, with credentials": {
+			hook: `{webhook: {url: "http://user:sec/ret@hooks.example/sync"}}`,
+			want: []string{webhook + `.url: Invalid value: "http://xxxxx@hooks.example/sync": must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`},
+		},
+		"a host that can have no address": {
+			hook: `{webhook: {url: "http://hooks..example/sync"}}`,
+			want: []string{webhook + `.url: Invalid value: "http://hooks..example/sync": must have the name of a host, such as my-hooks.my-namespace, or an IP address`},
 		},
 		"a url with a port that is none": {
 			hook: `{webhook: {url: "http://hooks.example:80800/sync"}}`,

@@ -24,8 +24,8 @@ metadata: {name: valid}
 spec:
   parentResource: {apiVersion: example.com/v1, resource: foos}
   childResources:
-  - {apiVersion: v1, resource: pods}
-  - {apiVersion: apps/v1, resource: deployments}
+  - {apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}
+  - {apiVersion: apps/v1, resource: deployments, updateStrategy: {method: InPlace}}
   hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}}
 `
 
@@ -37,7 +37,7 @@ spec:
   resources:
   - {apiVersion: v1, resource: pods}
   attachments:
-  - {apiVersion: v1, resource: services}
+  - {apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}
   hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}}
 `
 

@@ -4,61 +4,56 @@
 package validation
 
 import (
-	"strings"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
+// warnings collects what is likely a mistake, each with the field it is about.
+type warnings []string
+
+func (w *warnings) add(path *field.Path, format string, args ...any) {
+	*w = append(*w, path.String()+": "+fmt.Sprintf(format, args...))
+}
+
 // CompositeControllerWarnings returns what is likely a mistake in a valid CompositeController, for its author to read.
 func CompositeControllerWarnings(controller *metacontroller.CompositeController) []string {
-	hooks, path := controller.Spec.Hooks, field.NewPath("spec", "hooks")
-	if hooks == nil {
-		return nil
+	var w warnings
+	spec, path := &controller.Spec, field.NewPath("spec")
+	w.parentResource(spec, path.Child("parentResource"))
+	w.childResources(spec, path.Child("childResources"))
+	if hooks, path := spec.Hooks, path.Child("hooks"); hooks != nil {
+		w.hooks(hooks.Sync, hooks.Finalize, hooks.Customize, path)
+		if hooks.PreUpdateChild != nil {
+			w.add(path.Child("preUpdateChild"), "is never called")
+		}
+		if hooks.PostUpdateChild != nil {
+			w.add(path.Child("postUpdateChild"), "is never called")
+		}
 	}
-	warnings := hookWarnings(hooks.Sync, hooks.Finalize, hooks.Customize, path)
-	if hooks.PreUpdateChild != nil {
-		warnings = append(warnings, path.Child("preUpdateChild").String()+": is never called")
-	}
-	if hooks.PostUpdateChild != nil {
-		warnings = append(warnings, path.Child("postUpdateChild").String()+": is never called")
-	}
-	return warnings
+	w.endpointConfigs(spec.EndpointConfigs, compositeControllerHooks(spec.Hooks), path.Child("endpointConfigs"))
+	w.resyncPeriod(spec.ResyncPeriodSeconds, path.Child("resyncPeriodSeconds"))
+	return w
 }
 
 // DecoratorControllerWarnings returns what is likely a mistake in a valid DecoratorController, for its author to read.
 func DecoratorControllerWarnings(controller *metacontroller.DecoratorController) []string {
-	var warnings []string
-	if len(controller.Spec.Resources) == 0 {
-		warnings = append(warnings, "spec.resources: is empty, so that nothing is decorated")
+	var w warnings
+	spec, path := &controller.Spec, field.NewPath("spec")
+	w.targets(spec, path.Child("resources"))
+	w.attachments(spec, path.Child("attachments"))
+	if hooks := spec.Hooks; hooks != nil {
+		w.hooks(hooks.Sync, hooks.Finalize, hooks.Customize, path.Child("hooks"))
 	}
-	if hooks := controller.Spec.Hooks; hooks != nil {
-		warnings = append(warnings, hookWarnings(hooks.Sync, hooks.Finalize, hooks.Customize, field.NewPath("spec", "hooks"))...)
-	}
-	return warnings
+	w.endpointConfigs(spec.EndpointConfigs, decoratorControllerHooks(spec.Hooks), path.Child("endpointConfigs"))
+	w.resyncPeriod(spec.ResyncPeriodSeconds, path.Child("resyncPeriodSeconds"))
+	return w
 }
 
-func hookWarnings(sync, finalize, customize *metacontroller.Hook, path *field.Path) []string {
-	var warnings []string
-	if !calls(sync) {
-		warnings = append(warnings, path.Child("sync").String()+": has no webhook, so that only deletion is handled")
+func (w *warnings) resyncPeriod(seconds *int32, path *field.Path) {
+	if seconds != nil && *seconds < 1 {
+		w.add(path, "is below 1, so that 1 is used")
 	}
-	for _, hook := range []struct {
-		name string
-		hook *metacontroller.Hook
-	}{{"sync", sync}, {"finalize", finalize}, {"customize", customize}} {
-		if calls(hook.hook) && hook.hook.Webhook.URL != nil && hook.hook.Webhook.Service != nil {
-			warnings = append(warnings, path.Child(hook.name, "webhook", "service").String()+": has no effect beside url")
-		}
-		if calls(hook.hook) && hook.hook.Webhook.URL == nil && isHTTPSOnPort80(hook.hook.Webhook.Service) {
-			warnings = append(warnings, path.Child(hook.name, "webhook", "service", "port").String()+": is 80, as if it is not given, and https is rarely served there")
-		}
-	}
-	return warnings
-}
-
-func isHTTPSOnPort80(service *metacontroller.ServiceReference) bool {
-	return service != nil && service.Protocol != nil && strings.EqualFold(*service.Protocol, "https") &&
-		(service.Port == nil || *service.Port == 80)
 }

@@ -1,0 +1,166 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+// hasURL says whether a webhook is called at its url. An empty one is none if there is a service.
+func hasURL(webhook *metacontroller.Webhook) bool {
+	return webhook.URL != nil && (*webhook.URL != "" || webhook.Service == nil)
+}
+
+// addressOf returns the URL that a webhook is called at, nil if it is none that could be called.
+func addressOf(webhook *metacontroller.Webhook) *url.URL {
+	if len(validateAddress(webhook, field.NewPath("webhook"))) > 0 {
+		return nil
+	}
+	text := ""
+	if hasURL(webhook) {
+		text = *webhook.URL
+	} else {
+		text = serviceURL(webhook.Service) + *webhook.Path
+	}
+	address, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return address
+}
+
+// serviceURL is the URL of a service, without a path.
+func serviceURL(service *metacontroller.ServiceReference) string {
+	scheme, port := "http", int32(80)
+	if service.Protocol != nil && *service.Protocol != "" {
+		scheme = *service.Protocol
+	}
+	if service.Port != nil {
+		port = *service.Port
+	}
+	return fmt.Sprintf("%s://%s.%s:%d", scheme, service.Name, service.Namespace, port)
+}
+
+// validateAddress checks the choice between url and service with path. If there is a url, the others have no meaning.
+func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
+	switch {
+	case hasURL(webhook):
+		return validateURL(*webhook.URL, path.Child("url"))
+	case webhook.Service != nil:
+		errs := validateService(webhook.Service, path.Child("service"))
+		return append(errs, validatePath(webhook.Path, path.Child("path"))...)
+	default:
+		return field.ErrorList{field.Required(path, "must have either a url, or a service and a path")}
+	}
+}
+
+// validateURL lets a URL through that has a port but no host: it stands for the machine that the server runs on.
+func validateURL(text string, path *field.Path) field.ErrorList {
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" || !isHTTP(address.Scheme) {
+		return field.ErrorList{field.Invalid(path, shownURL(text), `must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`)}
+	}
+	if host := address.Hostname(); host != "" && !isIP(host) && isASCII(host) && !isHostName(strings.TrimSuffix(host, ".")) {
+		return field.ErrorList{field.Invalid(path, shownURL(text), "must have the name of a host, such as my-hooks.my-namespace, or an IP address")}
+	}
+	if port := address.Port(); port != "" {
+		if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
+			return field.ErrorList{field.Invalid(path, shownURL(text), "must have a port number between 1 and 65535, or none")}
+		}
+	}
+	return nil
+}
+
+// shownURL is a URL as errors may show it: without user name, password and query, any of which may be what lets one in.
+func shownURL(text string) string {
+	if before, _, found := strings.Cut(text, "?"); found {
+		text = before + "?xxxxx"
+	}
+	if at := strings.LastIndex(text, "@"); at >= 0 {
+		scheme, _, found := strings.Cut(text[:at], "://")
+		if found {
+			scheme += "://"
+		} else {
+			scheme = ""
+		}
+		text = scheme + "xxxxx" + text[at:]
+	}
+	return text
+}
+
+func isHTTP(scheme string) bool {
+	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
+}
+
+func validateService(service *metacontroller.ServiceReference, path *field.Path) field.ErrorList {
+	errs := validateReference("Service", service.Name, service.Namespace, path)
+	errs = append(errs, validateHostPart(service.Name, path.Child("name"))...)
+	errs = append(errs, validateHostPart(strings.TrimSuffix(service.Namespace, "."), path.Child("namespace"))...)
+	if service.Port != nil && len(validation.IsValidPortNum(int(*service.Port))) > 0 {
+		errs = append(errs, field.Invalid(path.Child("port"), *service.Port, "must be a port number between 1 and 65535"))
+	}
+	if service.Protocol != nil && *service.Protocol != "" && !isHTTP(*service.Protocol) {
+		errs = append(errs, field.NotSupported(path.Child("protocol"), *service.Protocol, []string{"http", "https"}))
+	}
+	return errs
+}
+
+// validateHostPart lets dots through: "<name>.<namespace>" becomes a host name as it is, and there are users who write
+// "my-namespace.svc.cluster.local" as the namespace.
+func validateHostPart(text string, path *field.Path) field.ErrorList {
+	if text == "" || isHostName(text) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, text, "must be part of a host name: letters, digits, '-' and '.'")}
+}
+
+// validatePath checks that a path can follow the port in a URL, and leaves host and port as they are.
+func validatePath(text *string, path *field.Path) field.ErrorList {
+	if text == nil || *text == "" {
+		return field.ErrorList{field.Required(path, `is the path of the webhook at its service, such as "/sync"`)}
+	}
+	const service = "service:80"
+	if address, err := url.Parse("http://" + service + *text); err != nil || address.Host != service || address.User != nil {
+		return field.ErrorList{field.Invalid(path, *text, `must be the path of a URL and start with "/", such as "/sync"`)}
+	}
+	return nil
+}
+
+func isIP(host string) bool {
+	host, _, _ = strings.Cut(host, "%")
+	return net.ParseIP(host) != nil
+}
+
+// isASCII tells names that are looked up as they are from those that are encoded first.
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
+}
+
+// isHostName says whether a name can be looked up at all. More can be than may be the name of a Service: case does not
+// matter, and there are hosts with underscores.
+func isHostName(name string) bool {
+	if len(name) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		if strings.ContainsFunc(label, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+		}) {
+			return false
+		}
+	}
+	return true
+}

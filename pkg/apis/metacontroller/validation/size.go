@@ -1,0 +1,44 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxSize is how many bytes of JSON an object may have. An etcd refuses requests above 1.5 MiB, unless it is told otherwise;
+// the difference leaves room for the status.
+const maxSize = 1_500_000
+
+// validateSize checks that an object, in the form it is stored in, fits into the storage. Err says why it could not be brought
+// into that form. Path is where most of an object is.
+func validateSize(object any, err error, path *field.Path) field.ErrorList {
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(object)
+	}
+	switch {
+	case err != nil:
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("encode the object: %w", err))}
+	case len(data) > maxSize:
+		return field.ErrorList{{
+			Type:   field.ErrorTypeTooLong,
+			Field:  path.String(),
+			Detail: fmt.Sprintf("the object has %d bytes of JSON, and %d can be stored", len(data), maxSize),
+		}}
+	}
+	return nil
+}
+
+// outgrown returns the errors of the size of an updated object, unless the stored one is too large already.
+func outgrown[O any](updated, stored O, validate func(O) field.ErrorList) field.ErrorList {
+	errs := validate(updated)
+	if len(errs) > 0 && len(validate(stored)) > 0 {
+		return nil
+	}
+	return errs
+}

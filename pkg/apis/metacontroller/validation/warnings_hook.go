@@ -1,0 +1,142 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *field.Path) {
+	if !calls(sync) {
+		w.add(path.Child("sync"), "has no webhook, so that only deletion is handled")
+	}
+	if customize != nil && !calls(customize) {
+		w.add(path.Child("customize"), "has no webhook, so that it is never called")
+	}
+	for _, hook := range called(sync, finalize, customize) {
+		w.webhook(hook.webhook, path.Child(hook.name, "webhook"))
+	}
+}
+
+func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
+	if hasURL(webhook) {
+		w.url(webhook, path)
+	} else {
+		w.service(webhook, path)
+	}
+	if timeout := webhook.Timeout; timeout != nil {
+		if length, err := timeout.Parse(); err == nil && length <= 0 {
+			w.add(path.Child("timeout"), "is not positive, so that 10s is used")
+		}
+	}
+	if etag := webhook.Etag; etag != nil && (etag.Enabled == nil || !*etag.Enabled) && (etag.CacheTimeoutSeconds != nil || etag.CacheCleanupSeconds != nil) {
+		w.add(path.Child("etag"), "has no effect: enabled is not true")
+	}
+	w.caBundle(webhook.CABundle, path.Child("caBundle"))
+	if address := addressOf(webhook); address != nil && address.Scheme == "http" {
+		if webhook.CABundle != nil {
+			w.add(path.Child("caBundle"), "has no effect: the webhook is not called by https")
+		}
+		if webhook.ClientTLS != nil {
+			w.add(path.Child("clientTLS"), "has no effect: the webhook is not called by https")
+		}
+	}
+}
+
+func (w *warnings) url(webhook *metacontroller.Webhook, path *field.Path) {
+	if webhook.Service != nil {
+		w.add(path.Child("service"), "has no effect beside url")
+	}
+	if webhook.Path != nil {
+		w.add(path.Child("path"), "has no effect beside url")
+	}
+	address, err := url.Parse(*webhook.URL)
+	if err != nil {
+		return
+	}
+	switch path := path.Child("url"); {
+	case address.Hostname() == "":
+		w.add(path, "has no host, so that it is called at the machine that the server runs on")
+	case address.Scheme == "http" && isOutside(address.Hostname()):
+		w.add(path, "is plain http to a host outside the cluster: others can read and change what is said; use https")
+	}
+	if address.User != nil {
+		w.add(path.Child("url"), "has a user name in it, with a password if any, for all to see who can read this object; use basicAuth")
+	}
+}
+
+func (w *warnings) service(webhook *metacontroller.Webhook, path *field.Path) {
+	if webhook.URL != nil {
+		w.add(path.Child("url"), "is empty, so that service and path are used")
+	}
+	if webhook.Path != nil && !strings.HasPrefix(*webhook.Path, "/") {
+		w.add(path.Child("path"), `does not start with "/"`)
+	}
+	if isHTTPSOnPort80(webhook.Service) {
+		w.add(path.Child("service", "port"), "is 80, as if it is not given, and https is rarely served there")
+	}
+}
+
+func isHTTPSOnPort80(service *metacontroller.ServiceReference) bool {
+	return service != nil && service.Protocol != nil && strings.EqualFold(*service.Protocol, "https") &&
+		(service.Port == nil || *service.Port == 80)
+}
+
+func (w *warnings) caBundle(bundle *metacontroller.CABundle, path *field.Path) {
+	if bundle != nil && bundle.Inline != nil && *bundle.Inline == "" {
+		w.add(path.Child("inline"), "is empty, so that the authorities of the system are trusted")
+	}
+}
+
+func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) {
+	used := usedEndpoints(configs, hooks)
+	for i := range configs {
+		path := path.Index(i)
+		w.caBundle(configs[i].CABundle, path.Child("caBundle"))
+		if used[i] {
+			continue
+		}
+		if address := withOtherPort(configs[i].Host, hooks); address != "" {
+			w.add(path.Child("host"), "has no port, so that it is not that of %s", address)
+			continue
+		}
+		w.add(path, "is not used: no hook without connection settings of its own has this host, or an earlier item has it")
+	}
+}
+
+// withOtherPort returns the host and port of a hook that a host would match if it had the port, too.
+func withOtherPort(host string, hooks []namedHook) string {
+	for _, hook := range hooks {
+		if address := addressOf(hook.webhook); address != nil && !matches(host, address) && strings.EqualFold(host, address.Hostname()) {
+			return address.Host
+		}
+	}
+	return ""
+}
+
+// isOutside says whether a host is likely outside of the cluster and its network. A name of two parts is that of a Service and its
+// namespace, unless it ends as names on the Internet do.
+func isOutside(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if ip := net.ParseIP(host); ip != nil {
+		return !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsUnspecified() && !ip.IsLinkLocalUnicast()
+	}
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	switch {
+	case len(labels) == 1, sets.New("local", "localhost", "internal", "svc").Has(last):
+		return false
+	case len(labels) == 2:
+		return sets.New("com", "edu", "gov", "io", "net", "org").Has(last)
+	default:
+		return labels[2] != "svc"
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
+
+func (w *warnings) parentResource(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
+	history := spec.ParentResource.RevisionHistory
+	if history == nil {
+		return
+	}
+	path = path.Child("revisionHistory")
+	if !rollsAny(spec.ChildResources) {
+		w.add(path, "has no effect: no child type has a rolling method")
+	}
+	for i, text := range history.FieldPaths {
+		if why := matchesNothing(text); why != "" {
+			w.add(path.Child("fieldPaths").Index(i), "%q can match nothing: %s", text, why)
+		}
+	}
+}
+
+// matchesNothing says why there cannot be a field at a path; it is empty if there can be one.
+func matchesNothing(fieldPath string) string {
+	names := strings.Split(fieldPath, ".")
+	for _, name := range names {
+		switch {
+		case name == "":
+			return `it is names with a dot between each two, such as "spec.template"`
+		case strings.ContainsAny(name, "[]*"):
+			return "it cannot lead into a list; name the list as a whole"
+		case strings.ContainsRune("/$", rune(name[0])) || strings.Contains(name, "{") || name != strings.TrimSpace(name):
+			return `it is names with a dot between each two, such as "spec.template"`
+		}
+	}
+	if len(names) > 3 && names[0] == "metadata" && (names[1] == "labels" || names[1] == "annotations") {
+		return "a name with a dot in it cannot be written; name " + names[0] + "." + names[1] + " as a whole"
+	}
+	return ""
+}
+
+func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
+	var seen []metacontroller.ResourceRule
+	for i := range spec.ChildResources {
+		child, path := &spec.ChildResources[i], path.Index(i)
+		w.repeated(&seen, child.ResourceRule, path)
+		if sameResource(child.ResourceRule, spec.ParentResource.ResourceRule) {
+			w.add(path, "is the parent type: children are parents, too, and get children of their own")
+		}
+		w.updateStrategy(child.UpdateStrategy, path.Child("updateStrategy"))
+	}
+}
+
+func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerChildUpdateStrategy, path *field.Path) {
+	if strategy == nil {
+		w.noMethod("", path)
+		return
+	}
+	w.noMethod(strategy.Method, path)
+	checks := strategy.StatusChecks
+	hasChecks := checks != nil && len(checks.Conditions) > 0
+	switch path := path.Child("statusChecks"); {
+	case rolls(strategy.Method) && !hasChecks:
+		w.add(path, "is empty, so that a rollout goes on as soon as a child is updated, whether it works or not")
+	case !rolls(strategy.Method) && checks != nil:
+		w.add(path, "has no effect: the method is none of RollingRecreate and RollingInPlace")
+	}
+	if !hasChecks {
+		return
+	}
+	for i, condition := range checks.Conditions {
+		if status := condition.Status; status != nil && !sets.New("True", "False", "Unknown").Has(*status) {
+			w.add(path.Child("statusChecks", "conditions").Index(i).Child("status"), "is %q, but conditions have True, False or Unknown", *status)
+		}
+	}
+}
+
+// noMethod warns of a method that somebody may not have chosen.
+func (w *warnings) noMethod(method metacontroller.ChildUpdateMethod, path *field.Path) {
+	if method == "" {
+		w.add(path.Child("method"), "is not set, so that existing objects of this type are never changed; see InPlace and Recreate")
+	}
+}
+
+func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *field.Path) {
+	if len(spec.Resources) == 0 {
+		w.add(path, "is empty, so that nothing is decorated")
+	}
+	var seen []metacontroller.ResourceRule
+	for i := range spec.Resources {
+		w.repeated(&seen, spec.Resources[i].ResourceRule, path.Index(i))
+	}
+}
+
+func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, path *field.Path) {
+	var seen []metacontroller.ResourceRule
+	for i := range spec.Attachments {
+		attachment, path := &spec.Attachments[i], path.Index(i)
+		w.repeated(&seen, attachment.ResourceRule, path)
+		for j := range spec.Resources {
+			if sameResource(attachment.ResourceRule, spec.Resources[j].ResourceRule) {
+				w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own", j)
+				break
+			}
+		}
+		method := metacontroller.ChildUpdateMethod("")
+		if attachment.UpdateStrategy != nil {
+			method = attachment.UpdateStrategy.Method
+		}
+		w.noMethod(method, path.Child("updateStrategy"))
+		if rolls(method) {
+			w.add(path.Child("updateStrategy", "method"), "acts as %s: decorators do not roll", strings.TrimPrefix(string(method), "Rolling"))
+		}
+	}
+}
+
+// repeated warns of a rule for a type that another rule is for, and takes the rule down.
+func (w *warnings) repeated(seen *[]metacontroller.ResourceRule, rule metacontroller.ResourceRule, path *field.Path) {
+	for i, other := range *seen {
+		if sameResource(rule, other) {
+			w.add(path, "is for the same type as item %d of the list; have one item for each type", i)
+			break
+		}
+	}
+	*seen = append(*seen, rule)
+}
+
+// sameResource says whether rules name the same objects, in whichever versions.
+func sameResource(a, b metacontroller.ResourceRule) bool {
+	return groupOf(a) == groupOf(b) && a.Resource == b.Resource
+}
+
+func groupOf(rule metacontroller.ResourceRule) string {
+	group, _, found := strings.Cut(rule.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+func rolls(method metacontroller.ChildUpdateMethod) bool {
+	return method == metacontroller.ChildUpdateRollingRecreate || method == metacontroller.ChildUpdateRollingInPlace
+}
+
+func rollsAny(children []metacontroller.CompositeControllerChildResourceRule) bool {
+	for i := range children {
+		if strategy := children[i].UpdateStrategy; strategy != nil && rolls(strategy.Method) {
+			return true
+		}
+	}
+	return false
+}
