@@ -76,11 +76,11 @@ func TestValidateCompositeController(t *testing.T) {
 		},
 		"an unknown operator in the label selector": {
 			patch: "spec: {parentResource: {apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: Is, values: [b]}]}}}",
-			want:  []string{`spec.parentResource.labelSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
+			want:  []string{`spec.parentResource.labelSelector.matchExpressions[0].operator: Unsupported value: "Is": supported values: "In", "NotIn", "Exists", "DoesNotExist"`},
 		},
 		"a label value that no label can have": {
 			patch: "spec: {parentResource: {apiVersion: v1, resource: pods, labelSelector: {matchLabels: {a: b c}}}}",
-			want:  []string{`spec.parentResource.labelSelector.matchLabels: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+			want:  []string{`spec.parentResource.labelSelector.matchLabels[a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
 		},
 		"no hook at all": {
 			patch: "spec: {hooks: {sync: null}}",

@@ -53,7 +53,7 @@ func TestValidateDecoratorController(t *testing.T) {
 			want: []string{
 				"spec.resources[0].labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
 				"spec.resources[0].annotationSelector.matchExpressions[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-				`spec.resources[0].annotationSelector.matchExpressions[1].operator: Invalid value: "Near": not a valid selector operator`,
+				`spec.resources[0].annotationSelector.matchExpressions[1].operator: Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
 			},
 		},
 		"endpoint settings without a host": {

@@ -112,5 +112,5 @@ func validateSeconds(seconds *int32, path *field.Path) field.ErrorList {
 	if seconds == nil || *seconds >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, *seconds, "must be a number of seconds; 0 is the same as none")}
+	return field.ErrorList{field.Invalid(path, *seconds, "must not be negative")}
 }

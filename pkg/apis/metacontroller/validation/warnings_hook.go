@@ -100,8 +100,8 @@ func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hook
 	used := usedEndpoints(configs, hooks)
 	for i := range configs {
 		path := path.Index(i)
-		w.caBundle(configs[i].CABundle, path.Child("caBundle"))
 		if used[i] {
+			w.caBundle(configs[i].CABundle, path.Child("caBundle"))
 			continue
 		}
 		if address := withOtherPort(configs[i].Host, hooks); address != "" {

@@ -1,0 +1,116 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
+)
+
+// decoder reads objects as the server does: with defaults, into the internal types.
+func decoder(t testing.TB) runtime.Decoder {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return serializer.NewCodecFactory(scheme).UniversalDecoder(metacontroller.SchemeGroupVersion)
+}
+
+// judge returns what is said about an object.
+func judge(object runtime.Object) (errs field.ErrorList, warnings []string) {
+	switch object := object.(type) {
+	case *metacontroller.CompositeController:
+		return validation.ValidateCompositeController(object), validation.CompositeControllerWarnings(object)
+	case *metacontroller.DecoratorController:
+		return validation.ValidateDecoratorController(object), validation.DecoratorControllerWarnings(object)
+	}
+	return nil, nil
+}
+
+// read returns the object of a case as the server has it before it is validated.
+func (c Case) read(t testing.TB, decoder runtime.Decoder) runtime.Object {
+	t.Helper()
+	text, err := c.Object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := runtime.Decode(decoder, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func texts(errs field.ErrorList) []string {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return texts
+}
+
+func TestBrokenObjectsAreRefusedForAllThatIsWrong(t *testing.T) {
+	decoder := decoder(t)
+	cases := Refused(t)
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			errs, _ := judge(c.read(t, decoder))
+			if len(c.Errors) == 0 {
+				t.Error("nothing is expected to be wrong")
+			}
+			if diff := cmp.Diff(c.Errors, texts(errs)); diff != "" {
+				t.Errorf("errors differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if len(cases) < 150 {
+		t.Errorf("there are %d broken objects, want at least 150", len(cases))
+	}
+}
+
+func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
+	decoder := decoder(t)
+	for _, c := range Accepted(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			errs, warnings := judge(c.read(t, decoder))
+			if len(errs) > 0 {
+				t.Errorf("refused: %v", errs)
+			}
+			if diff := cmp.Diff(c.Warnings, warnings); diff != "" {
+				t.Errorf("warnings differ (-want +got):\n%s", diff)
+			}
+			for _, warning := range warnings {
+				// What is longer is cut off on its way once there is much to say.
+				if len(warning) > 256 {
+					t.Errorf("the warning has %d characters, want 256 at most: %s", len(warning), warning)
+				}
+			}
+		})
+	}
+}
+
+func TestUnreadableObjectsAreNotRead(t *testing.T) {
+	decoder := decoder(t)
+	for _, c := range Unreadable(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			text, err := c.Object.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = runtime.Decode(decoder, text); err == nil || !strings.Contains(err.Error(), c.Errors[0]) {
+				t.Errorf("error = %v, want it to name %s", err, c.Errors[0])
+			}
+		})
+	}
+}

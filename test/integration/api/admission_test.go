@@ -1,0 +1,158 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/admission"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// ways to apply have the flags of kubectl apply.
+var ways = map[string][]string{
+	"client-side": nil,
+	"server-side": {"--server-side"},
+}
+
+// applyAll applies the objects of cases with one run of kubectl and returns all that it says. It goes on after an error.
+func applyAll(t *testing.T, cases []admission.Case, flags ...string) string {
+	t.Helper()
+	var manifest strings.Builder
+	for _, c := range cases {
+		text, err := c.Object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest.WriteString("---\n" + string(text))
+	}
+	cmd := env.Host.KubectlCommand(t.Context(), append([]string{"apply", "-f", "-"}, flags...)...)
+	cmd.Stdin = strings.NewReader(manifest.String())
+	output, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return string(output)
+}
+
+// refusal is what kubectl says about an object that is refused, if it has more to say about others.
+func refusal(c admission.Case) string {
+	what := strings.Join(c.Errors, ", ")
+	if len(c.Errors) > 1 {
+		what = "[" + what + "]"
+	}
+	return fmt.Sprintf("%s.metacontroller.k8s.io %q is invalid: %s\n", c.Object.GetKind(), c.Object.GetName(), what)
+}
+
+// published waits until the host publishes the schemas of the group. Before, kubectl validates by itself.
+func published(t *testing.T) {
+	t.Helper()
+	env.Eventually(t, func(context.Context) error {
+		if !strings.Contains(env.Kubectl(t, "get", "--raw", "/openapi/v3"), `"apis/`+v1alpha1.SchemeGroupVersion.String()+`"`) {
+			return errors.New("the host has not published the schemas")
+		}
+		return nil
+	})
+}
+
+func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
+	published(t)
+	cases := admission.Refused(t)
+	for way, flags := range ways {
+		t.Run(way, func(t *testing.T) {
+			output := applyAll(t, cases, flags...)
+			for _, c := range cases {
+				if want := refusal(c); !strings.Contains(output, want) {
+					t.Errorf("%s: kubectl did not say %q", c.Name, want)
+				}
+			}
+			notStored(t, cases)
+			if t.Failed() {
+				t.Logf("kubectl said:\n%s", output)
+			}
+		})
+	}
+}
+
+func TestUnreadableObjectsAreRefusedByTheirFields(t *testing.T) {
+	published(t)
+	cases := admission.Unreadable(t)
+	for way, flags := range ways {
+		t.Run(way, func(t *testing.T) {
+			for _, kind := range []string{admission.Composite, admission.Decorator} {
+				ofKind := slices.DeleteFunc(slices.Clone(cases), func(c admission.Case) bool { return c.Object.GetKind() != kind })
+				output := applyAll(t, ofKind, flags...)
+				for _, c := range ofKind {
+					contains(t, output, c.Errors[0])
+				}
+			}
+			notStored(t, cases)
+		})
+	}
+}
+
+// notStored fails the test if an object is there.
+func notStored(t *testing.T, cases []admission.Case) {
+	t.Helper()
+	there := strings.Fields(env.Kubectl(t, "get", "cc,dec", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}{"\n"}{end}`))
+	for _, c := range cases {
+		if slices.Contains(there, c.Object.GetKind()+"/"+c.Object.GetName()) {
+			t.Errorf("%s: the object was stored", c.Name)
+		}
+	}
+}
+
+// Kubectl says the same warning only once, so they are looked at together. Others may be said, too: what is odd in view of the
+// cluster is not in the cases.
+func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
+	published(t)
+	cases := admission.Accepted(t)
+	for way, flags := range ways {
+		t.Run(way, func(t *testing.T) {
+			output := applyAll(t, cases, append(flags, "--dry-run=server")...)
+			accepted := " created (server dry run)\n"
+			if way == "server-side" {
+				accepted = " serverside-applied (server dry run)\n"
+			}
+			for _, c := range cases {
+				contains(t, output, "/"+c.Object.GetName()+accepted)
+				for _, warning := range c.Warnings {
+					contains(t, output, "Warning: "+warning+"\n")
+				}
+			}
+		})
+	}
+}
+
+// An object that the storage could not take is refused in words, however it comes.
+func TestObjectsThatAreTooLargeAreRefused(t *testing.T) {
+	published(t)
+	rules := make([]string, 30_000)
+	for i := range rules {
+		rules[i] = fmt.Sprintf("    - {apiVersion: v1, resource: resources-%030d}", i)
+	}
+	text := strings.Replace(manifest(harness.Name("test")), "  childResources:\n", "  childResources:\n"+strings.Join(rules, "\n")+"\n", 1)
+	for way, args := range map[string][]string{
+		"created":             {"create", "-f", "-"},
+		"applied server-side": {"apply", "--server-side", "-f", "-"},
+	} {
+		t.Run(way, func(t *testing.T) {
+			cmd := env.Host.KubectlCommand(t.Context(), args...)
+			cmd.Stdin = strings.NewReader(text)
+			output, err := cmd.CombinedOutput()
+			if err == nil || len(output) > 10_000 {
+				t.Errorf("error = %v, and kubectl says %d bytes", err, len(output))
+			}
+			contains(t, string(output), "is invalid: spec: Too long: the object has ")
+		})
+	}
+}
