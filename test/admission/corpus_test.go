@@ -4,10 +4,12 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -98,6 +100,20 @@ func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tooLarge is an object that the storage would not take.
+func tooLarge(t testing.TB) Case {
+	t.Helper()
+	c := Accepted(t)[0]
+	rules := make([]any, 30_000)
+	for i := range rules {
+		rules[i] = map[string]any{"apiVersion": "v1", "resource": fmt.Sprintf("resources-%030d", i), "updateStrategy": map[string]any{"method": "InPlace"}}
+	}
+	if err := unstructured.SetNestedSlice(c.Object.Object, rules, "spec", "childResources"); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestUnreadableObjectsAreNotRead(t *testing.T) {

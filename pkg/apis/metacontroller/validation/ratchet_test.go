@@ -68,6 +68,53 @@ func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
 	}
 }
 
+// Settings that no hook used do not matter until one does.
+func TestAnEndpointConfigIsLookedAtWhenAHookComesToUseIt(t *testing.T) {
+	stored := patched(t, compositeController, "spec: {endpointConfigs: [{host: elsewhere.example}, {host: other.example, caBundle: {}}]}")
+	wantErrors(t, ValidateCompositeController(decode[*metacontroller.CompositeController](t, stored)))
+	for name, test := range map[string]struct {
+		patch string
+		want  []string
+	}{
+		"the hook moves to its host": {
+			patch: `spec: {hooks: {sync: {webhook: {url: "https://other.example/sync"}}}}`,
+			want:  []string{"spec.endpointConfigs[1].caBundle: Required value: must have one of inline, secretRef and configMapRef"},
+		},
+		"its host becomes that of the hook": {
+			patch: "spec: {endpointConfigs: [{host: hooks.example, caBundle: {}}]}",
+			want:  []string{"spec.endpointConfigs[0].caBundle: Required value: must have one of inline, secretRef and configMapRef"},
+		},
+		"the hook moves elsewhere": {patch: `spec: {hooks: {sync: {webhook: {url: "https://elsewhere.example/sync"}}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			updated := decode[*metacontroller.CompositeController](t, patched(t, stored, test.patch))
+			wantErrors(t, ValidateCompositeControllerUpdate(updated, decode[*metacontroller.CompositeController](t, stored)), test.want...)
+		})
+	}
+}
+
+// From before these rules.
+func TestOldConnectionSettingsStayEditable(t *testing.T) {
+	const old = `spec: {endpointConfigs: [{host: hooks.example, authorization: {type: basic, secretRef: {name: a, namespace: b, key: c}}, basicAuth: {secretRef: {name: a, namespace: b}}}],
+		parentResource: {labelSelector: {matchExpressions: [{key: a, operator: Is}]}}, hooks: {sync: {webhook: {etag: {cacheTimeoutSeconds: -1}}}}}`
+	stored := patched(t, compositeController, old)
+	if errs := ValidateCompositeController(decode[*metacontroller.CompositeController](t, stored)); len(errs) != 4 {
+		t.Fatalf("the old object is to have four errors, it has %v", errs)
+	}
+	for name, patch := range map[string]string{
+		"only a label changes":        "metadata: {labels: {a: b}}",
+		"something else changes":      "spec: {resyncPeriodSeconds: 60, hooks: {sync: {webhook: {timeout: 5s}}}}",
+		"one of the errors is mended": "spec: {parentResource: {labelSelector: null}}",
+		"an item comes before it": `spec: {endpointConfigs: [{host: elsewhere.example}, {host: hooks.example, authorization: {type: basic, secretRef: {name: a, namespace: b, key: c}},
+			basicAuth: {secretRef: {name: a, namespace: b}}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			updated := decode[*metacontroller.CompositeController](t, patched(t, stored, patch))
+			wantErrors(t, ValidateCompositeControllerUpdate(updated, decode[*metacontroller.CompositeController](t, stored)))
+		})
+	}
+}
+
 func TestEveryKindRatchets(t *testing.T) {
 	decorator := decode[*metacontroller.DecoratorController](t, patched(t, decoratorController, "spec: null"))
 	wantErrors(t, ValidateDecoratorControllerUpdate(decorator.DeepCopy(), decorator))

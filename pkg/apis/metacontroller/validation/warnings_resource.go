@@ -4,8 +4,10 @@
 package validation
 
 import (
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -48,11 +50,11 @@ func matchesNothing(fieldPath string) string {
 }
 
 func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
-	var seen []metacontroller.ResourceRule
+	seen := map[schema.GroupResource]int{}
 	for i := range spec.ChildResources {
 		child, path := &spec.ChildResources[i], path.Index(i)
-		w.repeated(&seen, child.ResourceRule, path)
-		if sameResource(child.ResourceRule, spec.ParentResource.ResourceRule) {
+		w.repeated(seen, child.ResourceRule, i, path)
+		if typeOf(child.ResourceRule) == typeOf(spec.ParentResource.ResourceRule) {
 			w.add(path, "is the parent type: children are parents, too, and get children of their own")
 		}
 		w.updateStrategy(child.UpdateStrategy, path.Child("updateStrategy"))
@@ -94,22 +96,23 @@ func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *f
 	if len(spec.Resources) == 0 {
 		w.add(path, "is empty, so that nothing is decorated")
 	}
-	var seen []metacontroller.ResourceRule
+	seen := map[schema.GroupResource]int{}
 	for i := range spec.Resources {
-		w.repeated(&seen, spec.Resources[i].ResourceRule, path.Index(i))
+		w.repeated(seen, spec.Resources[i].ResourceRule, i, path.Index(i))
 	}
 }
 
 func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, path *field.Path) {
-	var seen []metacontroller.ResourceRule
+	targets := map[schema.GroupResource]int{}
+	for i := range slices.Backward(spec.Resources) {
+		targets[typeOf(spec.Resources[i].ResourceRule)] = i
+	}
+	seen := map[schema.GroupResource]int{}
 	for i := range spec.Attachments {
 		attachment, path := &spec.Attachments[i], path.Index(i)
-		w.repeated(&seen, attachment.ResourceRule, path)
-		for j := range spec.Resources {
-			if sameResource(attachment.ResourceRule, spec.Resources[j].ResourceRule) {
-				w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own", j)
-				break
-			}
+		w.repeated(seen, attachment.ResourceRule, i, path)
+		if target, found := targets[typeOf(attachment.ResourceRule)]; found {
+			w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own", target)
 		}
 		method := metacontroller.ChildUpdateMethod("")
 		if attachment.UpdateStrategy != nil {
@@ -122,28 +125,22 @@ func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, pat
 	}
 }
 
-// repeated warns of a rule for a type that another rule is for, and takes the rule down.
-func (w *warnings) repeated(seen *[]metacontroller.ResourceRule, rule metacontroller.ResourceRule, path *field.Path) {
-	for i, other := range *seen {
-		if sameResource(rule, other) {
-			w.add(path, "is for the same type as item %d of the list; have one item for each type", i)
-			break
-		}
+// repeated warns of a rule for a type that an earlier rule is for, and takes the rule down.
+func (w *warnings) repeated(seen map[schema.GroupResource]int, rule metacontroller.ResourceRule, index int, path *field.Path) {
+	if first, found := seen[typeOf(rule)]; found {
+		w.add(path, "is for the same type as item %d of the list; have one item for each type", first)
+		return
 	}
-	*seen = append(*seen, rule)
+	seen[typeOf(rule)] = index
 }
 
-// sameResource says whether rules name the same objects, in whichever versions.
-func sameResource(a, b metacontroller.ResourceRule) bool {
-	return groupOf(a) == groupOf(b) && a.Resource == b.Resource
-}
-
-func groupOf(rule metacontroller.ResourceRule) string {
+// typeOf returns the type that a rule is for, in whichever version.
+func typeOf(rule metacontroller.ResourceRule) schema.GroupResource {
 	group, _, found := strings.Cut(rule.APIVersion, "/")
 	if !found {
-		return ""
+		group = ""
 	}
-	return group
+	return schema.GroupResource{Group: group, Resource: rule.Resource}
 }
 
 func rolls(method metacontroller.ChildUpdateMethod) bool {
