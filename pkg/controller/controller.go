@@ -27,6 +27,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
@@ -46,6 +47,9 @@ type Config struct {
 
 // Options are the settings of the controller loop.
 type Options struct {
+	// Namespace is the one of the server, which has the ControllerRevisions of
+	// cluster-scoped parents.
+	Namespace string
 	// Workers is how many parents of one controller are synced at once. At least 1.
 	Workers int
 	// ParallelWrites is how many writes to the host may be under way at once in the
@@ -142,6 +146,10 @@ func run(ctx context.Context, config Config) error {
 			reconciler.groupChanged(group)
 		}
 	})
+	stored, err := revisions.New(own)
+	if err != nil {
+		return err
+	}
 	dependencies := line.Dependencies{
 		Watches:   watches,
 		Discovery: discovery,
@@ -155,6 +163,9 @@ func run(ctx context.Context, config Config) error {
 		Workers: config.Workers,
 		Resync:  config.CacheFlushInterval,
 		Metrics: config.Metrics,
+
+		Revisions:         stored,
+		RevisionNamespace: config.Namespace,
 	}
 	drainer := &drain.Drainer{Client: client, Discovery: discovery, Actor: actor, Unfinalized: events.NotFinalized}
 	reconcilers = []*reconciler{
@@ -166,6 +177,7 @@ func run(ctx context.Context, config Config) error {
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
 	var running sync.WaitGroup
+	running.Go(func() { stored.Run(ctx) })
 	running.Go(func() {
 		if err := discovery.Follow(ctx, hostConfig); err != nil {
 			stop(err)

@@ -234,7 +234,7 @@ func (r *reconciler) cannotRun(ctx context.Context, hosted *hostedController, ob
 		}
 	}
 	waits := r.awaitSource(ctx, hosted, err)
-	return waits || problem.Reason == report.ReasonInvalidSpec || problem.Reason == report.ReasonUnsupported
+	return waits || problem.Reason == report.ReasonInvalidSpec
 }
 
 // lacksTypes tells whether a spec cannot be run because the host lacks something.
@@ -257,8 +257,6 @@ func problemOf(err error) *report.Problem {
 		reason = report.ReasonHostUnreachable
 	} else if _, ok := errors.AsType[*hook.SourceError](err); ok {
 		reason = report.ReasonCredentials
-	} else if _, ok := errors.AsType[*composite.UnsupportedError](err); ok {
-		reason = report.ReasonUnsupported
 	}
 	return &report.Problem{Reason: reason, Err: err}
 }

@@ -83,6 +83,7 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	if !changed(leaderElectionFlag) {
 		o.LeaderElection.Enabled = !embedded
 	}
+	o.Namespace = namespace
 	if o.LeaderElection.Namespace == "" {
 		o.LeaderElection.Namespace = namespace
 	}

@@ -68,7 +68,7 @@ func (a *Actor) Act(ctx context.Context, snapshot *stage.Snapshot, plan *stage.P
 // take takes steps in parallel.
 func (a *Actor) take(ctx context.Context, snapshot *stage.Snapshot, steps []stage.Step) []stage.Outcome {
 	outcomes := make([]stage.Outcome, len(steps))
-	mayAdopt := sync.OnceValue(func() error { return a.mayAdopt(ctx, snapshot) })
+	mayAdopt := sync.OnceValue(func() error { return a.MayAdopt(ctx, snapshot) })
 	slots := make(chan struct{}, a.Parallel)
 	var group sync.WaitGroup
 	for i, step := range steps {
@@ -181,9 +181,9 @@ func describe(step stage.Step, err error) error {
 	return fmt.Errorf("can't %s %s %s: %w", step.Op, step.Type.Kind, nameOf(step), err)
 }
 
-// mayAdopt asks the host itself whether the parent is still there and alive. A cache
+// MayAdopt asks the host itself whether the parent is still there and alive. A cache
 // could be behind, and adopting for a parent that is gone would delete the child.
-func (a *Actor) mayAdopt(ctx context.Context, snapshot *stage.Snapshot) error {
+func (a *Actor) MayAdopt(ctx context.Context, snapshot *stage.Snapshot) error {
 	parent := snapshot.Parent
 	live, err := a.Writer.Get(ctx, snapshot.ParentType, parent.Key())
 	switch {

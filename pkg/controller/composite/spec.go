@@ -39,7 +39,7 @@ func (e *NoStatusSubresourceError) Error() string {
 
 // Resolve reads the spec of a CompositeController. The error is a
 // *host.UnknownTypeError or a *NoStatusSubresourceError if the host lacks something
-// that it may get, an *UnsupportedError if this version does, and otherwise says
+// that it may get, and otherwise says
 // what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*line.Spec, error) {
 	sent, err := sent(object)
@@ -52,6 +52,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 		Object:          sent,
 		Strategies:      plan.Strategies{},
 		Claims:          observe.NewByLabels(isTrue(object.Spec.GenerateSelector)),
+		Rollout:         rolloutOf(&object.Spec),
 		EndpointConfigs: object.Spec.EndpointConfigs,
 	}
 	if object.Spec.Hooks == nil {
@@ -61,22 +62,17 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSupported(&object.Spec); err != nil {
-		return nil, err
-	}
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {
 		return nil, err
 	}
 	spec.Targets = []line.Target{*parents}
 	for _, rule := range object.Spec.ChildResources {
-		var strategy plan.Strategy
-		if s := rule.UpdateStrategy; s != nil {
-			strategy = plan.Strategy{Method: plan.Method(s.Method), Engine: plan.Engine(s.Apply)}
-		}
-		if err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy); err != nil {
+		child, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(rule.UpdateStrategy))
+		if err != nil {
 			return nil, err
 		}
+		addRolling(spec.Rollout, child, rule.UpdateStrategy)
 	}
 	spec.ResolveSchemas(ctx, discovery)
 	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)

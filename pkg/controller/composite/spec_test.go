@@ -167,9 +167,8 @@ func TestResolveRefuses(t *testing.T) {
 	isUnknown := func(err error) bool { _, ok := errors.AsType[*host.UnknownTypeError](err); return ok }
 	isNoStatus := func(err error) bool { _, ok := errors.AsType[*NoStatusSubresourceError](err); return ok }
 	isUnreachable := func(err error) bool { _, ok := errors.AsType[*host.DiscoveryError](err); return ok }
-	isUnsupported := func(err error) bool { _, ok := errors.AsType[*UnsupportedError](err); return ok }
 	isInvalid := func(err error) bool {
-		return !isUnknown(err) && !isNoStatus(err) && !isUnreachable(err) && !isUnsupported(err)
+		return !isUnknown(err) && !isNoStatus(err) && !isUnreachable(err)
 	}
 	const notServed = `: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
 	tests := map[string]struct {
@@ -219,12 +218,6 @@ func TestResolveRefuses(t *testing.T) {
 		"a child type that the host cannot tell of now": {
 			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: down.example/v1, resource: pods}]}`, isUnreachable,
 			`child type: the host did not tell what apiVersion "down.example/v1" has: no answer`,
-		},
-		"what is not there yet": {
-			`{` + parentWebs + `, hooks: {sync: {version: v2, webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}, finalize: {}, customize: {}},
-				childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}}]}`,
-			isUnsupported,
-			"this version does not support childResources[1].updateStrategy.method RollingInPlace yet",
 		},
 	}
 	for name, test := range tests {

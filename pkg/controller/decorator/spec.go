@@ -57,7 +57,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 		}
 	}
 	for _, rule := range object.Spec.Attachments {
-		if err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy(rule.UpdateStrategy)); err != nil {
+		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy(rule.UpdateStrategy)); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // beside its children. Of the snapshot only Controller and Parent are sent.
 func (w *Webhook) Customize(ctx context.Context, snapshot *stage.Snapshot) ([]stage.RelatedRule, error) {
 	var rules []stage.RelatedRule
-	err := w.ask(ctx, snapshot.Parent, customizeRequest(snapshot), isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
+	err := w.ask(ctx, snapshot, customizeRequest(snapshot), isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
 		rules, err = r.customize(answer)
 		return err
 	})

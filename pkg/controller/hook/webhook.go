@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
@@ -119,7 +118,7 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *stage.Snapshot) (
 func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot) (*stage.Response, error) {
 	var response *stage.Response
 	request := p.request(w.version, snapshot)
-	err := w.ask(ctx, snapshot.Parent, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
+	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
 		response, err = r.response(p, answer)
 		return err
 	})
@@ -135,13 +134,15 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot
 // ask calls the hook about a parent and has its answer read. Errors say which hook they
 // are about; a *Down says that there was no call. Secret tells that Secrets are
 // concerned, so that nothing of what is said is shown to others.
-func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte, secret bool, read func(*reader, []byte) error) (err error) {
+func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request []byte, secret bool, read func(*reader, []byte) error) (err error) {
+	parent := snapshot.Parent
 	if err := w.outage.admit(parent, time.Now()); err != nil {
 		return w.explain(err)
 	}
 	defer func() { w.outage.done(parent, err, time.Now()) }()
 	w.log(ctx, "Hook request", request, secret)
-	known := w.answers.get(parent.UID, time.Now())
+	kept := w.answersAbout(snapshot)
+	known := kept.get(parent.UID, time.Now())
 	reply, err := w.call(ctx, request, known.etag, secret)
 	if err != nil {
 		return w.explain(err)
@@ -158,10 +159,19 @@ func (w *Webhook) ask(ctx context.Context, parent *object.Object, request []byte
 		return w.explain(err)
 	}
 	if reply.etag != "" {
-		w.answers.put(parent.UID, reply.etag, answer, time.Now())
+		kept.put(parent.UID, reply.etag, answer, time.Now())
 	}
 	w.log(ctx, "Hook answer", answer, r.secret)
 	return nil
+}
+
+// answersAbout is the ETag cache for answers about a parent. An earlier version of one has
+// its UID and its generation, from which a hook may have made its ETag: there is none for it.
+func (w *Webhook) answersAbout(snapshot *stage.Snapshot) *answers {
+	if snapshot.Earlier {
+		return nil
+	}
+	return w.answers
 }
 
 // explain adds which hook an error is about.

@@ -24,6 +24,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -44,6 +45,10 @@ type Dependencies struct {
 	Resync time.Duration
 	// Metrics is where a controller shows its metrics while it runs.
 	Metrics prometheus.Registerer
+	// Revisions are the ControllerRevisions of parents that roll out changes.
+	Revisions *revisions.Store
+	// RevisionNamespace is where those of cluster-scoped parents are.
+	RevisionNamespace string
 }
 
 // Controller runs one Spec.
@@ -73,6 +78,9 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	hooks, err := newHooks(spec, options)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Rollout != nil {
+		spec.Rollout.Namespace = dependencies.RevisionNamespace
 	}
 	c := &Controller{
 		Dependencies: dependencies,

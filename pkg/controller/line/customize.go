@@ -34,19 +34,26 @@ func (c *Controller) customize(ctx context.Context, snapshot *stage.Snapshot) ([
 }
 
 // relate completes the snapshot with the related objects of its parent.
-func (c *Controller) relate(ctx context.Context, memory *memory, snapshot *stage.Snapshot) error {
+func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapshot *stage.Snapshot) error {
 	if c.related == nil {
 		return nil
 	}
-	return c.related.Observe(ctx, &memory.related, snapshot)
+	return c.related.Observe(ctx, answer, snapshot)
 }
 
 // forget drops all that is known of a parent that is gone.
-func (c *Controller) forget(ctx context.Context, parent stage.Key) {
+func (c *Controller) forget(ctx context.Context, parent stage.Key, memory *memory) {
 	c.parents.forget(parent)
 	c.taken.set(parent, nil)
+	for _, answer := range memory.answers() {
+		c.forgetAnswer(ctx, answer)
+	}
+}
+
+// forgetAnswer drops what is related by the answer of a customize hook.
+func (c *Controller) forgetAnswer(ctx context.Context, answer *related.Answer) {
 	if c.related != nil {
-		c.related.Forget(ctx, parent)
+		c.related.Forget(ctx, answer)
 	}
 }
 

@@ -4,7 +4,10 @@
 package line
 
 import (
+	"cmp"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -26,9 +31,32 @@ type memory struct {
 	pending observe.Pending
 	settled plan.Settled
 	related related.Answer
+	// earlier are what related is about earlier versions of the parent, by the names of
+	// their revisions.
+	earlier   map[string]*related.Answer
+	revisions revisions.Pending
+	rollout   rolloutNews
 	// told is about the last error, taken about the children whose names are taken,
 	// duplicates about the children that were last listed twice.
 	told, taken, duplicates told
+}
+
+// keepEarlier has earlier hold an answer about each of the revisions, and returns those that
+// are about none of them.
+func (m *memory) keepEarlier(revisions []*rollout.Revision) (gone []*related.Answer) {
+	kept := make(map[string]*related.Answer, len(revisions))
+	for _, revision := range revisions {
+		kept[revision.Name] = cmp.Or(m.earlier[revision.Name], &related.Answer{})
+		delete(m.earlier, revision.Name)
+	}
+	gone = slices.Collect(maps.Values(m.earlier))
+	m.earlier = kept
+	return gone
+}
+
+// answers are those of the customize hook.
+func (m *memory) answers() []*related.Answer {
+	return append(slices.Collect(maps.Values(m.earlier)), &m.related)
 }
 
 // told is what the last event of a sort about a parent said. The retries that fail alike

@@ -16,6 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // Hooks are the hooks that a spec names.
@@ -42,12 +43,13 @@ func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 	return hook
 }
 
-// ResolveChild adds a child type with the strategy for its children. The error is a
+// ResolveChild adds a child type with the strategy for its children, and returns it. The
+// error is a
 // *host.UnknownTypeError if the host does not have the type.
-func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) error {
+func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (stage.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
-		return fmt.Errorf("child type: %w", err)
+		return stage.Type{}, fmt.Errorf("child type: %w", err)
 	}
 	if !slices.Contains(s.Children, child) {
 		s.Children = append(s.Children, child)
@@ -55,7 +57,7 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule
 	if strategy != (plan.Strategy{}) {
 		s.Strategies[child.GroupKind()] = strategy
 	}
-	return nil
+	return child, nil
 }
 
 // ResolveSchemas notes what the host publishes of the child types.

@@ -14,6 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -38,6 +39,8 @@ type Spec struct {
 	Schemas        map[stage.Type]*openapi.Type
 	SchemasErr     error
 	SchemasSettled bool
+	// Rollout is how changes of parents are rolled out; nil for a kind that knows none.
+	Rollout *rollout.Rules
 	// Sync, Finalize and Customize are the hooks; one that is not there is nil.
 	Sync, Finalize, Customize *v1alpha1.Hook
 	// EndpointConfigs are the settings of connections to hosts of hooks that set none

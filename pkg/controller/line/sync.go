@@ -27,7 +27,7 @@ const readBackInterval = 100 * time.Millisecond
 func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	memory := c.parents.get(parent)
-	if !memory.pending.Seen() {
+	if !memory.pending.Seen() || !c.Revisions.Seen(&memory.revisions) {
 		return hosted.Wait(readBackInterval)
 	}
 	attempt := c.attempt(ctx, parent, memory)
@@ -36,7 +36,7 @@ func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict 
 		return hosted.Done(0)
 	case attempt.gone:
 		c.hooks.forget(memory.uid)
-		c.forget(ctx, parent)
+		c.forget(ctx, parent, memory)
 		return hosted.Gone()
 	}
 	c.parents.record(parent, attempt.err)
@@ -92,12 +92,33 @@ func (c *Controller) ask(ctx context.Context, memory *memory, parent stage.Key) 
 		return nil, nil, err
 	}
 	snapshot.Controller = *c.object.Load()
-	if err := c.relate(ctx, memory, snapshot); err != nil {
-		return nil, nil, err
+	response, err := c.answer(ctx, memory, snapshot, webhook)
+	return snapshot, response, err
+}
+
+// answer is what the hooks answer about the snapshot's parent and, while its children roll,
+// about its earlier versions.
+func (c *Controller) answer(ctx context.Context, memory *memory, snapshot *stage.Snapshot, webhook *hook.Webhook) (*stage.Response, error) {
+	switch rules := c.spec.Rollout; {
+	case rules == nil:
+	case rules.Active(snapshot):
+		return c.rollOut(ctx, memory, snapshot, webhook)
+	case len(rules.Kinds) == 0:
+		if err := c.abandon(ctx, memory, snapshot); err != nil {
+			return nil, err
+		}
+	}
+	return c.askRelated(ctx, &memory.related, webhook, snapshot)
+}
+
+// askRelated completes the snapshot with the related objects and asks the hook.
+func (c *Controller) askRelated(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *stage.Snapshot) (*stage.Response, error) {
+	if err := c.relate(ctx, answer, snapshot); err != nil {
+		return nil, err
 	}
 	response, err := c.spec.Kind.Ask(webhook, ctx, snapshot)
 	c.calls.record(err)
-	return snapshot, response, err
+	return response, err
 }
 
 // carryOut plans what the hook's answer takes and does it.

@@ -30,6 +30,9 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 			return unsubscribe, err
 		}
 	}
+	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
+		return unsubscribe, ctx.Err()
+	}
 	subscribe := func(watch *host.Watch, changed func(before, after *object.Object)) error {
 		subscription, err := watch.Subscribe(changed)
 		if err == nil {

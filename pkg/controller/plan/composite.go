@@ -50,6 +50,9 @@ type Strategy struct {
 // DynamicApply.
 type Strategies map[schema.GroupKind]Strategy
 
+// childRules is the field of a CompositeController that declares the types of children.
+const childRules = "spec.childResources"
+
 // Composite plans the sync of a CompositeController's parent. What it finds to need
 // no write it remembers in settled.
 func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies Strategies, settled *Settled) (*stage.Plan, error) {
@@ -62,7 +65,7 @@ func Composite(snapshot *stage.Snapshot, response *stage.Response, strategies St
 	if snapshot.Selector == nil {
 		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
 	}
-	parent := newParent(snapshot, "spec.childResources")
+	parent := newParent(snapshot, childRules)
 	for _, group := range snapshot.Children {
 		if err := parent.claim(plan, group); err != nil {
 			return nil, err

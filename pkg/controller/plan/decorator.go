@@ -31,8 +31,8 @@ func Decorator(snapshot *stage.Snapshot, response *stage.Response, strategies St
 	return plan, nil
 }
 
-// WithoutRollout is what a method of a DecoratorController's attachments does: there are no
-// rollouts, so RollingRecreate is Recreate and RollingInPlace is InPlace.
+// WithoutRollout is what a method does where there are no rollouts, and to a child whose turn
+// it is where there are: RollingRecreate is Recreate, and RollingInPlace is InPlace.
 func (m Method) WithoutRollout() Method { return Method(strings.TrimPrefix(string(m), "Rolling")) }
 
 // letsGo tells whether the target loses the controller's finalizer. One that stays does

@@ -39,6 +39,9 @@ const (
 	reasonWriteLoop    = "WriteLoop"
 	reasonDuplicate    = "DuplicateChild"
 	reasonStale        = "CredentialsStale"
+	reasonRollout      = "RolloutStarted"
+	reasonWaiting      = "RolloutWaiting"
+	reasonFinished     = "RolloutFinished"
 )
 
 // EventOptions bound the events that are written about one object.

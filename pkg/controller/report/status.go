@@ -50,7 +50,6 @@ type Problem struct {
 const (
 	ReasonRunning         = "Running"
 	ReasonInvalidSpec     = "InvalidSpec"
-	ReasonUnsupported     = "Unsupported"
 	ReasonUnknownType     = "UnknownType"
 	ReasonCredentials     = "CredentialsMissing"
 	ReasonNoStatus        = "NoStatusSubresource"

@@ -12,8 +12,9 @@ import (
 )
 
 // advance moves as many members to the latest revision as may move now, and says in the
-// condition how far the rollout is.
-func (m *members) advance() (metav1.Condition, error) {
+// condition how far the rollout is. Waits tells that a child in motion keeps others from
+// moving.
+func (m *members) advance() (condition metav1.Condition, waits bool, err error) {
 	var behind, held []*member
 	for _, member := range m.inOrder {
 		switch {
@@ -26,13 +27,13 @@ func (m *members) advance() (metav1.Condition, error) {
 	}
 	switch {
 	case len(behind) == 0 && len(held) == 0:
-		return updated(onLatestRevision, "latest ControllerRevision: "+m.Revisions[0].name), nil
+		return updated(onLatestRevision, "latest ControllerRevision: "+m.Revisions[0].Name), false, nil
 	case len(behind) == 0:
-		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", held[0].kind.Partition, m.list(held))), nil
+		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", held[0].kind.Partition, m.list(held))), false, nil
 	}
 	moving, err := m.motion()
 	if err != nil {
-		return metav1.Condition{}, err
+		return metav1.Condition{}, false, err
 	}
 	var moved []*member
 	for i := moving.next(behind); i >= 0; i = moving.next(behind) {
@@ -41,9 +42,9 @@ func (m *members) advance() (metav1.Condition, error) {
 		behind = slices.Delete(behind, i, i+1)
 	}
 	if len(moved) > 0 {
-		return updated(rolloutProgressing, "updating "+m.list(moved)), nil
+		return updated(rolloutProgressing, "updating "+m.list(moved)), false, nil
 	}
-	return updated(rolloutWaiting, moving.why()), nil
+	return updated(rolloutWaiting, moving.why()), true, nil
 }
 
 // mostListed bounds how many members a message names.

@@ -27,6 +27,8 @@ type Decision struct {
 	Response *stage.Response
 	// Updated is the condition that says how far the rollout is.
 	Updated metav1.Condition
+	// Waits tells that children that are in motion keep others from moving.
+	Waits bool
 }
 
 // Decide works out at which revision each child is to be. The responses are the answers
@@ -40,11 +42,11 @@ func (r *Rollout) Decide(responses []*stage.Response, upToDate UpToDate, now tim
 	if err := m.assign(); err != nil {
 		return nil, err
 	}
-	condition, err := m.advance()
+	condition, waits, err := m.advance()
 	if err != nil {
 		return nil, err
 	}
-	d := &Decision{Writes: r.writes(m), Response: m.compose(responses), Updated: condition}
+	d := &Decision{Writes: r.writes(m), Response: m.compose(responses), Updated: condition, Waits: waits}
 	d.Updated.LastTransitionTime = since(r.snapshot.Parent, condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	return d, err

@@ -43,7 +43,7 @@ func FuzzRollout(f *testing.F) {
 // one's claims count before all others, and those of a newer one before an older one's.
 func (s *simulation) claimed() map[string]string {
 	at := map[string]string{}
-	latest := s.open().Revisions[0].name
+	latest := s.open().Revisions[0].Name
 	for _, of := range slices.SortedFunc(slices.Values(s.stored), func(a, b *record) int {
 		switch {
 		case a.Name == latest:

@@ -26,8 +26,9 @@ type Rollout struct {
 type Revision struct {
 	// Parent is the parent as it was in this version. It is the snapshot's in the latest.
 	Parent *object.Object
+	// Name is that of its ControllerRevision.
+	Name string
 
-	name string
 	// patch is what the revision remembers of the parent, in canonical form.
 	patch []byte
 	// stored are the ControllerRevisions there are of this version: none of a new one, and
@@ -45,7 +46,7 @@ func Open(rules *Rules, snapshot *stage.Snapshot, stored []*v1alpha1.ControllerR
 	}
 	latest := &Revision{
 		Parent: snapshot.Parent,
-		name:   revisionName(snapshot.ParentType, snapshot.Parent.UID, patch),
+		Name:   revisionName(snapshot.ParentType, snapshot.Parent.UID, patch),
 		patch:  patch,
 	}
 	r := &Rollout{Revisions: []*Revision{latest}, rules: rules, snapshot: snapshot}
@@ -55,7 +56,7 @@ func Open(rules *Rules, snapshot *stage.Snapshot, stored []*v1alpha1.ControllerR
 		}
 	}
 	if len(latest.stored) > 0 {
-		latest.name = latest.stored[0].Name
+		latest.Name = latest.stored[0].Name
 	}
 	return r, nil
 }
@@ -64,7 +65,7 @@ func Open(rules *Rules, snapshot *stage.Snapshot, stored []*v1alpha1.ControllerR
 // latest version could not be given to another revision, so what has it is the latest.
 func (r *Rollout) add(record *v1alpha1.ControllerRevision) error {
 	latest := r.Revisions[0]
-	if record.Name == latest.name {
+	if record.Name == latest.Name {
 		latest.stored = slices.Insert(latest.stored, 0, record)
 		return nil
 	}
@@ -83,7 +84,7 @@ func (r *Rollout) add(record *v1alpha1.ControllerRevision) error {
 		return err
 	}
 	r.Revisions = append(r.Revisions, &Revision{
-		Parent: parent, name: record.Name, patch: patch, stored: []*v1alpha1.ControllerRevision{record},
+		Parent: parent, Name: record.Name, patch: patch, stored: []*v1alpha1.ControllerRevision{record},
 	})
 	return nil
 }

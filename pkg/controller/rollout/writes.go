@@ -85,7 +85,7 @@ func (r *Rollout) newRecord(revision *Revision, claims []v1alpha1.ControllerRevi
 	record := &v1alpha1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       r.rules.NamespaceOf(r.snapshot.Parent),
-			Name:            revision.name,
+			Name:            revision.Name,
 			Labels:          labelsOf(r.snapshot),
 			OwnerReferences: []metav1.OwnerReference{ownerReference(r.snapshot)},
 		},

@@ -242,13 +242,3 @@ func TestResync(t *testing.T) {
 		})
 	}
 }
-
-// What this version cannot do it does not half do: the controller waits, and says why.
-func TestUnsupportedSpecIsNotRun(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateRollingInPlace
-	})
-	f.waitForReady(metav1.ConditionFalse, "Unsupported")
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "does not support childResources[0].updateStrategy.method RollingInPlace yet")
-}

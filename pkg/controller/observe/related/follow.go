@@ -14,39 +14,40 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// follow has the rules stand for the parent from now on: changes of what they select
-// lead to its sync, and what only its earlier rules needed is no longer watched.
-func (o *Observer) follow(ctx context.Context, parent stage.Key, rules []*rule) error {
-	if o.follows(parent, rules) {
+// follow has the rules stand for the answer from now on: changes of what they select
+// lead to a sync of its parent, and what only its earlier rules needed is no longer
+// watched.
+func (o *Observer) follow(ctx context.Context, answer *Answer, rules []*rule) error {
+	if o.follows(answer, rules) {
 		return nil
 	}
-	idle, err := o.change(parent, rules)
+	idle, err := o.change(answer, rules)
 	o.drop(ctx, idle)
 	return err
 }
 
-func (o *Observer) follows(parent stage.Key, rules []*rule) bool {
+func (o *Observer) follows(answer *Answer, rules []*rule) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	return slices.Equal(o.byParent[parent], rules)
+	return slices.Equal(o.byAnswer[answer], rules)
 }
 
-// change opens what the rules need, puts them where the parent's earlier ones were and
+// change opens what the rules need, puts them where the answer's earlier ones were and
 // returns the sources that no rule needs any more, which are to be dropped.
-func (o *Observer) change(parent stage.Key, rules []*rule) (idle []*source, err error) {
+func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err = o.open(rules); err == nil {
-		o.replace(parent, rules)
+		o.replace(answer, rules)
 	}
 	return o.takeIdle(), err
 }
 
-// Forget drops the rules for a parent that is gone, and the watches only it needed.
-func (o *Observer) Forget(ctx context.Context, parent stage.Key) {
-	o.note(parent, nil)
+// Forget drops what an answer asks for, and the watches only that needed.
+func (o *Observer) Forget(ctx context.Context, answer *Answer) {
+	o.note(answer, stage.Key{}, nil)
 	// Without rules there is nothing to open, which is what can fail.
-	_ = o.follow(ctx, parent, nil)
+	_ = o.follow(ctx, answer, nil)
 }
 
 // Close drops all rules and watches. Nothing may use the observer any more.
@@ -54,7 +55,7 @@ func (o *Observer) Close(ctx context.Context) {
 	o.mu.Lock()
 	all := slices.Collect(maps.Values(o.sources))
 	clear(o.sources)
-	clear(o.byParent)
+	clear(o.byAnswer)
 	o.mu.Unlock()
 	o.drop(ctx, all)
 	o.Disinherit()
@@ -81,9 +82,9 @@ func (o *Observer) open(rules []*rule) error {
 	return nil
 }
 
-// replace puts the rules where the parent's earlier ones were.
-func (o *Observer) replace(parent stage.Key, rules []*rule) {
-	for _, r := range o.byParent[parent] {
+// replace puts the rules where the answer's earlier ones were.
+func (o *Observer) replace(answer *Answer, rules []*rule) {
+	for _, r := range o.byAnswer[answer] {
 		o.sources[r.of].rules.remove(r)
 		if r.namespaces != nil {
 			o.sources[r.in].byLabels.Delete(r)
@@ -95,9 +96,9 @@ func (o *Observer) replace(parent stage.Key, rules []*rule) {
 			o.sources[r.in].byLabels.Insert(r)
 		}
 	}
-	o.byParent[parent] = rules
+	o.byAnswer[answer] = rules
 	if len(rules) == 0 {
-		delete(o.byParent, parent)
+		delete(o.byAnswer, answer)
 	}
 }
 

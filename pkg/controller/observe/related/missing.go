@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,11 +15,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// note remembers whether a rule for the parent names a type that the host does not have.
-func (o *Observer) note(parent stage.Key, err error) {
+// missingType is a type that the host does not have and that a parent is to be shown.
+type missingType struct {
+	parent stage.Key
+	host.UnknownTypeError
+}
+
+// note remembers whether a rule of an answer names a type that the host does not have.
+func (o *Observer) note(answer *Answer, parent stage.Key, err error) {
 	unknown, missing := errors.AsType[*host.UnknownTypeError](err)
 	o.mu.RLock()
-	_, noted := o.missing[parent]
+	_, noted := o.missing[answer]
 	o.mu.RUnlock()
 	if !missing && !noted {
 		return
@@ -26,9 +33,9 @@ func (o *Observer) note(parent stage.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if missing {
-		o.missing[parent] = *unknown
+		o.missing[answer] = missingType{parent, *unknown}
 	} else {
-		delete(o.missing, parent)
+		delete(o.missing, answer)
 	}
 }
 
@@ -36,8 +43,8 @@ func (o *Observer) note(parent stage.Key, err error) {
 func (o *Observer) Misses(group string) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	for _, unknown := range o.missing {
-		if version, err := schema.ParseGroupVersion(unknown.APIVersion); err == nil && version.Group == group {
+	for _, missing := range o.missing {
+		if version, err := schema.ParseGroupVersion(missing.APIVersion); err == nil && version.Group == group {
 			return true
 		}
 	}
@@ -47,16 +54,16 @@ func (o *Observer) Misses(group string) bool {
 // Recheck has the parents synced whose missing types the host has got.
 func (o *Observer) Recheck(ctx context.Context) {
 	o.mu.RLock()
-	missing := maps.Clone(o.missing)
+	missing := slices.Collect(maps.Values(o.missing))
 	o.mu.RUnlock()
 	there := map[host.UnknownTypeError]bool{}
-	for parent, unknown := range missing {
-		if _, asked := there[unknown]; !asked {
-			_, err := o.Resolve(ctx, unknown.APIVersion, unknown.Resource)
-			there[unknown] = err == nil
+	for _, m := range missing {
+		if _, asked := there[m.UnknownTypeError]; !asked {
+			_, err := o.Resolve(ctx, m.APIVersion, m.Resource)
+			there[m.UnknownTypeError] = err == nil
 		}
-		if there[unknown] {
-			o.Changed(parent)
+		if there[m.UnknownTypeError] {
+			o.Changed(m.parent)
 		}
 	}
 }

@@ -40,9 +40,9 @@ type Observer struct {
 
 	mu       sync.RWMutex
 	sources  map[stage.Type]*source
-	byParent map[stage.Key][]*rule
-	// missing are the parents with a rule whose type the host does not have.
-	missing map[stage.Key]host.UnknownTypeError
+	byAnswer map[*Answer][]*rule
+	// missing are the answers with a rule whose type the host does not have.
+	missing map[*Answer]missingType
 	// inherited are watches held without a rule that needs them.
 	inherited []*host.Watch
 }
@@ -54,8 +54,8 @@ func New(config Config) *Observer {
 		Config:   config,
 		patience: 10 * time.Second,
 		sources:  map[stage.Type]*source{},
-		byParent: map[stage.Key][]*rule{},
-		missing:  map[stage.Key]host.UnknownTypeError{},
+		byAnswer: map[*Answer][]*rule{},
+		missing:  map[*Answer]missingType{},
 	}
 }
 
@@ -71,18 +71,18 @@ func (w *Waiting) Error() string { return "the related objects have not been lis
 // Observe puts the related objects of its parent into the snapshot. The hook is asked if
 // the last answer does not last; where the hook fails, or a rule of its answer cannot be
 // met, it is asked again the next time. The error is a *Waiting when all is well and
-// there is nothing to see yet.
+// there is nothing to see yet. What the answer asks for is watched until Forget is given
+// it. A parent may have several, about several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *stage.Snapshot) error {
-	parent := stage.KeyOf(snapshot.Parent)
 	err := o.bringUpToDate(ctx, answer, snapshot)
-	o.note(parent, err)
+	o.note(answer, stage.KeyOf(snapshot.Parent), err)
 	if err != nil {
 		if _, passing := errors.AsType[*host.DiscoveryError](err); !passing {
 			*answer = Answer{}
 		}
 		return err
 	}
-	if err := o.follow(ctx, parent, answer.rules); err != nil {
+	if err := o.follow(ctx, answer, answer.rules); err != nil {
 		return err
 	}
 	return o.show(snapshot, answer.rules)

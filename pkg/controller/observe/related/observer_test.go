@@ -74,7 +74,7 @@ func TestWatchesAreThereAsLongAsARuleNeedsThem(t *testing.T) {
 	o.says(inGreen)
 	o.shows("shop", 2, "Secret[]")
 	o.watchesOnly("configmaps namespaces secrets")
-	o.Forget(t.Context(), keyOf("own", "blog"))
+	o.Forget(t.Context(), o.answers[keyOf("own", "blog")])
 	o.watchesOnly("namespaces secrets")
 	o.says(inGreen, stage.RelatedRule{APIVersion: "v1", Resource: "namespaces", Names: []string{"own"}})
 	o.shows("shop", 3, "Secret[] Namespace[]")
@@ -84,8 +84,8 @@ func TestWatchesAreThereAsLongAsARuleNeedsThem(t *testing.T) {
 	o.says()
 	o.shows("shop", 5, "")
 	o.watchesOnly("")
-	if len(o.sources) > 0 || len(o.byParent) > 0 {
-		t.Errorf("there is still %v for %v", o.sources, o.byParent)
+	if len(o.sources) > 0 || len(o.byAnswer) > 0 {
+		t.Errorf("there is still %v for %v", o.sources, o.byAnswer)
 	}
 }
 

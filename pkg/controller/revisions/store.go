@@ -1,0 +1,142 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package revisions reads and writes the ControllerRevisions in the own API, which are the
+// memory of rolling updates.
+package revisions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
+)
+
+// Store shows the revisions of all parents from a cache, and writes them. It has to be run.
+type Store struct {
+	client    versioned.Interface
+	informers externalversions.SharedInformerFactory
+	cache     cache.SharedIndexInformer
+}
+
+// The indices of the cache.
+const (
+	byController = "controller"
+	orphans      = "orphans"
+)
+
+// New makes a store of the API that the client is of.
+func New(client versioned.Interface) (*Store, error) {
+	informers := externalversions.NewSharedInformerFactory(client, 0)
+	s := &Store{client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer()}
+	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: orphanIn}); err != nil {
+		return nil, fmt.Errorf("index ControllerRevisions: %w", err)
+	}
+	return s, nil
+}
+
+func controllerOf(obj any) ([]string, error) {
+	if controller := metav1.GetControllerOfNoCopy(obj.(*v1alpha1.ControllerRevision)); controller != nil {
+		return []string{string(controller.UID)}, nil
+	}
+	return nil, nil
+}
+
+func orphanIn(obj any) ([]string, error) {
+	revision := obj.(*v1alpha1.ControllerRevision)
+	if metav1.GetControllerOfNoCopy(revision) == nil {
+		return []string{revision.Namespace}, nil
+	}
+	return nil, nil
+}
+
+// Run fills the cache and keeps it up to date until ctx ends.
+func (s *Store) Run(ctx context.Context) {
+	s.informers.StartWithContext(ctx)
+	<-ctx.Done()
+	s.informers.Shutdown()
+}
+
+// WaitForSync waits until the cache is filled. It tells whether it is, and not ctx has ended.
+func (s *Store) WaitForSync(ctx context.Context) bool {
+	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
+}
+
+// For returns the revisions that may be those of the parent with that UID: the ones it
+// controls, and the ones in the namespace that nobody does.
+func (s *Store) For(parent types.UID, namespace string) ([]*v1alpha1.ControllerRevision, error) {
+	var found []*v1alpha1.ControllerRevision
+	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
+		objects, err := s.cache.GetIndexer().ByIndex(at.index, at.value)
+		if err != nil {
+			return nil, fmt.Errorf("read ControllerRevisions: %w", err)
+		}
+		for _, object := range objects {
+			if revision := object.(*v1alpha1.ControllerRevision); revision.Namespace == namespace {
+				found = append(found, revision)
+			}
+		}
+	}
+	return found, nil
+}
+
+// Write makes one change, and has pending wait until the cache shows it. It is of no effect,
+// and an error, if the revision is no longer as it was read.
+func (s *Store) Write(ctx context.Context, pending *Pending, write rollout.Write) error {
+	revision := write.Revision
+	client := s.client.MetacontrollerV1alpha1().ControllerRevisions(revision.Namespace)
+	stored := revision
+	var err error
+	switch write.Op {
+	case stage.Create:
+		stored, err = client.Create(ctx, revision, metav1.CreateOptions{})
+	case stage.Update:
+		stored, err = client.Update(ctx, revision, metav1.UpdateOptions{})
+	case stage.Delete:
+		err = client.Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
+	}
+	if err != nil {
+		return fmt.Errorf("can't %s ControllerRevision %s/%s: %w", write.Op, revision.Namespace, revision.Name, err)
+	}
+	pending.writes = append(pending.writes, written{stored, write.Op == stage.Delete})
+	return nil
+}
+
+// Pending are writes of one parent's syncs that the cache may not show yet. The zero value
+// is none. It is not safe for concurrent use.
+type Pending struct{ writes []written }
+
+// written is a revision as it was stored, or deleted.
+type written struct {
+	revision *v1alpha1.ControllerRevision
+	deleted  bool
+}
+
+// Seen tells whether the cache shows all writes, and forgets those it does.
+func (s *Store) Seen(pending *Pending) bool {
+	pending.writes = slices.DeleteFunc(pending.writes, s.shows)
+	return len(pending.writes) == 0
+}
+
+func (s *Store) shows(w written) bool {
+	if !w.deleted {
+		order, err := resourceversion.CompareResourceVersion(s.cache.GetIndexer().LastStoreSyncResourceVersion(), w.revision.ResourceVersion)
+		return err != nil || order >= 0
+	}
+	object, there, err := s.cache.GetIndexer().GetByKey(cache.ObjectName{Namespace: w.revision.Namespace, Name: w.revision.Name}.String())
+	if err != nil || !there {
+		return true
+	}
+	shown := object.(*v1alpha1.ControllerRevision)
+	return shown.UID != w.revision.UID || shown.DeletionTimestamp != nil
+}
