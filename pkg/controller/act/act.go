@@ -75,7 +75,7 @@ func (a *Actor) take(ctx context.Context, snapshot *stage.Snapshot, steps []stag
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			outcomes[i] = a.seeHolder(ctx, snapshot.Parent, a.takeOne(ctx, step, mayAdopt))
+			outcomes[i] = a.seeHolder(ctx, snapshot, a.takeOne(ctx, step, mayAdopt))
 		})
 	}
 	group.Wait()

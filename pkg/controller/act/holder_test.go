@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -44,6 +45,42 @@ func TestWhoHasANameThatIsTaken(t *testing.T) {
 			}
 			if seen := api.seen(); len(seen) != 2 || !strings.HasSuffix(seen[1], "GET /api/v1/namespaces/default/configmaps/a") {
 				t.Errorf("requests are %v", seen)
+			}
+		})
+	}
+}
+
+// A target may have several decorators, and a composite may have it as its parent.
+func TestWhatAnotherControllerMadeForTheParentIsTaken(t *testing.T) {
+	const owners = `"ownerReferences":[{"apiVersion":"ctl.example/v1","kind":"Web","name":"shop","uid":"parent-uid","controller":true}]`
+	holder := func(annotations string) string {
+		return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","annotations":{` + annotations + `},` + owners + `}}`
+	}
+	const ofOne, ofTwo = `"metacontroller.k8s.io/decorator-controller":"one"`, `"metacontroller.k8s.io/decorator-controller":"two"`
+	tests := map[string]struct {
+		by     map[string]string
+		holder string
+		taken  bool
+	}{
+		"a decorator's own attachment":                {map[string]string{object.DecoratorAnnotation: "one"}, holder(ofOne), false},
+		"another decorator's, for a decorator":        {map[string]string{object.DecoratorAnnotation: "one"}, holder(ofTwo), true},
+		"a composite's child, for a decorator":        {map[string]string{object.DecoratorAnnotation: "one"}, holder(""), true},
+		"a decorator's attachment, for a composite":   {nil, holder(ofOne), true},
+		"a composite's own child, of the same parent": {nil, holder(""), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, actor := serve(t, func(asked request) (int, string) {
+				if asked.method == http.MethodPost {
+					return 409, failure(409, metav1.StatusReasonAlreadyExists, "there is one")
+				}
+				return 200, test.holder
+			})
+			by := snapshot(t)
+			by.GeneratedAnnotations = test.by
+			outcome := actor.Act(t.Context(), by, &stage.Plan{Steps: []stage.Step{step(t, stage.Create, "a")}})[0]
+			if outcome.Taken != test.taken || outcome.Overtaken == test.taken {
+				t.Errorf("taken is %v, overtaken %v", outcome.Taken, outcome.Overtaken)
 			}
 		})
 	}

@@ -22,6 +22,10 @@ import (
 // what the hook wanted when the child was last written.
 const LastAppliedAnnotation = "metacontroller.k8s.io/last-applied-configuration"
 
+// DecoratorAnnotation names, on an attachment, the DecoratorController that it belongs to.
+// It is stored in users' clusters.
+const DecoratorAnnotation = "metacontroller.k8s.io/decorator-controller"
+
 // kubectlLastAppliedAnnotation is kubectl's counterpart of LastAppliedAnnotation.
 const kubectlLastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 

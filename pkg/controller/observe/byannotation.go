@@ -13,12 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// decoratorAnnotation names, on an attachment, the DecoratorController that it belongs to.
-// It is stored in users' clusters.
-const decoratorAnnotation = "metacontroller.k8s.io/decorator-controller"
-
 func isAttachment(o *object.Object) bool {
-	_, attached := o.Annotations[decoratorAnnotation]
+	_, attached := o.Annotations[object.DecoratorAnnotation]
 	return attached
 }
 
@@ -32,7 +28,7 @@ type ByAnnotation struct {
 // Begin puts the annotation that attachments bear into the snapshot.
 func (a ByAnnotation) Begin(snapshot *stage.Snapshot) error {
 	snapshot.Selector = labels.Everything()
-	snapshot.GeneratedAnnotations = map[string]string{decoratorAnnotation: a.Name}
+	snapshot.GeneratedAnnotations = map[string]string{object.DecoratorAnnotation: a.Name}
 	return nil
 }
 
@@ -51,7 +47,7 @@ func (a ByAnnotation) Claim(snapshot *stage.Snapshot, watch *host.Watch) stage.G
 
 // Concerns tells whether an object is an attachment of this controller.
 func (a ByAnnotation) Concerns(child *object.Object) bool {
-	return child.Annotations[decoratorAnnotation] == a.Name
+	return child.Annotations[object.DecoratorAnnotation] == a.Name
 }
 
 // MayAdopt says that no target adopts an orphan.
