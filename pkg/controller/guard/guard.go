@@ -22,23 +22,29 @@ type Guard struct {
 	records map[target]*record
 }
 
-// target is what a write changes: an object, or its status.
+// target is what a write changes: a child, or of a parent its status or its metadata. An
+// object may be both, where the parents and the children of a controller are of one type.
 type target struct {
 	stage.Key
-	status bool
+	// ofParent is how a parent is written, empty for a child.
+	ofParent stage.Op
 }
 
 // New makes a guard that has seen no write.
 func New() *Guard { return &Guard{records: map[target]*record{}} }
 
 func targetOf(step *stage.Step) target {
-	return target{Key: step.Key(), status: step.Op == stage.Status}
+	at := target{Key: step.Key()}
+	if ofParent(step.Op) {
+		at.ofParent = step.Op
+	}
+	return at
 }
 
 // Hold takes out of a plan the writes that it is too early for; now is when the sync
 // began. Of a child that it holds back the plan keeps what there is; one of the parent is left out. Next is when
 // the first of them may be written, zero if none is held back; the parent is not let go
-// before that either. News are the loops about which nothing
+// before that either, unless it is being deleted. News are the loops about which nothing
 // was told yet, or not for a while.
 func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) (next time.Time, news []stage.Loop) {
 	g.mu.Lock()
@@ -50,12 +56,12 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 	steps := plan.Steps[:0]
 	for _, op := range []stage.Op{stage.Status, stage.Metadata} {
 		if !slices.ContainsFunc(plan.Steps, func(step stage.Step) bool { return step.Op == op }) {
-			g.rests(target{Key: stage.KeyOf(snapshot.Parent), status: op == stage.Status})
+			g.rests(target{Key: stage.KeyOf(snapshot.Parent), ofParent: op})
 		}
 	}
 	for _, step := range plan.Steps {
 		record := g.records[targetOf(&step)]
-		if record == nil || !record.holds(&step, &inputs, now) {
+		if record == nil || step.LetsGo || !record.holds(&step, &inputs, now) {
 			steps = append(steps, step)
 			continue
 		}

@@ -117,8 +117,8 @@ func (t *target) write(snapshot *stage.Snapshot, change metadataChange, status *
 		return nil, err
 	}
 	if t.letGo {
-		step.Why = nothingLeft
-		if t.DeletionTimestamp == nil {
+		step.Why, step.LetsGo = nothingLeft, t.DeletionTimestamp != nil
+		if !step.LetsGo {
 			step.Op = stage.Finalizer
 		}
 		if metadata, err = withFinalizers(metadata, without(t.Finalizers, snapshot.Finalizer)); err != nil {

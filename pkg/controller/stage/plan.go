@@ -80,6 +80,9 @@ type Step struct {
 	// Path is the field in which a child or the parent differs from what the hook
 	// wants, if that is why it is written.
 	Path string
+	// LetsGo tells that the step takes the controller's finalizer off a parent that is
+	// being deleted and has nothing left to be done for.
+	LetsGo bool
 	// Why says in one line what made the step necessary.
 	Why string
 }
