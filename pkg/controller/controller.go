@@ -23,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/guard"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
@@ -159,6 +160,7 @@ func run(ctx context.Context, config Config) error {
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
 			Metrics: calls, Sources: watches,
 		},
+		Guards:  guard.NewGuards(),
 		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,
 		Resync:  config.CacheFlushInterval,

@@ -39,6 +39,8 @@ type record struct {
 	last         time.Time
 	op           stage.Op
 	wish, inputs uint64
+	// path is the field because of which it was written.
+	path string
 	// wanted is since when it is to be written again, zero if it is as it should be.
 	wanted time.Time
 	// undone and restless count the writes in a row, in the sense of the constants.
@@ -111,6 +113,7 @@ func (r *record) wrote(step *stage.Step, inputs *inputs, now time.Time) {
 		}
 	}
 	r.last, r.op, r.wish, r.inputs, r.wanted = now, step.Op, step.Desired, inputs.of(step), time.Time{}
+	r.path = step.Path
 }
 
 // delay is how long after the last write the next one is, when that many were too many.

@@ -37,6 +37,9 @@ type Dependencies struct {
 	Events    *report.Events
 	// Hook are the limits of calls of hooks.
 	Hook hook.Options
+	// Guards are those of all hosted controllers; nil if loops are not to be told of as ones
+	// between two of them.
+	Guards *guard.Guards
 	// Engine applies the children of types for which the spec names no other.
 	Engine plan.Engine
 	// Workers is how many parents of one controller are synced at once.
@@ -132,6 +135,7 @@ func (c *Controller) Run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
+	defer c.Guards.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
 	stopResync := c.resync(ctx)
 	defer stopResync()
 	stopTakeOver := c.endTakeOver(ctx)

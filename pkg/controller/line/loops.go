@@ -17,6 +17,7 @@ import (
 func (c *Controller) act(ctx context.Context, started time.Time, snapshot *stage.Snapshot, planned *stage.Plan) (outcomes []stage.Outcome, after time.Duration) {
 	next, news := c.guard.Hold(snapshot, planned, started)
 	if len(news) > 0 {
+		c.nameRivals(news)
 		c.Events.WriteLoop(snapshot.Parent, news, started)
 	}
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
@@ -30,9 +31,18 @@ func (c *Controller) act(ctx context.Context, started time.Time, snapshot *stage
 
 // loops are what is slowed down of the parents there are.
 func (c *Controller) loops() []stage.Loop {
-	return slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop stage.Loop) bool {
+	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop stage.Loop) bool {
 		return c.observer.Get(loop.Parent) == nil
 	})
+	c.nameRivals(loops)
+	return loops
+}
+
+// nameRivals puts into loops who takes part in them, where that is known.
+func (c *Controller) nameRivals(loops []stage.Loop) {
+	for i := range loops {
+		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
+	}
 }
 
 // sooner is the shorter of two times, either of which is none if it is zero.

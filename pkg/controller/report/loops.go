@@ -61,6 +61,12 @@ func cause(loop stage.Loop) string {
 		return "the hook answers something else at " + loop.Path + ": it must give the same answer to the same request"
 	case loop.Path == "":
 		return "it is gone: somebody else deletes it"
+	case len(loop.Rivals) > 0:
+		says := ", which also writes it, wants something else"
+		if len(loop.Rivals) > 1 {
+			says = ", which also write it, want something else"
+		}
+		return "it differs at " + loop.Path + ": " + strings.Join(loop.Rivals, " and ") + says
 	default:
 		return "it differs at " + loop.Path + ": somebody else changes it"
 	}

@@ -34,6 +34,12 @@ func key(kind, namespace, name string) stage.Key {
 	return stage.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
+func foughtWith(rivals ...string) stage.Loop {
+	loop := fought
+	loop.Rivals = rivals
+	return loop
+}
+
 func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	tests := map[string]struct {
 		loops []stage.Loop
@@ -42,6 +48,14 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		"a field that somebody else sets": {
 			[]stage.Loop{fought},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+		},
+		"a field that another controller sets": {
+			[]stage.Loop{foughtWith("DecoratorController deco")},
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; the next write waits 1s, further ones longer and longer",
+		},
+		"a field that other controllers set": {
+			[]stage.Loop{foughtWith("CompositeController comp", "DecoratorController deco")},
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; the next write waits 1s, further ones longer and longer",
 		},
 		"a child that somebody else deletes": {
 			[]stage.Loop{deleted},

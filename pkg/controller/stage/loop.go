@@ -19,6 +19,9 @@ type Loop struct {
 	// Restless tells that the hook wants something else each time. Else it wants the
 	// same, and somebody undoes it.
 	Restless bool
+	// Rivals are the controllers of this process, as messages name them, that write the
+	// same part of the object again and again, as far as there are any.
+	Rivals []string
 	// Writes is how many writes followed close upon one another.
 	Writes int
 	// Until is when the next write may be.
