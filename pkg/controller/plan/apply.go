@@ -93,6 +93,9 @@ func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	if len(p.generated) > 0 {
 		child.SetLabels(p.labelsOf(desired))
 	}
+	// A hook may have copied it from an attachment. Nobody would take the child for one of
+	// the parent's any more.
+	unstructured.RemoveNestedField(content, "metadata", "annotations", object.DecoratorAnnotation)
 	for name, value := range p.annotations {
 		if err := setAnnotation(content, name, value); err != nil {
 			return nil, err

@@ -40,6 +40,11 @@ func TestCreateBody(t *testing.T) {
 			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, labels: {app: shop}, ownerReferences: [` + ours + `]}}`,
 			record:  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"app":"shop"},"name":"a","namespace":"default"}}`,
 		},
+		"what a decorator's attachments bear is not put on a child, as when a hook copies one": {
+			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}, annotations: {note: x, metacontroller.k8s.io/decorator-controller: deco}}}`,
+			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, labels: {app: shop}, annotations: {note: x}, ownerReferences: [` + ours + `]}}`,
+			record:  `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"note":"x"},"labels":{"app":"shop"},"name":"a","namespace":"default"}}`,
+		},
 		"the generated label is put on a child without labels": {
 			generate: true,
 			desired:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,
