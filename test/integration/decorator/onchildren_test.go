@@ -1,0 +1,201 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// family is a composite whose children a decorator decorates. The fixture's targets are
+// the children.
+type family struct {
+	*fixture
+	parents       schema.GroupVersionResource
+	composite     string
+	compositeHook *hook.Server
+}
+
+// newFamily runs both. The children have the parent's spec, without what is for the hook; a label
+// that is in it is one of theirs.
+func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1.ChildUpdateMethod) *family {
+	t.Helper()
+	f := &family{fixture: prepare(t, harness.CRD{Kind: "Part"}, answers(t, func(asked request) object {
+		return object{
+			"labels":      object{"decorated": "dec"},
+			"annotations": object{"decorated": "by the decorator"},
+			"status":      object{"decorated": true},
+			"finalized":   asked.Finalizing,
+		}
+	}))}
+	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Attachments = nil
+		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
+	}))
+	f.parents = env.Install(t, harness.CRD{Kind: "Whole"})
+	f.composite, f.compositeHook = f.fixture.composite(f.parents, func(asked parentRequest) object {
+		spec, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec")
+		if spec["none"] == true {
+			return object{}
+		}
+		child := object{
+			"apiVersion": f.targets.GroupVersion().String(), "kind": "Part",
+			"metadata": object{"name": asked.Parent.GetName()}, "spec": object{"value": spec["value"], "list": []object{{"name": "x", "value": spec["value"]}}},
+		}
+		if labels, ok := spec["labels"].(object); ok {
+			child["metadata"] = object{"name": asked.Parent.GetName(), "labels": labels}
+		}
+		return object{"children": []object{child}, "status": object{"parts": len(asked.Children["Part."+f.targets.GroupVersion().String()])}}
+	}, func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{{
+			ResourceRule:   v1alpha1.ResourceRule{APIVersion: f.targets.GroupVersion().String(), Resource: f.targets.Resource},
+			UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: method, Apply: engine},
+		}}
+	})
+	return f
+}
+
+// whole creates a parent.
+func (f *family) whole(name string, spec object) {
+	f.Helper()
+	_, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Create(f.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": f.parents.GroupVersion().String(), "kind": "Whole", "metadata": object{"name": name}, "spec": spec,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *family) patchWhole(name string, patch object) {
+	f.Helper()
+	parents := *f.fixture
+	parents.targets = f.parents
+	parents.patch(name, patch)
+}
+
+// waitUntilDecorated waits until a child has a value and all that the decorator puts on it.
+func (f *family) waitUntilDecorated(name, value string) *unstructured.Unstructured {
+	f.Helper()
+	return f.waitFor(name, func(part *unstructured.Unstructured) error {
+		have, _, _ := unstructured.NestedString(part.Object, "spec", "value")
+		decorated, _, _ := unstructured.NestedBool(part.Object, "status", "decorated")
+		switch {
+		case have != value:
+			return fmt.Errorf("the value is %q, want %q", have, value)
+		case !decorated || part.GetLabels()["decorated"] != "dec" || part.GetAnnotations()["decorated"] == "" || len(part.GetFinalizers()) != 1:
+			return fmt.Errorf("it should be decorated: %v, status %v", part.Object["metadata"], part.Object["status"])
+		case part.GetDeletionTimestamp() != nil:
+			return errors.New("it is being deleted")
+		}
+		return nil
+	})
+}
+
+// expectRest checks that neither writes anything when a child or its parent is looked at again.
+func (f *family) expectRest(name string) {
+	f.Helper()
+	f.fixture.expectRest(f.markTarget(name), f.hook, f.compositeHook)
+	f.fixture.expectRest(func(text string) {
+		f.patchWhole(name, object{"metadata": object{"annotations": object{"mark": text}}})
+	}, f.compositeHook)
+}
+
+// What a decorator sets on the children of a composite is no difference to the composite,
+// and is not taken away by it.
+func TestADecoratorOfACompositesChildren(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+		for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
+			t.Run(fmt.Sprintf("%s %s", engine, method), func(t *testing.T) { testADecoratorOfChildren(t, engine, method) })
+		}
+	}
+}
+
+func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1.ChildUpdateMethod) {
+	t.Parallel()
+	f := newFamily(t, engine, method)
+	f.whole("a", object{"value": "1"})
+	first := f.waitUntilDecorated("a", "1")
+	f.expectRest("a")
+
+	f.patchWhole("a", object{"spec": object{"value": "2"}})
+	value := "2"
+	if method == v1alpha1.ChildUpdateOnDelete {
+		f.fixture.settle(f.markTarget("a"), f.hook, f.compositeHook)
+		value = "1"
+	}
+	second := f.waitUntilDecorated("a", value)
+	if replaced := first.GetUID() != second.GetUID(); replaced != (method == v1alpha1.ChildUpdateRecreate) {
+		t.Errorf("the child was replaced: %v", replaced)
+	}
+	f.expectRest("a")
+
+	f.patchWhole("a", object{"spec": object{"none": true}})
+	f.waitUntilGone("a")
+}
+
+// A label that both want alike belongs to both: the composite, when it does not want it any
+// more, takes away what it has put there, and the decorator puts it back.
+func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			f := newFamily(t, engine, v1alpha1.ChildUpdateInPlace)
+			f.whole("a", object{"value": "1"})
+			first := f.waitUntilDecorated("a", "1")
+			for i, labels := range []any{object{"decorated": "dec"}, nil, object{"decorated": "dec", "more": "x"}, nil} {
+				value := fmt.Sprint(i)
+				f.patchWhole("a", object{"spec": object{"value": value, "labels": labels}})
+				f.waitUntilDecorated("a", value)
+				f.expectRest("a")
+				after := f.waitUntilDecorated("a", value)
+				if _, more := after.GetLabels()["more"]; after.GetUID() != first.GetUID() || more && labels == nil {
+					t.Errorf("the child is %v", after.Object["metadata"])
+				}
+			}
+		})
+	}
+}
+
+// A server that starts anew knows nothing, and finds that nothing is to be written.
+func TestADecoratedChildIsAtRestAfterARestart(t *testing.T) {
+	var families []*family
+	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+		f := newFamily(t, engine, v1alpha1.ChildUpdateInPlace)
+		f.whole("a", object{"value": "1", "labels": object{"decorated": "dec"}})
+		f.waitUntilDecorated("a", "1")
+		f.expectRest("a")
+		families = append(families, f)
+	}
+	from := families[0].position()
+	restart(t)
+	for _, f := range families {
+		f.settle(f.markTarget("a"), f.hook, f.compositeHook)
+		f.expectNoWrites(from)
+		f.patchWhole("a", object{"spec": object{"value": "2"}})
+		f.waitUntilDecorated("a", "2")
+		f.expectRest("a")
+	}
+}
+
+// restart kills the server and starts it again. Its other tests must have ended.
+func restart(t *testing.T) {
+	t.Helper()
+	if err := env.Server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,240 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// selectors are the ways in which a composite may find its children. The attachments of
+// decorators bear the label that the second looks for.
+var selectors = map[string]compositeChange{
+	"a generated selector": func(*v1alpha1.CompositeControllerSpec) {},
+	"a selector that matches the attachments": func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.GenerateSelector = nil
+	},
+}
+
+// Two decorators and a composite that have the same objects and make objects of the same
+// type each see and change only what is theirs.
+func TestDecoratorsAndACompositeLiveSideBySide(t *testing.T) {
+	t.Parallel()
+	for name, selector := range selectors {
+		t.Run(name, func(t *testing.T) { testSideBySide(t, selector) })
+	}
+}
+
+func testSideBySide(t *testing.T, selector compositeChange) {
+	t.Parallel()
+	// finished says who may let go of the target: the finalize hooks of the others wait.
+	var finished [3]atomic.Bool
+	decorates := func(i int, suffix string) func(request) object {
+		return func(asked request) object {
+			name := asked.Object.GetName() + suffix
+			expectOnly(t, asked.Attachments, name)
+			return object{
+				"attachments": []object{labelled(name, object{"app": "x"})},
+				"labels":      object{"label" + suffix: "yes"},
+				"annotations": object{"annotation" + suffix: "yes"},
+				"finalized":   asked.Finalizing && finished[i].Load(),
+			}
+		}
+	}
+	finalizes := func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }
+	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, decorates(0, "-one")))
+	f.controller = f.create(f.spec(finalizes))
+	two := f.beside(answers(t, decorates(1, "-two")), finalizes)
+	composite, compositeHook := f.composite(f.targets, func(asked parentRequest) object {
+		name := asked.Parent.GetName() + "-child"
+		expectOnly(t, asked.Children, name)
+		return object{
+			"children":  []object{labelled(name, object{"app": "x"})},
+			"status":    object{"children": len(asked.Children["ConfigMap.v1"])},
+			"finalized": asked.Finalizing && finished[2].Load(),
+		}
+	}, selector, func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
+
+	target := f.target("a", nil, object{"selector": object{"matchLabels": object{"app": "x"}}})
+	uids := map[string]string{}
+	for _, suffix := range []string{"-one", "-two", "-child"} {
+		made := env.WaitForConfigMap(t, f.namespace, "a"+suffix, exists)
+		uids[made.Name] = string(made.UID)
+	}
+	finalizers := []string{
+		"metacontroller.io/decoratorcontroller-" + f.controller.Name,
+		"metacontroller.io/decoratorcontroller-" + two.controller.Name,
+		"metacontroller.io/compositecontroller-" + composite,
+	}
+	f.waitFor("a", func(target *unstructured.Unstructured) error {
+		labels, annotations := target.GetLabels(), target.GetAnnotations()
+		children, _, _ := unstructured.NestedInt64(target.Object, "status", "children")
+		if labels["label-one"] == "" || labels["label-two"] == "" || annotations["annotation-one"] == "" || annotations["annotation-two"] == "" || children != 1 {
+			return fmt.Errorf("labels %v, annotations %v, status.children %d", labels, annotations, children)
+		}
+		return sameFinalizers(target, finalizers)
+	})
+	f.expectRest(f.markTarget("a"), f.hook, two.hook, compositeHook)
+	for name, uid := range uids {
+		made := env.WaitForConfigMap(t, f.namespace, name, exists)
+		owner := metav1.GetControllerOf(made)
+		if string(made.UID) != uid || owner == nil || owner.UID != target.GetUID() || len(made.OwnerReferences) != 1 {
+			t.Errorf("%s was replaced, or changed its owner: %v", name, made.OwnerReferences)
+		}
+	}
+
+	f.delete("a")
+	for i, last := range []int{1, 2, 0} { // not in the order in which they came
+		f.settle(f.markTarget("a"), f.hook, two.hook, compositeHook)
+		finished[last].Store(true)
+		f.patch("a", object{"metadata": object{"annotations": object{"finished": fmt.Sprint(last)}}})
+		finalizers[last] = ""
+		if i < 2 {
+			f.waitFor("a", func(target *unstructured.Unstructured) error { return sameFinalizers(target, finalizers) })
+			continue
+		}
+		f.waitUntilGone("a")
+	}
+}
+
+// expectOnly checks that a hook is shown the ConfigMap of that name and no other.
+func expectOnly(t *testing.T, shown map[string]map[string]object, name string) {
+	for other := range shown["ConfigMap.v1"] {
+		if other != name {
+			t.Errorf("a hook that has made %s is shown %s", name, other)
+		}
+	}
+}
+
+func sameFinalizers(target *unstructured.Unstructured, want []string) error {
+	want = slices.DeleteFunc(slices.Clone(want), func(finalizer string) bool { return finalizer == "" })
+	have := slices.Sorted(slices.Values(target.GetFinalizers()))
+	if slices.Sort(want); !slices.Equal(have, want) {
+		return fmt.Errorf("the finalizers are %v, want %v", have, want)
+	}
+	return nil
+}
+
+// Who answers a status keeps what others have in it by answering it too, as each answer
+// is all of the status.
+func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
+	t.Parallel()
+	shared := func(has object, key string) object {
+		status := maps.Clone(has)
+		if status == nil {
+			status = object{}
+		}
+		status[key] = "yes"
+		return object{"status": status}
+	}
+	f := start(t, answers(t, func(asked request) object {
+		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
+		return shared(status, "one")
+	}))
+	two := f.beside(answers(t, func(asked request) object {
+		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
+		return shared(status, "two")
+	}))
+	_, compositeHook := f.composite(f.targets, func(asked parentRequest) object {
+		status, _, _ := unstructured.NestedMap(asked.Parent.Object, "status")
+		return shared(status, "composite")
+	})
+	f.target("a", nil, object{})
+	f.waitFor("a", func(target *unstructured.Unstructured) error {
+		status, _, _ := unstructured.NestedMap(target.Object, "status")
+		if len(status) != 4 || status["observedGeneration"] == nil {
+			return fmt.Errorf("the status is %v", status)
+		}
+		return nil
+	})
+	f.expectRest(f.markTarget("a"), f.hook, two.hook, compositeHook)
+}
+
+// The second to want a name is told, and gets it when the first has no use for it any more.
+func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(asked request) object {
+		if wanted, _, _ := unstructured.NestedBool(asked.Object.Object, "spec", "wanted"); !wanted {
+			return object{}
+		}
+		return object{"attachments": []object{configMap("name", object{"of": "the first"})}}
+	}))
+	f.target("a", nil, object{"wanted": true})
+	first := env.WaitForConfigMap(t, f.namespace, "name", hasData("of", "the first"))
+	f.composite(f.targets, func(parentRequest) object {
+		return object{"children": []object{configMap("name", object{"of": "a composite"})}}
+	})
+	env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/name")
+	f.patch("a", object{"spec": object{"wanted": false}})
+	child := env.WaitForConfigMap(t, f.namespace, "name", hasData("of", "a composite"))
+	if child.UID == first.UID || child.Annotations["metacontroller.k8s.io/decorator-controller"] != "" {
+		t.Errorf("the composite's child should be another one, but is %v", child.ObjectMeta)
+	}
+	f.patch("a", object{"spec": object{"wanted": true}})
+	env.Eventually(t, func(ctx context.Context) error {
+		if event := env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "name"); event.Count < 2 {
+			return fmt.Errorf("the decorator should tell so too, but there is %d event", event.Count)
+		}
+		return nil
+	})
+}
+
+// Each level of attachments is the next one's target, and the last one's are parents.
+func TestDecoratorsAndCompositesStackUp(t *testing.T) {
+	t.Parallel()
+	parts := env.Install(t, harness.CRD{Kind: "Part"})
+	pieces := env.Install(t, harness.CRD{Kind: "Piece"})
+	made := func(kind, apiVersion string, of unstructured.Unstructured) object {
+		value, _, _ := unstructured.NestedString(of.Object, "spec", "value")
+		return object{"apiVersion": apiVersion, "kind": kind, "metadata": object{"name": of.GetName()}, "spec": object{"value": value}}
+	}
+	ofType := func(resource string, group string) change {
+		return func(spec *v1alpha1.DecoratorControllerSpec) {
+			spec.Attachments = []v1alpha1.DecoratorControllerAttachmentRule{attachmentRule(group+"/v1", resource, v1alpha1.ChildUpdateInPlace)}
+		}
+	}
+	top := start(t, answers(t, func(asked request) object {
+		return object{"attachments": []object{made("Part", parts.GroupVersion().String(), asked.Object)}}
+	}), ofType(parts.Resource, parts.Group))
+	middle := *top
+	middle.targets = parts
+	second := middle.beside(answers(t, func(asked request) object {
+		return object{
+			"attachments": []object{made("Piece", pieces.GroupVersion().String(), asked.Object)},
+			"labels":      object{"decorated": "yes"},
+			"status":      object{"seen": true},
+		}
+	}), ofType(pieces.Resource, pieces.Group))
+	_, bottom := top.composite(pieces, func(asked parentRequest) object {
+		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
+		return object{"children": []object{configMap(asked.Parent.GetName(), object{"value": value})}, "status": object{}}
+	})
+	top.target("a", nil, object{"value": "1"})
+	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "1"))
+	top.patch("a", object{"spec": object{"value": "2"}})
+	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "2"))
+	top.expectRest(top.markTarget("a"), top.hook)
+	second.expectRest(second.markTarget("a"), top.hook, second.hook)
+	last := *second
+	last.targets = pieces
+	last.waitFor("a", func(piece *unstructured.Unstructured) error {
+		if _, found, _ := unstructured.NestedInt64(piece.Object, "status", "observedGeneration"); !found {
+			return fmt.Errorf("the piece has no status: %v", piece.Object["status"])
+		}
+		return nil
+	})
+	last.expectRest(last.markTarget("a"), second.hook, bottom)
+	top.delete("a")
+	env.WaitUntilConfigMapIsGone(t, top.namespace, "a")
+}
