@@ -1,0 +1,60 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTheImmortalContainerComesBack(t *testing.T) {
+	t.Parallel()
+	example := startExample(t, "immortalcontainer", "8081", "")
+	namespace := env.Namespace(t)
+	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "forever.yaml"))
+
+	const pod = "pod/forever-immortalpod"
+	waitForCurrentPod := func() {
+		t.Helper()
+		waitFor(t, namespace, "immortalcontainer/forever", "{.status.currentPod}", "forever-immortalpod")
+	}
+	waitForCurrentPod()
+	first := uid(t, namespace, pod)
+	env.Kubectl(t, "delete", pod, "-n", namespace)
+	waitForAnother(t, namespace, pod, first)
+	waitForCurrentPod()
+
+	refused := env.KubectlError(t, "patch", "ic", "forever", "-n", namespace, "--type=merge", "-p", `{"spec":{"image":""}}`)
+	if !strings.Contains(refused, "spec.image") {
+		t.Errorf("no word about spec.image in:\n%s", refused)
+	}
+}
+
+// A ConfigMap is copied into the namespaces with a label, and follows both.
+func TestTheGlobalConfigMapIsCopied(t *testing.T) {
+	t.Parallel()
+	example := startExample(t, "globalconfigmap", "8082", "")
+	one, two := env.Namespace(t), env.Namespace(t)
+	env.Kubectl(t, "label", "namespace", one, "settings=yes")
+	env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))
+
+	// A copy is there if there is a greeting for it.
+	waitForGreetings := func(greetings map[string]string) {
+		t.Helper()
+		for namespace, greeting := range greetings {
+			waitFor(t, namespace, "configmap/settings", "{.data.greeting}", greeting)
+		}
+	}
+	waitForGreetings(map[string]string{one: "Hello", two: ""})
+	waitFor(t, "", "gcm/settings", "{.status.copies}", "1")
+	env.Kubectl(t, "label", "namespace", two, "settings=yes")
+	waitForGreetings(map[string]string{two: "Hello"})
+	env.Kubectl(t, "patch", "configmap", "settings", "-n", "default", "-p", `{"data":{"greeting":"Good evening"}}`)
+	waitForGreetings(map[string]string{one: "Good evening", two: "Good evening"})
+	env.Kubectl(t, "label", "namespace", one, "settings-")
+	waitForGreetings(map[string]string{one: "", two: "Good evening"})
+	env.Kubectl(t, "delete", "configmap", "settings", "-n", "default")
+	waitForGreetings(map[string]string{two: ""})
+}
