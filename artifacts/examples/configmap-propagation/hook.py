@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""The hooks of ConfigMapPropagation: one ConfigMap copied into a list of namespaces."""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def customize(request):
+    """What sync wants to see besides the copies: the source, and those of the namespaces that exist."""
+    spec = request["parent"]["spec"]
+    return {
+        "relatedResources": [
+            {
+                "apiVersion": "v1",
+                "resource": "configmaps",
+                "namespace": spec["sourceNamespace"],
+                "names": [spec["sourceName"]],
+            },
+            {"apiVersion": "v1", "resource": "namespaces", "names": spec["targetNamespaces"]},
+        ]
+    }
+
+
+def sync(request):
+    """The copies there should be. Without a source there are none."""
+    spec, related = request["parent"]["spec"], request["related"]
+    copies = [
+        copy(source, namespace["metadata"]["name"])
+        for source in related["ConfigMap.v1"].values()
+        for namespace in related["Namespace.v1"].values()
+        if namespace["metadata"]["name"] != spec["sourceNamespace"] and "deletionTimestamp" not in namespace["metadata"]
+    ]
+    status = {
+        "expected_copies": len(spec["targetNamespaces"]),
+        "actual_copies": len(request["children"]["ConfigMap.v1"]),
+    }
+    return {"status": status, "children": copies}
+
+
+def copy(source, namespace):
+    metadata = {"name": source["metadata"]["name"], "namespace": namespace}
+    content = {field: source[field] for field in ("data", "binaryData") if field in source}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **content}
+
+
+HOOKS = {"/customize": customize, "/sync": sync}
+
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = json.dumps(HOOKS[self.path](request)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+
+if __name__ == "__main__":
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 8084
+    address = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+    server = ThreadingHTTPServer((address, port), Hook)
+    print(f"The hook listens on port {port}.", flush=True)
+    server.serve_forever()

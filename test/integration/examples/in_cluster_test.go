@@ -1,0 +1,36 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// With their hooks inside the cluster, examples are applied as a whole. The namespace of the hooks is restricted.
+func TestTheHostAcceptsTheExamplesAsAWhole(t *testing.T) {
+	t.Parallel()
+	wholes, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", "*", "kustomization.yaml"))
+	if err != nil || len(wholes) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, whole := range wholes {
+		example := filepath.Dir(whole)
+		t.Run(filepath.Base(example), func(t *testing.T) {
+			out, err := env.Host.KubectlCommand(t.Context(), "apply", "--dry-run=server", "-k", example).CombinedOutput()
+			if err != nil {
+				t.Fatalf("kubectl apply -k: %v\n%s", err, out)
+			}
+			if strings.Contains(string(out), "Warning") {
+				t.Errorf("the host has objections:\n%s", out)
+			}
+			if strings.Contains(env.Kubectl(t, "kustomize", example), "url: http://127.0.0.1") {
+				t.Error("a hook inside the cluster is looked for on the server's own machine")
+			}
+		})
+	}
+}
