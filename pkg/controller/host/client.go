@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package host is the cluster that is extended: what types it has, what its objects
-// look like now, and the way to change them.
 package host
 
 import (

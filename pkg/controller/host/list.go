@@ -25,15 +25,46 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// listWatch lists and watches all objects of a type, or the one of a name.
+// listWatch lists and watches objects of a type: all, those that a selector selects, or
+// the one of a name.
 type listWatch struct {
 	client *Client
 	of     stage.Type
 	only   types.NamespacedName
+	labels string
+	// consistent has also a host without streaming lists asked for what there is now, not
+	// for what it happens to remember.
+	consistent bool
+	// refused is called when the host does not list, and asks before it is asked anything.
+	refused func(error)
+	asks    func()
 }
 
 func (l *listWatch) listWatch() *cache.ListWatch {
-	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+	return &cache.ListWatch{ListWithContextFunc: l.listOrTell, WatchFuncWithContext: l.watchOn}
+}
+
+// watchOn watches for a reflector, which begins with a streaming list if it can.
+func (l *listWatch) watchOn(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	l.asks()
+	stream, err := l.watch(ctx, options)
+	if err != nil && ctx.Err() != nil {
+		// The reflector is to end. Of an error of this sort it makes no fuss.
+		return nil, apierrors.NewResourceExpired("the watch is over")
+	}
+	return stream, err
+}
+
+// listOrTell lists for a reflector where there are no streaming lists.
+func (l *listWatch) listOrTell(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if l.consistent && options.ResourceVersion == "0" {
+		options.ResourceVersion = ""
+	}
+	list, err := l.list(ctx, options)
+	if err != nil && ctx.Err() == nil {
+		l.refused(err)
+	}
+	return list, err
 }
 
 // optionsVersion is the version that list options are encoded in. With another one
@@ -46,6 +77,7 @@ func (l *listWatch) request(options metav1.ListOptions) *rest.Request {
 	if l.only.Name != "" {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, l.only.Name).String()
 	}
+	options.LabelSelector = l.labels
 	return l.client.rest.Get().
 		AbsPath(path(l.of.GroupVersionResource, l.only.Namespace)...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).

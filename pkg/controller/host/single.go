@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -23,7 +22,7 @@ import (
 // returns and again after each change, one call at a time, until stop has returned. The
 // error says why the host did not let the object be read by the time ctx ends.
 func (w *Watches) Follow(ctx context.Context, of stage.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
-	watch := w.acquire(scope{of: of, only: name})
+	watch := w.acquire(scope{of: of, only: name}, nil)
 	var looking sync.Mutex
 	look := func() {
 		looking.Lock()
@@ -41,9 +40,7 @@ func (w *Watches) Follow(ctx context.Context, of stage.Type, name types.Namespac
 	}
 	look()
 	return func() {
-		if err := subscription.Stop(); err != nil {
-			klog.FromContext(ctx).Error(err, "Stop following", "kind", of.Kind, "object", name)
-		}
+		subscription.Stop()
 		w.Release(watch)
 	}, nil
 }
@@ -58,7 +55,7 @@ func (w *Watch) firstRead(ctx context.Context) error {
 	select {
 	case <-w.Synced():
 		return nil
-	case <-w.refused:
+	case <-w.shared.hasRefused:
 		return w.Failure()
 	case <-ctx.Done():
 		return fmt.Errorf("the host has not sent it: %w", context.Cause(ctx))

@@ -4,18 +4,32 @@
 package host
 
 import (
+	"context"
 	"fmt"
-
-	"k8s.io/client-go/tools/cache"
+	"maps"
+	"slices"
+	"sync"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Subscription is one receiver of a watch's changes.
+// Subscription is told the changes of a watch until it is stopped.
 type Subscription struct {
-	watch        *Watch
-	registration cache.ResourceEventHandlerRegistration
+	watch   *Watch
+	changed Changed
+	// initial tells that the changes begin with the objects there are.
+	initial bool
+
+	stop func()
+	done chan struct{}
+	wake chan struct{}
+
+	mu sync.Mutex
+	// waiting are the changes that changed is to be told.
+	waiting []change
 }
+
+type change struct{ before, after *object.Object }
 
 // Changed is told a change of an object: before is nil when it is new, after when it
 // is gone.
@@ -34,34 +48,93 @@ func (w *Watch) SubscribeToChanges(changed Changed) (*Subscription, error) {
 }
 
 func (w *Watch) subscribe(changed Changed, initial bool) (*Subscription, error) {
-	registration, err := w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, isInInitialList bool) {
-			if initial || !isInInitialList {
-				changed(nil, obj.(*object.Object))
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, new := before.(*object.Object), after.(*object.Object)
-			if old.ResourceVersion != new.ResourceVersion {
-				changed(old, new)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, missed := obj.(cache.DeletedFinalStateUnknown); missed {
-				obj = tombstone.Obj
-			}
-			if last, ok := obj.(*object.Object); ok {
-				changed(last, nil)
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("subscribe to changes of %s: %w", w.Type, err)
+	ctx, cancel := context.WithCancel(w.shared.ctx)
+	s := &Subscription{
+		watch: w, changed: changed, initial: initial,
+		stop: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
-	return &Subscription{watch: w, registration: registration}, nil
+	w.shared.mu.Lock()
+	defer w.shared.mu.Unlock()
+	if w.ended {
+		cancel()
+		return nil, fmt.Errorf("subscribe to changes of %s: its watch has been released", w.Type)
+	}
+	w.subscriptions[s] = struct{}{}
+	if w.admitted {
+		s.begin()
+	}
+	go s.run(ctx)
+	return s, nil
+}
+
+// begin has the objects told that there are.
+func (s *Subscription) begin() {
+	if !s.initial {
+		return
+	}
+	for _, o := range objects(s.watch.shared.current.objects.List()) {
+		s.tell(nil, o)
+	}
+}
+
+// tell has a change told, as far as it is one of what the user wants.
+func (s *Subscription) tell(before, after *object.Object) {
+	if !s.watch.selects(before) {
+		before = nil
+	}
+	if !s.watch.selects(after) {
+		after = nil
+	}
+	if before == nil && after == nil || before != nil && after != nil && before.ResourceVersion == after.ResourceVersion {
+		return
+	}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, change{before, after})
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run makes the calls.
+func (s *Subscription) run(ctx context.Context) {
+	defer close(s.done)
+	for {
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		due := s.waiting
+		s.waiting = nil
+		s.mu.Unlock()
+		for _, change := range due {
+			if ctx.Err() != nil {
+				return
+			}
+			s.changed(change.before, change.after)
+		}
+	}
 }
 
 // Stop ends the calls and waits for the one under way.
-func (s *Subscription) Stop() error {
-	return cache.ShutDownEventHandler(s.watch.informer, s.registration)
+func (s *Subscription) Stop() {
+	s.watch.shared.mu.Lock()
+	delete(s.watch.subscriptions, s)
+	s.watch.shared.mu.Unlock()
+	s.stop()
+	<-s.done
+}
+
+// end stops all subscriptions to a watch that is being released.
+func (w *Watch) end() {
+	w.shared.mu.Lock()
+	w.ended = true
+	left := slices.Collect(maps.Keys(w.subscriptions))
+	w.shared.mu.Unlock()
+	for _, subscription := range left {
+		subscription.Stop()
+	}
 }

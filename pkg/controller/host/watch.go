@@ -6,69 +6,47 @@ package host
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// Watch is the cache of all objects of one type, or of one of them, kept up to date
-// by one watch.
+// Watch is the cache of the objects of one type that one user wants: of all, of those that
+// some selectors select, or of the one of a name.
 type Watch struct {
 	Type stage.Type
-	// only is the name of the one object that is watched; empty if all are.
-	only     types.NamespacedName
-	informer cache.SharedIndexInformer
-	cancel   context.CancelFunc
-	done     chan struct{}
-	// users is guarded by the Watches that the watch is from.
-	users int
-	// failure is why the host last refused to list or watch; nil if it never did.
-	failure atomic.Pointer[error]
-	// refused is closed when it does so first.
-	refused chan struct{}
-	refuse  func()
-	// indexed adds the index by namespace for the first who needs it.
-	indexed sync.Once
+	// selectors select the objects; none select all.
+	selectors []labels.Selector
+	bounds    bounds
+	shared    *shared
+	// synced is closed when the user is admitted.
+	synced chan struct{}
+
+	// What follows is guarded by the shared. Admitted tells that all objects that the user
+	// wants are there.
+	admitted      bool
+	subscriptions map[*Subscription]struct{}
+	ended         bool
 }
 
-const (
-	byController      = "controller"
-	orphanByNamespace = "orphan"
-	byNamespace       = "namespace"
-)
-
-func newWatch(client *Client, of stage.Type, only types.NamespacedName) *Watch {
-	lister := &listWatch{client: client, of: of, only: only}
+func newWatch(s *shared, selectors []labels.Selector) *Watch {
 	watch := &Watch{
-		Type: of,
-		only: only,
-		informer: cache.NewSharedIndexInformerWithOptions(lister.listWatch(), &object.Object{}, cache.SharedIndexInformerOptions{
-			ObjectDescription: of.String(),
-			Indexers: cache.Indexers{
-				byController:      controllerUID,
-				orphanByNamespace: namespaceOfOrphan,
-			},
-		}),
-		done:    make(chan struct{}),
-		refused: make(chan struct{}),
+		Type: s.scope.of, selectors: selectors, bounds: everything, shared: s,
+		synced: make(chan struct{}), subscriptions: map[*Subscription]struct{}{},
 	}
-	watch.refuse = sync.OnceFunc(func() { close(watch.refused) })
-	// It could fail only if the informer ran already.
-	_ = watch.informer.SetWatchErrorHandlerWithContext(watch.failed)
+	if len(selectors) > 0 {
+		watch.bounds = bounds{}
+	}
+	for _, selector := range selectors {
+		watch.bounds = watch.bounds.or(boundsOf(selector))
+	}
 	return watch
-}
-
-func (w *Watch) failed(ctx context.Context, reflector *cache.Reflector, err error) {
-	w.failure.Store(&err)
-	w.refuse()
-	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
 func controllerUID(obj any) ([]string, error) {
@@ -86,20 +64,6 @@ func namespaceOfOrphan(obj any) ([]string, error) {
 	return []string{observed.Namespace}, nil
 }
 
-// start begins to watch; stop ends it.
-func (w *Watch) start(ctx context.Context) {
-	ctx, w.cancel = context.WithCancel(ctx)
-	go func() {
-		defer close(w.done)
-		w.informer.RunWithContext(ctx)
-	}()
-}
-
-func (w *Watch) stop() {
-	w.cancel()
-	<-w.done
-}
-
 // WaitForSync waits until the cache has been filled. It fails when ctx ends first.
 func (w *Watch) WaitForSync(ctx context.Context) error {
 	select {
@@ -111,71 +75,77 @@ func (w *Watch) WaitForSync(ctx context.Context) error {
 }
 
 // Synced is closed when the cache has been filled.
-func (w *Watch) Synced() <-chan struct{} { return w.informer.HasSyncedChecker().Done() }
+func (w *Watch) Synced() <-chan struct{} { return w.synced }
 
-// Failure is why the host last refused to list or watch the type; nil if it never did.
+// Failure is why the host last refused to list the type; nil if it never did.
 func (w *Watch) Failure() error {
-	if failure := w.failure.Load(); failure != nil {
-		return *failure
-	}
-	return nil
+	w.shared.mu.RLock()
+	defer w.shared.mu.RUnlock()
+	return w.shared.failure
+}
+
+// selects tells whether an object, if there is one, is one of those that the user wants.
+// The cache may hold others.
+func (w *Watch) selects(o *object.Object) bool {
+	return o != nil && (len(w.selectors) == 0 || slices.ContainsFunc(w.selectors, func(selector labels.Selector) bool {
+		return selector.Matches(labels.Set(o.Labels))
+	}))
 }
 
 // Get returns the object of that name, nil if there is none.
 func (w *Watch) Get(name types.NamespacedName) *object.Object {
 	key := cache.NewObjectName(name.Namespace, name.Name).String()
-	found, exists, err := w.informer.GetIndexer().GetByKey(key)
-	if err != nil || !exists {
+	found, exists, err := w.shared.read().GetByKey(key)
+	if err != nil || !exists || !w.selects(found.(*object.Object)) {
 		return nil
 	}
 	return found.(*object.Object)
 }
 
 // List returns all objects.
-func (w *Watch) List() []*object.Object {
-	return objects(w.informer.GetIndexer().List())
-}
+func (w *Watch) List() []*object.Object { return w.selected(w.shared.read().List()) }
 
 // In returns the objects of a namespace. The first call makes an index, which most
-// watches do without.
+// types do without.
 func (w *Watch) In(namespace string) []*object.Object {
-	w.indexed.Do(func() {
-		// It fails only when the watch has stopped, and then there is nothing to find.
-		_ = w.informer.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
-	})
-	found, err := w.informer.GetIndexer().ByIndex(byNamespace, namespace)
-	if err != nil {
-		return nil // see above
-	}
-	return objects(found)
+	w.shared.indexByNamespace()
+	return w.indexed(w.shared.read(), byNamespace, namespace)
 }
 
 // ControlledBy returns the objects whose controller has this UID.
 func (w *Watch) ControlledBy(uid types.UID) []*object.Object {
-	found, err := w.informer.GetIndexer().ByIndex(byController, string(uid))
-	if err != nil {
-		return nil // the index is there, see newWatch
-	}
-	return objects(found)
+	return w.indexed(w.shared.read(), byController, string(uid))
 }
 
 // Orphans returns the objects of a namespace that have no controller; those of all
 // namespaces if it is empty.
 func (w *Watch) Orphans(namespace string) []*object.Object {
-	indexer := w.informer.GetIndexer()
-	namespaces := []string{namespace}
-	if namespace == "" {
-		namespaces = indexer.ListIndexFuncValues(orphanByNamespace)
+	read := w.shared.read()
+	if namespace != "" {
+		return w.indexed(read, orphanByNamespace, namespace)
 	}
 	var orphans []*object.Object
-	for _, namespace := range namespaces {
-		found, err := indexer.ByIndex(orphanByNamespace, namespace)
-		if err != nil {
-			return nil // the index is there, see newWatch
-		}
-		orphans = append(orphans, objects(found)...)
+	for _, namespace := range read.ListIndexFuncValues(orphanByNamespace) {
+		orphans = append(orphans, w.indexed(read, orphanByNamespace, namespace)...)
 	}
 	return orphans
+}
+
+// indexed returns the objects that an index, which is there, has under a value.
+func (w *Watch) indexed(read cache.Indexer, index, value string) []*object.Object {
+	found, err := read.ByIndex(index, value)
+	if err != nil {
+		return nil // only if the index were not there
+	}
+	return w.selected(found)
+}
+
+func (w *Watch) selected(found []any) []*object.Object {
+	selected := objects(found)
+	if len(w.selectors) > 0 {
+		selected = slices.DeleteFunc(selected, func(o *object.Object) bool { return !w.selects(o) })
+	}
+	return selected
 }
 
 func objects(found []any) []*object.Object {
@@ -189,6 +159,7 @@ func objects(found []any) []*object.Object {
 // Seen tells whether the cache holds all changes up to a resource version of the
 // type. A version that cannot be compared counts as seen.
 func (w *Watch) Seen(resourceVersion string) bool {
-	order, err := resourceversion.CompareResourceVersion(w.informer.GetIndexer().LastStoreSyncResourceVersion(), resourceVersion)
-	return err != nil || order >= 0
+	w.shared.mu.RLock()
+	defer w.shared.mu.RUnlock()
+	return reaches(w.shared.current.version, resourceVersion)
 }

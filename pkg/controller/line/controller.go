@@ -154,7 +154,7 @@ func (c *Controller) Close() {
 		c.Watches.Release(watch)
 	}
 	if c.related != nil {
-		c.related.Close(context.Background())
+		c.related.Close()
 	}
 	c.hooks.close()
 	c.loop.Close()

@@ -42,18 +42,18 @@ func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapsho
 }
 
 // forget drops all that is known of a parent that is gone.
-func (c *Controller) forget(ctx context.Context, parent stage.Key, memory *memory) {
+func (c *Controller) forget(parent stage.Key, memory *memory) {
 	c.parents.forget(parent)
 	c.taken.set(parent, nil)
 	for _, answer := range memory.answers() {
-		c.forgetAnswer(ctx, answer)
+		c.forgetAnswer(answer)
 	}
 }
 
 // forgetAnswer drops what is related by the answer of a customize hook.
-func (c *Controller) forgetAnswer(ctx context.Context, answer *related.Answer) {
+func (c *Controller) forgetAnswer(answer *related.Answer) {
 	if c.related != nil {
-		c.related.Forget(ctx, answer)
+		c.related.Forget(answer)
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *Controller) revisionsOf(snapshot *stage.Snapshot) ([]*v1alpha1.Controll
 // askAll asks about all versions of a parent at once.
 func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *stage.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*stage.Response, error) {
 	for _, gone := range memory.keepEarlier(revisions[1:]) {
-		c.forgetAnswer(ctx, gone)
+		c.forgetAnswer(gone)
 	}
 	responses, errs := make([]*stage.Response, len(revisions)), make([]error, len(revisions))
 	var asking sync.WaitGroup

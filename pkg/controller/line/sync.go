@@ -36,7 +36,7 @@ func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict 
 		return hosted.Done(0)
 	case attempt.gone:
 		c.hooks.forget(memory.uid)
-		c.forget(ctx, parent, memory)
+		c.forget(parent, memory)
 		return hosted.Gone()
 	}
 	c.parents.record(parent, attempt.err)

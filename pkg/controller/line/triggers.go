@@ -7,8 +7,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -20,9 +18,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 	var subscriptions []*host.Subscription
 	unsubscribe = func() {
 		for _, subscription := range subscriptions {
-			if err := subscription.Stop(); err != nil {
-				klog.FromContext(ctx).Error(err, "Unsubscribe")
-			}
+			subscription.Stop()
 		}
 	}
 	for _, watch := range c.watches() {

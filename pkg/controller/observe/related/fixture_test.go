@@ -183,7 +183,7 @@ func observe(t testing.TB) *observing {
 	t.Cleanup(cancel)
 	o.watches = host.NewWatches(ctx, client)
 	o.Observer = New(Config{Watches: o.watches, Resolve: resolve, Ask: o.ask, Changed: o.changed})
-	t.Cleanup(func() { o.Close(ctx) })
+	t.Cleanup(func() { o.Close() })
 	return o
 }
 

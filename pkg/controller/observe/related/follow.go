@@ -4,11 +4,8 @@
 package related
 
 import (
-	"context"
 	"maps"
 	"slices"
-
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -17,12 +14,12 @@ import (
 // follow has the rules stand for the answer from now on: changes of what they select
 // lead to a sync of its parent, and what only its earlier rules needed is no longer
 // watched.
-func (o *Observer) follow(ctx context.Context, answer *Answer, rules []*rule) error {
+func (o *Observer) follow(answer *Answer, rules []*rule) error {
 	if o.follows(answer, rules) {
 		return nil
 	}
 	idle, err := o.change(answer, rules)
-	o.drop(ctx, idle)
+	o.drop(idle)
 	return err
 }
 
@@ -44,20 +41,20 @@ func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err er
 }
 
 // Forget drops what an answer asks for, and the watches only that needed.
-func (o *Observer) Forget(ctx context.Context, answer *Answer) {
+func (o *Observer) Forget(answer *Answer) {
 	o.note(answer, stage.Key{}, nil)
 	// Without rules there is nothing to open, which is what can fail.
-	_ = o.follow(ctx, answer, nil)
+	_ = o.follow(answer, nil)
 }
 
 // Close drops all rules and watches. Nothing may use the observer any more.
-func (o *Observer) Close(ctx context.Context) {
+func (o *Observer) Close() {
 	o.mu.Lock()
 	all := slices.Collect(maps.Values(o.sources))
 	clear(o.sources)
 	clear(o.byAnswer)
 	o.mu.Unlock()
-	o.drop(ctx, all)
+	o.drop(all)
 	o.Disinherit()
 }
 
@@ -115,11 +112,9 @@ func (o *Observer) takeIdle() []*source {
 }
 
 // drop closes sources. The lock must not be held, since calls under way may need it.
-func (o *Observer) drop(ctx context.Context, sources []*source) {
+func (o *Observer) drop(sources []*source) {
 	for _, source := range sources {
-		if err := source.close(); err != nil {
-			klog.FromContext(ctx).Error(err, "Unsubscribe", "type", source.watch.Type)
-		}
+		source.close()
 		o.Watches.Release(source.watch)
 	}
 }

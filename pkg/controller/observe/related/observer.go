@@ -82,7 +82,7 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *stage.
 		}
 		return err
 	}
-	if err := o.follow(ctx, answer, answer.rules); err != nil {
+	if err := o.follow(answer, answer.rules); err != nil {
 		return err
 	}
 	return o.show(snapshot, answer.rules)

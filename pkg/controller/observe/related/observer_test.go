@@ -74,7 +74,7 @@ func TestWatchesAreThereAsLongAsARuleNeedsThem(t *testing.T) {
 	o.says(inGreen)
 	o.shows("shop", 2, "Secret[]")
 	o.watchesOnly("configmaps namespaces secrets")
-	o.Forget(t.Context(), o.answers[keyOf("own", "blog")])
+	o.Forget(o.answers[keyOf("own", "blog")])
 	o.watchesOnly("namespaces secrets")
 	o.says(inGreen, stage.RelatedRule{APIVersion: "v1", Resource: "namespaces", Names: []string{"own"}})
 	o.shows("shop", 3, "Secret[] Namespace[]")
@@ -98,7 +98,7 @@ func TestAnObserverThatIsClosedWatchesNothing(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 	o.watchesOnly("configmaps secrets")
-	o.Close(t.Context())
+	o.Close()
 	o.watchesOnly("")
 }
 
@@ -230,9 +230,9 @@ func TestWatchesOutliveTheObserverThatIsReplaced(t *testing.T) {
 	o.shows("shop", 1, "ConfigMap[] Secret[]")
 	next, last := New(o.Config), New(o.Config)
 	next.Inherit(o.Observer)
-	o.Close(t.Context())
+	o.Close()
 	last.Inherit(next) // which has inherited all it watches
-	next.Close(t.Context())
+	next.Close()
 
 	answer, snapshot := &Answer{}, &stage.Snapshot{Parent: parsed(t, inNamespace)}
 	o.says(stage.RelatedRule{APIVersion: "v1", Resource: "configmaps"})
@@ -242,7 +242,7 @@ func TestWatchesOutliveTheObserverThatIsReplaced(t *testing.T) {
 	o.watchesOnly("configmaps secrets")
 	last.Disinherit()
 	o.watchesOnly("configmaps")
-	last.Close(t.Context())
+	last.Close()
 	o.watchesOnly("")
 	if opened := o.host.opened(); opened != 2 {
 		t.Errorf("%d watches were opened, want one of each type", opened)

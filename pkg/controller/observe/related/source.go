@@ -51,10 +51,10 @@ func open(watch *host.Watch, changed host.Changed, filled func()) (*source, erro
 }
 
 // close ends the calls and waits for those under way.
-func (s *source) close() error {
+func (s *source) close() {
 	close(s.stop)
 	s.waiting.Wait()
-	return s.subscription.Stop()
+	s.subscription.Stop()
 }
 
 func (s *source) synced() bool {

@@ -67,7 +67,7 @@ func TestQ29ChangesOfRelatedObjectsTriggerWithoutACall(t *testing.T) {
 	o.triggers("another object comes", put(`name: b, namespace: two, labels: {color: green}`), "green two-greens")
 	o.triggers("one comes that nobody wants", put(`name: b, namespace: three`), "")
 
-	o.Forget(t.Context(), o.answers[keyOf("own", "green")])
+	o.Forget(o.answers[keyOf("own", "green")])
 	o.triggers("a parent is gone", put(`name: b, namespace: two, labels: {color: green}, annotations: {x: z}`), "two-greens")
 	o.says(ofConfigMaps(stage.RelatedRule{Namespace: "three"}))
 	o.shows("two-greens", 2, "ConfigMap[three/b]")

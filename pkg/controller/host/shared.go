@@ -1,0 +1,148 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// shared is what the watches of a type have in common: the objects that at least one of
+// them is of, which one watch of the host keeps up to date.
+type shared struct {
+	client *Client
+	scope  scope
+	ctx    context.Context
+	// running are the reflectors.
+	running sync.WaitGroup
+
+	mu    sync.RWMutex
+	users map[*Watch]struct{}
+	// current is what users read, nothing at first. Next is filled to take its place; nil
+	// if current is as it should be.
+	current, next *contents
+	// needed is the resource version that next has to be up to before it does: current
+	// has shown a change of that version, and what it has shown stays true.
+	needed string
+	// byNamespace tells that the objects are indexed by namespace.
+	byNamespace bool
+	// failure is why the host last refused to list; nil if it never did.
+	failure error
+	// hasRefused is closed when it does so first.
+	hasRefused chan struct{}
+}
+
+func newShared(ctx context.Context, client *Client, what scope) *shared {
+	s := &shared{
+		client: client, scope: what, ctx: ctx,
+		users: map[*Watch]struct{}{}, hasRefused: make(chan struct{}),
+	}
+	s.current = &contents{of: s, cancel: func() {}}
+	s.current.objects = s.current.empty()
+	return s
+}
+
+// join adds a user. If the objects it wants are not there, they come.
+func (s *shared) join(user *Watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[user] = struct{}{}
+	if s.current.bounds.cover(user.bounds) {
+		s.admit(user)
+	}
+	s.adjust()
+}
+
+// leave takes a user out, and returns how many are left. The objects that only it wanted
+// stay, see narrow; those that had still to come need not.
+func (s *shared) leave(user *Watch) (left int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.users, user)
+	if s.next != nil {
+		s.adjust()
+	}
+	return len(s.users)
+}
+
+// narrow drops objects that no user wants any more, some time after that came to be so.
+// It is called when the host has ended a watch and there is to be another, which is
+// every five to ten minutes: often enough to give memory back, and not so often that
+// users who come and go have the host list the objects again and again.
+func (s *shared) narrow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.adjust()
+	}
+}
+
+// adjust sees to it that what users read is, or soon will be, within the bounds of what
+// they want.
+func (s *shared) adjust() {
+	var wanted bounds
+	for user := range s.users {
+		wanted = wanted.or(user.bounds)
+	}
+	wanted = wanted.asked()
+	if !wanted.some || s.next != nil && s.next.bounds.equal(wanted) {
+		return
+	}
+	if s.next != nil {
+		s.next.cancel()
+		s.next = nil
+	}
+	if !s.current.bounds.equal(wanted) {
+		s.next, s.needed = &contents{of: s, bounds: wanted}, ""
+		s.next.objects = s.next.empty()
+		s.next.fill()
+	}
+}
+
+// refused takes note that the host refuses to list.
+func (s *shared) refused(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		close(s.hasRefused)
+	}
+	s.failure = fmt.Errorf("failed to list %s: %w", s.scope.of, err)
+}
+
+// stop ends the watch of the host, and waits until it has ended.
+func (s *shared) stop() {
+	s.mu.Lock()
+	s.current.cancel()
+	if s.next != nil {
+		s.next.cancel()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// indexByNamespace has the objects indexed by namespace.
+func (s *shared) indexByNamespace() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byNamespace {
+		return
+	}
+	s.byNamespace = true
+	for _, c := range []*contents{s.current, s.next} {
+		if c != nil {
+			// It fails only if there is an index of that name.
+			_ = c.objects.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
+		}
+	}
+}
+
+// read returns the objects that users read.
+func (s *shared) read() cache.Indexer {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.current.objects
+}
