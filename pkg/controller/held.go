@@ -49,6 +49,9 @@ func (r *reconciler) reserve(ctx context.Context, hosted *hostedController, obje
 
 // letGo drains the parents of types that the running spec does not hold any more.
 func (r *reconciler) letGo(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) error {
+	if err := r.letGoOfLeftovers(ctx, hosted, object, spec); err != nil {
+		return err
+	}
 	var holds []v1alpha1.ResourceRule
 	if spec.Finalize != nil {
 		holds = object.ParentTypes()

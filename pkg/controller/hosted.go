@@ -39,6 +39,8 @@ type hostedController struct {
 	// seen is the spec that was seen last, and seenSince when it first was.
 	seen      specOf
 	seenSince time.Time
+	// leftovers is only used by reconciling.
+	leftovers leftovers
 	// undrained is why parents that are to be let go are not, nil if nothing is known to
 	// stand in the way.
 	undrained error

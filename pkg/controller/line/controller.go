@@ -105,7 +105,8 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.related = c.newRelated()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
-			Watch: dependencies.Watches.Acquire(target.Type), Rules: target.Rules, ForeignStatus: target.ForeignStatus,
+			Watch: observe.Acquire(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
+			Rules: target.Rules, ForeignStatus: target.ForeignStatus,
 		})
 	}
 	for _, child := range spec.Children {

@@ -74,6 +74,11 @@ type Target struct {
 	ForeignStatus bool
 }
 
+// SeesAll tells whether the controller sees all objects of its parents' types.
+func (s *Spec) SeesAll() bool {
+	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.SeesAll(target.Rules, s.Finalize != nil) })
+}
+
 // strategies are those of all child types, with an engine for those that name none.
 func (s *Spec) strategies(engine plan.Engine) plan.Strategies {
 	strategies := make(plan.Strategies, len(s.Children))

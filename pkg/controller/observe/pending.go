@@ -34,17 +34,19 @@ func (o *Observer) Wrote(pending *Pending, outcomes []stage.Outcome) {
 	}
 }
 
+// watchOf returns the watch that shows what is written. Of a type of both children and
+// parents that is the children's: the other may show only some of the objects.
 func (o *Observer) watchOf(resource schema.GroupVersionResource) *host.Watch {
+	i := slices.IndexFunc(o.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
+	if i >= 0 {
+		return o.Children[i]
+	}
 	for _, target := range o.Targets {
 		if target.Watch.Type.GroupVersionResource == resource {
 			return target.Watch
 		}
 	}
-	i := slices.IndexFunc(o.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
-	if i < 0 {
-		return nil
-	}
-	return o.Children[i]
+	return nil
 }
 
 // Seen tells whether the caches show all writes, and forgets those they do.

@@ -101,9 +101,14 @@ func childRule(apiVersion, resource string, method v1alpha1.ChildUpdateMethod) v
 
 func (f *fixture) create(spec v1alpha1.CompositeControllerSpec) *v1alpha1.CompositeController {
 	f.Helper()
+	return f.createAs(harness.Name("test"), spec)
+}
+
+func (f *fixture) createAs(name string, spec v1alpha1.CompositeControllerSpec) *v1alpha1.CompositeController {
+	f.Helper()
 	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
 	created, err := controllers.Create(f.Context(), &v1alpha1.CompositeController{
-		ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatalf("create the CompositeController: %v", err)
