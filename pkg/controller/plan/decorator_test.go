@@ -212,13 +212,26 @@ func TestATargetThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 		if got := writes(w.plan(answering(`{"unknown":2}`))); len(got) != 1 {
 			t.Errorf("a sync with another status writes %v", got)
 		}
+		other = answering(`{"unknown":2}`)
+		other.Labels = response.Labels
+		if got := writes(w.plan(other)); len(got) != 1 {
+			t.Errorf("a sync with the same labels and another status writes %v", got)
+		}
+		w.defaults = func(map[string]any) {}
+		as := w.parent
+		wiped := decode(t, as)
+		wiped["status"] = map[string]any{"theirs": int64(1)}
+		w.parent = w.storedBy("others", wiped, as.UID)
+		if got := writes(w.plan(response)); len(got) != 1 {
+			t.Errorf("a sync after a change of the status writes %v", got)
+		}
+		w.parent = as
 		changed := decode(t, w.parent)
 		changed["spec"] = map[string]any{"x": "changed"}
 		w.parent = w.storedBy("others", changed, w.parent.UID)
 		if got := writes(w.plan(response)); len(got) > 0 {
 			t.Errorf("a sync after a change of the spec writes %v", got)
 		}
-		w.defaults = func(map[string]any) {}
 		changed["metadata"].(map[string]any)["labels"] = map[string]any{"a": "theirs"}
 		w.parent = w.storedBy("others", changed, w.parent.UID)
 		if diff := cmp.Diff([]string{"metadata Web default/shop"}, writes(w.plan(response))); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -217,3 +218,45 @@ func contains(value, wanted any) bool {
 func copied(value any) any { return runtime.DeepCopyJSONValue(value) }
 
 func text(value any) string { return fmt.Sprintf("%#v", value) }
+
+// FuzzDecorator holds for any target and any answer that planning does not panic, that
+// what is to be sent is an object with nothing lost, and that once it is there nothing is
+// left to do.
+func FuzzDecorator(f *testing.F) {
+	const target = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","uid":"u","labels":{"a":"1"},"annotations":null},"data":{"a":"1"}}`
+	f.Add([]byte(target), "a", "1", true, []byte(`{"ready":true}`))
+	f.Add([]byte(target), "b\"", "", false, []byte(`null`))
+	f.Add([]byte(`{"kind":"A","metadata":{"annotations":{"a":"\ud800","a":"2"}},"status":null}`), "a", "\xff", false, []byte(`{}`))
+	f.Add([]byte(`{"kind":"A","metadata":null,"status":[1]}`), "a", "1", false, []byte(`{"a":null}`))
+	f.Fuzz(func(t *testing.T, observedRaw []byte, key, value string, takeAway bool, status []byte) {
+		observed, err := object.Parse(observedRaw)
+		if err != nil {
+			return
+		}
+		// What comes out of JSON is valid.
+		key, value = strings.ToValidUTF8(key, "?"), strings.ToValidUTF8(value, "?")
+		wanted := &value
+		if takeAway {
+			wanted = nil
+		}
+		response := &stage.Response{Labels: map[string]*string{key: wanted}, Annotations: map[string]*string{key: &value}, Status: status}
+		planned, err := Decorator(&stage.Snapshot{ParentType: configMaps, Parent: observed}, response, nil, &Settled{})
+		if err != nil || len(planned.Steps) == 0 {
+			return
+		}
+		written, err := object.Parse(planned.Steps[0].Body)
+		if err != nil {
+			t.Fatalf("it sends %s: %v", planned.Steps[0].Body, err)
+		}
+		if string(written.Lookup("data")) != string(observed.Lookup("data")) || written.Name != observed.Name {
+			t.Errorf("of %s it makes %s", observedRaw, written.JSON)
+		}
+		again, err := Decorator(&stage.Snapshot{ParentType: configMaps, Parent: written}, response, nil, &Settled{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range again.Steps {
+			t.Errorf("after %s there is still %s because %s", written.JSON, left.Op, left.Why)
+		}
+	})
+}
