@@ -83,14 +83,18 @@ func (h *hostedController) status(object declared, now time.Time) (status v1alph
 	if h.isNew(object, now) || !h.looked(object) || now.Sub(h.statusRefused) < statusInterval {
 		return status, false
 	}
-	status = report.Status(*object.GetStatus(), object.GetGeneration(), nil, h.problem)
+	problem := h.problem
+	if problem == nil {
+		problem = h.controller.Trouble()
+	}
+	status = report.Status(*object.GetStatus(), object.GetGeneration(), nil, problem)
 	if report.SameReadiness(status, *object.GetStatus()) && now.Sub(h.statusLooked) < statusInterval {
 		return status, false
 	}
 	h.statusLooked = now
 	if h.controller != nil {
 		health := h.controller.Health()
-		status = report.Status(*object.GetStatus(), object.GetGeneration(), &health, h.problem)
+		status = report.Status(*object.GetStatus(), object.GetGeneration(), &health, problem)
 	}
 	return status, !equality.Semantic.DeepEqual(status, *object.GetStatus())
 }

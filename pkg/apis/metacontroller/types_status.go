@@ -37,7 +37,9 @@ type ParentCounts struct {
 
 // LastSyncError is a failure to sync a parent.
 type LastSyncError struct {
-	Message string
-	Parent  string
-	Time    metav1.Time
+	Message   string
+	Parent    string
+	Kind      string
+	Time      metav1.Time
+	Recovered *metav1.Time
 }

@@ -793,6 +793,10 @@ func (in *Hook) DeepCopy() *Hook {
 func (in *LastSyncError) DeepCopyInto(out *LastSyncError) {
 	*out = *in
 	in.Time.DeepCopyInto(&out.Time)
+	if in.Recovered != nil {
+		in, out := &in.Recovered, &out.Recovered
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

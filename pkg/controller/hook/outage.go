@@ -48,8 +48,10 @@ type outage struct {
 	failed   map[types.UID]uint64
 	// pause is the one after which a probe may come, at next; probe is the parent of the
 	// one under way, if probing.
-	pause   time.Duration
-	next    time.Time
+	pause time.Duration
+	next  time.Time
+	// last is why the last call was not answered.
+	last    error
 	probing bool
 	probe   types.UID
 	// nextChange is when a parent that has changed may be tried, and first the one that was
@@ -92,7 +94,8 @@ func (o *outage) admit(parent *object.Object, now time.Time) error {
 func (o *outage) done(parent *object.Object, err error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if answered(err) {
+	if Answered(err) {
+		o.last = nil
 		o.failures, o.failed, o.pause, o.probing, o.first = 0, nil, 0, false, ""
 		return
 	}
@@ -101,6 +104,7 @@ func (o *outage) done(parent *object.Object, err error, now time.Time) {
 	}
 	o.failed[parent.UID] = parent.Hash
 	o.failures++
+	o.last = err
 	if o.failures == downAfter || o.probing && o.probe == parent.UID {
 		o.pause = min(max(2*o.pause, firstPause), longestPause)
 		o.next = now.Add(o.pause)
@@ -108,9 +112,19 @@ func (o *outage) done(parent *object.Object, err error, now time.Time) {
 	}
 }
 
-// answered tells whether a call that ended so has shown that the hook is there. An answer
+// down is why the hook counts as down; nil if it does not.
+func (o *outage) down() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failures < downAfter {
+		return nil
+	}
+	return o.last
+}
+
+// Answered tells whether a call that ended so has shown that the hook is there. An answer
 // that cannot be read does, and so does the request to be called later.
-func answered(err error) bool {
+func Answered(err error) bool {
 	_, later := errors.AsType[*Throttled](err)
 	return err == nil || later || errors.Is(err, ErrUnreadable)
 }

@@ -165,6 +165,13 @@ func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request []b
 	return nil
 }
 
+// Name is one of the constants Sync, Finalize and Customize.
+func (w *Webhook) Name() string { return w.name }
+
+// Down tells why the hook counts as down: its last calls, several in a row, were not
+// answered. It is nil if it does not.
+func (w *Webhook) Down() error { return w.outage.down() }
+
 // answersAbout is the ETag cache for answers about a parent. An earlier version of one has
 // its UID and its generation, from which a hook may have made its ETag: there is none for it.
 func (w *Webhook) answersAbout(snapshot *stage.Snapshot) *answers {

@@ -22,6 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 )
 
@@ -78,44 +79,6 @@ func TestAControllerThatIsClosedLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
-	refused := errors.New("connection refused")
-	tests := map[string]struct {
-		err  error
-		want error
-	}{
-		"an answer":                     {nil, nil},
-		"an answer that cannot be read": {fmt.Errorf("sync hook failed: %w: it is empty", hook.ErrUnreadable), nil},
-		"a request to be called later":  {fmt.Errorf("sync hook failed: %w", &hook.Throttled{After: time.Second}), nil},
-		"no answer":                     {refused, refused},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var c calls
-			c.record(errors.New("an earlier failure"))
-			c.record(test.err)
-			if !c.made || !errors.Is(c.err, test.want) {
-				t.Errorf("called %v, error %v, want %v", c.made, c.err, test.want)
-			}
-		})
-	}
-}
-
-func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
-	var c calls
-	refused := errors.New("connection refused")
-	notMade := fmt.Errorf("sync hook failed: %w", &hook.Down{After: time.Second})
-	c.record(notMade)
-	if c.made {
-		t.Error("the hook counts as called")
-	}
-	c.record(refused)
-	c.record(notMade)
-	if !errors.Is(c.err, refused) {
-		t.Errorf("the error is %v, want that of the last call", c.err)
-	}
-}
-
 func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	var told told
@@ -151,17 +114,32 @@ func TestParents(t *testing.T) {
 	if !p.synced[a] || p.synced[b] || p.lastError == nil || p.lastError.Parent != b || p.lastError.Err.Error() != "no" || p.lastError.Time.IsZero() {
 		t.Errorf("synced %v, last error %v", p.synced, p.lastError)
 	}
-	for _, putOff := range []error{&hook.Throttled{}, &hook.Down{}} {
+	for _, putOff := range []error{&hook.Throttled{}, &related.Waiting{}, errOvertaken} {
 		p.record(a, fmt.Errorf("sync hook failed: %w", putOff))
 		if !p.synced[a] || p.lastError.Parent != b {
 			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
 		}
 	}
+	p.record(a, fmt.Errorf("sync hook failed: %w", &hook.Down{}))
+	if p.synced[a] || p.lastError.Parent != b {
+		t.Error("a parent whose hook is down fails, and the call that was not answered tells why")
+	}
+	p.record(a, nil)
+	if !p.lastError.Over.IsZero() {
+		t.Error("another parent has recovered")
+	}
 	p.record(b, nil)
-	if !p.synced[b] || p.lastError == nil {
-		t.Error("the last error stays when its parent has recovered")
+	if !p.synced[b] || p.lastError.Err.Error() != "no" || p.lastError.Over.IsZero() {
+		t.Errorf("the last error stays when its parent has recovered, and says so: %+v", p.lastError)
+	}
+	p.record(a, errors.New("once more"))
+	if !p.lastError.Over.IsZero() || p.lastError.Parent != a {
+		t.Errorf("the last error is %+v", p.lastError)
 	}
 	p.forget(a)
+	if p.lastError.Over.IsZero() {
+		t.Error("a parent that is gone does not fail any more")
+	}
 	if _, known := p.synced[a]; known || p.get(a) == first {
 		t.Error("a parent that is gone is still known")
 	}
@@ -177,7 +155,7 @@ func TestHealth(t *testing.T) {
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
 		c.parents.record(web(name), err)
 	}
-	c.calls.record(failed)
+	c.calls.record(hook.Sync, web("c"), failed)
 	got := c.Health()
 	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || !errors.Is(got.HookErr, failed) || got.LastError == nil || got.LastError.Parent.Name != "c" {
 		t.Errorf("it is %+v", got)

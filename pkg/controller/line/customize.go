@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -29,7 +30,7 @@ func (c *Controller) newRelated() *related.Observer {
 
 func (c *Controller) customize(ctx context.Context, snapshot *stage.Snapshot) ([]stage.RelatedRule, error) {
 	rules, err := c.hooks.customize.Customize(ctx, snapshot)
-	c.calls.record(err)
+	c.calls.record(hook.Customize, stage.KeyOf(snapshot.Parent), err)
 	return rules, err
 }
 
@@ -44,6 +45,7 @@ func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapsho
 // forget drops all that is known of a parent that is gone.
 func (c *Controller) forget(parent stage.Key, memory *memory) {
 	c.parents.forget(parent)
+	c.calls.forget(parent)
 	c.taken.set(parent, nil)
 	for _, answer := range memory.answers() {
 		c.forgetAnswer(answer)

@@ -29,6 +29,8 @@ type memory struct {
 	// uid is whose memory it is; empty before the first sync.
 	uid     types.UID
 	pending observe.Pending
+	// awaits is since when the caches have not shown the last writes; zero if they have.
+	awaits  time.Time
 	settled plan.Settled
 	related related.Answer
 	// earlier are what related is about earlier versions of the parent, by the names of
@@ -111,50 +113,33 @@ func (p *parents) forget(parent stage.Key) {
 	defer p.mu.Unlock()
 	delete(p.byKey, parent)
 	delete(p.synced, parent)
+	if last := p.lastError; last != nil && last.Parent == parent && last.Over.IsZero() {
+		p.lastError = &report.ParentError{Parent: parent, Err: last.Err, Time: last.Time, Over: time.Now()}
+	}
 }
 
 // record notes how a sync went. One that was put off, by the hook, by related objects
 // that are not listed yet or by somebody who changed the parent meanwhile, has not gone
-// at all.
+// at all. Of one whose hook is down the call that was not answered tells more.
 func (p *parents) record(parent stage.Key, err error) {
-	if putOff(err) || isWaiting(err) || errors.Is(err, errOvertaken) {
+	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) {
 		return
 	}
+	_, down := errors.AsType[*hook.Down](err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.synced[parent] = err == nil
-	if err != nil {
+	switch last := p.lastError; {
+	case err != nil && !down:
 		p.lastError = &report.ParentError{Parent: parent, Err: err, Time: time.Now()}
+	case err == nil && last != nil && last.Parent == parent && last.Over.IsZero():
+		p.lastError = &report.ParentError{Parent: parent, Err: last.Err, Time: last.Time, Over: time.Now()}
 	}
 }
 
-// calls remembers whether the hook answers.
-type calls struct {
-	mu   sync.Mutex
-	made bool
-	err  error
-}
-
-// record notes how a call went, if there was one. An answer that cannot be read is an
-// answer, and so is the request to be called later.
-func (c *calls) record(err error) {
-	if _, notMade := errors.AsType[*hook.Down](err); notMade {
-		return
-	}
-	if errors.Is(err, hook.ErrUnreadable) || putOff(err) {
-		err = nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.made, c.err = true, err
-}
-
-// putOff tells whether a sync was put off: the hook asks to be called later, or it does
-// not answer and was not called.
-func putOff(err error) bool {
+func isThrottled(err error) bool {
 	_, later := errors.AsType[*hook.Throttled](err)
-	_, down := errors.AsType[*hook.Down](err)
-	return later || down
+	return later
 }
 
 func isWaiting(err error) bool {
@@ -165,9 +150,7 @@ func isWaiting(err error) bool {
 // Health tells how the controller is doing.
 func (c *Controller) Health() report.Health {
 	health := report.Health{Loops: c.loops(), Total: len(c.observer.Parents())}
-	c.calls.mu.Lock()
-	health.HookCalled, health.HookErr = c.calls.made, c.calls.err
-	c.calls.mu.Unlock()
+	health.HookCalled, health.HookErr = c.calls.error()
 	health.Stale = c.stale.error()
 
 	c.parents.mu.Lock()

@@ -5,7 +5,6 @@ package line
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -81,7 +80,7 @@ func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *stage
 	}
 	responses[0], errs[0] = c.askRelated(ctx, &memory.related, webhook, snapshot)
 	asking.Wait()
-	return responses, errors.Join(errs...)
+	return responses, joined(errs)
 }
 
 // recoverInto makes a panic an error.

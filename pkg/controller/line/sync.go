@@ -4,13 +4,13 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
@@ -23,11 +23,17 @@ import (
 // caches do not show yet. Usually the event of the write comes first.
 const readBackInterval = 100 * time.Millisecond
 
+// readBackPatience is how long the caches may take to show a write before that is an error.
+const readBackPatience = 10 * time.Second
+
 // sync is one pass over one parent.
 func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	memory := c.parents.get(parent)
-	if !memory.pending.Seen() || !c.Revisions.Seen(&memory.revisions) {
+	if waits, err := c.awaitsOwnWrites(memory, time.Now()); err != nil {
+		c.parents.record(parent, err)
+		return c.verdict(ctx, parent, memory, attempt{err: err})
+	} else if waits {
 		return hosted.Wait(readBackInterval)
 	}
 	attempt := c.attempt(ctx, parent, memory)
@@ -39,8 +45,27 @@ func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict 
 		c.forget(parent, memory)
 		return hosted.Gone()
 	}
-	c.parents.record(parent, attempt.err)
+	c.parents.record(parent, cmp.Or(attempt.err, attempt.unmet))
 	return c.verdict(ctx, parent, memory, attempt)
+}
+
+// awaitsOwnWrites tells whether the caches do not show yet what the last sync has written. The
+// error says what they have not shown for long.
+func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool, err error) {
+	if memory.pending.Seen() && c.Revisions.Seen(&memory.revisions) {
+		memory.awaits = time.Time{}
+		return false, nil
+	}
+	if memory.awaits.IsZero() {
+		memory.awaits = now
+	}
+	if now.Sub(memory.awaits) < readBackPatience {
+		return true, nil
+	}
+	if err := memory.pending.Unseen(); err != nil {
+		return true, err
+	}
+	return true, errors.New("what was written to ControllerRevisions does not come back by their watch")
 }
 
 // attempt is how a sync went.
@@ -50,6 +75,8 @@ type attempt struct {
 	// resync is when the hook asks for another sync, or something is to be written that
 	// it was too early for.
 	resync time.Duration
+	// unmet is what keeps the parent from being as its hook wants although nothing failed.
+	unmet error
 	// again tells that something stood in the way which may pass without an event that
 	// leads to another sync.
 	again bool
@@ -117,7 +144,7 @@ func (c *Controller) askRelated(ctx context.Context, answer *related.Answer, web
 		return nil, err
 	}
 	response, err := c.spec.Kind.Ask(webhook, ctx, snapshot)
-	c.calls.record(err)
+	c.calls.record(webhook.Name(), stage.KeyOf(snapshot.Parent), err)
 	return response, err
 }
 
@@ -149,7 +176,8 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	}
 	c.tellTaken(memory, snapshot.Parent, taken)
 	c.taken.set(stage.KeyOf(snapshot.Parent), taken)
-	result.err = utilerrors.NewAggregate(errs)
+	result.err = joined(errs)
+	result.unmet = unmet(taken, after)
 	return result
 }
 

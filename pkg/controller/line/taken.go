@@ -77,11 +77,7 @@ func sameHolder(before, after *object.Object) bool {
 // tellTaken has an event written about the children whose names somebody else has: one about
 // all of them, which retries that find the same do not repeat.
 func (c *Controller) tellTaken(memory *memory, parent *object.Object, names []stage.Key) {
-	children := make([]string, len(names))
-	for i, name := range names {
-		children[i] = name.String()
-	}
-	slices.Sort(children)
+	children := named(names)
 	if len(children) > 0 && memory.taken.news(strings.Join(children, "\n"), time.Now()) {
 		c.Events.NameTaken(parent, children)
 	}

@@ -4,6 +4,8 @@
 package observe
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +58,20 @@ func (p *Pending) Seen() bool {
 		p.writes = nil
 	}
 	return p.writes == nil
+}
+
+// Unseen tells which write the caches have not shown, and why if that is known. It is nil if
+// there is none.
+func (p *Pending) Unseen() error {
+	if len(p.writes) == 0 {
+		return nil
+	}
+	first := p.writes[0]
+	why := first.watch.Failure()
+	if why == nil {
+		why = errors.New("the watch has not told of it")
+	}
+	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", first.Key(), first.Op, first.watch.Type, why)
 }
 
 func (w pendingWrite) seen() bool {

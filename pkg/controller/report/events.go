@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -119,7 +120,8 @@ func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType
 
 // DrainError tells that the finalizer of a controller cannot be taken off its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s", short(err))
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
+		short(err), v1alpha1.SkipDrainAnnotation)
 }
 
 // NotFinalized tells that a parent which was being deleted was let go although its

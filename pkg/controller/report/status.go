@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -35,6 +36,9 @@ type ParentError struct {
 	Parent stage.Key
 	Err    error
 	Time   time.Time
+	// Over is when the parent was synced without an error after that, or was gone; zero if
+	// it has not been yet.
+	Over time.Time
 }
 
 // Problem is why a controller does not run as its spec says.
@@ -63,6 +67,8 @@ const (
 	ReasonQuiet           = "Quiet"
 	ReasonWriteLoop       = "WriteLoop"
 	ReasonStale           = "CredentialsStale"
+	ReasonHookDown        = "HookDown"
+	ReasonWatchFailed     = "WatchFailed"
 )
 
 // Status is the status of a controller of that generation: before is the one it has
@@ -88,7 +94,10 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
-			Message: short(last.Err), Parent: last.Parent.Path(), Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+			Message: short(last.Err), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+		}
+		if !last.Over.IsZero() {
+			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Over.Truncate(time.Second)))
 		}
 	}
 	return after
@@ -109,9 +118,9 @@ func setReady(set setter, problem *Problem) {
 
 func setResourcesFound(set setter, problem *Problem) {
 	switch {
-	case problem == nil || problem.Reason == ReasonCredentials: // which are looked at after the types
+	case problem == nil || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the host serves all types of the spec")
-	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus:
+	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, short(problem.Err))
 	default:
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, short(problem.Err))
@@ -122,6 +131,9 @@ func setHooksReachable(set setter, health *Health) {
 	switch {
 	case health == nil || !health.HookCalled:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
+	case health.HookErr != nil && health.Stale != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
+			short(health.HookErr)+"; the credentials in use are the last good ones: "+short(health.Stale))
 	case health.HookErr != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, short(health.HookErr))
 	case health.Stale != nil:

@@ -59,7 +59,19 @@ func TestConditions(t *testing.T) {
 		},
 		"its hook does not answer, called with stale credentials": {
 			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), Stale: errors.New("Secret is gone")},
-			want:   conditions{runs, found, "False CallFailed: connection refused"},
+			want: conditions{
+				runs, found, "False CallFailed: connection refused; the credentials in use are the last good ones: Secret is gone",
+			},
+		},
+		"its hook is down": {
+			health:  &Health{HookCalled: true, HookErr: errors.New("about Web default/shop: connection refused")},
+			problem: &Problem{Reason: ReasonHookDown, Err: errors.New("connection refused")},
+			want:    conditions{"False HookDown: connection refused", found, "False CallFailed: about Web default/shop: connection refused"},
+		},
+		"the host does not let a type be watched any more": {
+			health:  &Health{HookCalled: true},
+			problem: &Problem{Reason: ReasonWatchFailed, Err: errors.New("forbidden")},
+			want:    conditions{"False WatchFailed: forbidden", "False WatchFailed: forbidden", answered},
 		},
 		"its hook is called with stale credentials": {
 			health: &Health{HookCalled: true, Stale: errors.New("Secret is gone")},
@@ -127,9 +139,18 @@ func TestCountsAndTheLastError(t *testing.T) {
 	if diff := cmp.Diff(&v1alpha1.ParentCounts{Total: 5, Synced: 3, Failing: 1}, status.Parents); diff != "" {
 		t.Errorf("parents (-want +got):\n%s", diff)
 	}
-	want := &v1alpha1.LastSyncError{Parent: "default/shop", Message: strings.Repeat("x", 900) + "…", Time: metav1.NewTime(at.Truncate(time.Second))}
+	want := &v1alpha1.LastSyncError{Parent: "default/shop", Kind: "Web", Message: strings.Repeat("x", 900) + "…", Time: metav1.NewTime(at.Truncate(time.Second))}
 	if diff := cmp.Diff(want, status.LastError); diff != "" {
 		t.Errorf("last error (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLastErrorSaysSinceWhenItIsOver(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
+	last := &ParentError{Parent: shop, Err: errors.New("no"), Time: at, Over: at.Add(time.Minute)}
+	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: last}, nil)
+	if got := status.LastError.Recovered; got == nil || !got.Time.Equal(at.Add(time.Minute).Truncate(time.Second)) {
+		t.Errorf("it is over since %v", got)
 	}
 }
 

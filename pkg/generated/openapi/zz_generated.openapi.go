@@ -925,7 +925,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError is the most recent failure to sync a parent. It stays after the parent has recovered.",
+							Description: "lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.",
 							Ref:         ref(v1alpha1.LastSyncError{}.OpenAPIModelName()),
 						},
 					},
@@ -1382,9 +1382,22 @@ func schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref common.ReferenceC
 							Format:      "",
 						},
 					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of that object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
 							Description: "time is when it failed.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"recovered": {
+						SchemaProps: spec.SchemaProps{
+							Description: "recovered is when the object was next synced without an error, or was gone. Absent while it still fails.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1414,7 +1427,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"synced": {
 						SchemaProps: spec.SchemaProps{
-							Description: "synced is how many of them were synced without error the last time.",
+							Description: "synced is how many of them are as their hook wants since they were synced the last time.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1422,7 +1435,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"failing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failing is how many of them failed to sync the last time.",
+							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",

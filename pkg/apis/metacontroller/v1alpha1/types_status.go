@@ -39,7 +39,7 @@ type ControllerStatus struct {
 	// +optional
 	Parents *ParentCounts `json:"parents,omitempty"`
 
-	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
+	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.
 	// +optional
 	LastError *LastSyncError `json:"lastError,omitempty"`
 
@@ -55,10 +55,11 @@ type ParentCounts struct {
 	// total is how many parents there are.
 	Total int32 `json:"total"`
 
-	// synced is how many of them were synced without error the last time.
+	// synced is how many of them are as their hook wants since they were synced the last time.
 	Synced int32 `json:"synced"`
 
-	// failing is how many of them failed to sync the last time.
+	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
+	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
 	Failing int32 `json:"failing"`
 }
 
@@ -71,6 +72,14 @@ type LastSyncError struct {
 	// +optional
 	Parent string `json:"parent,omitempty"`
 
+	// kind is the kind of that object.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+
 	// time is when it failed.
 	Time metav1.Time `json:"time"`
+
+	// recovered is when the object was next synced without an error, or was gone. Absent while it still fails.
+	// +optional
+	Recovered *metav1.Time `json:"recovered,omitempty"`
 }

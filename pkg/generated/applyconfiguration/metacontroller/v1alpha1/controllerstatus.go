@@ -25,7 +25,7 @@ type ControllerStatusApplyConfiguration struct {
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.
 	Parents *ParentCountsApplyConfiguration `json:"parents,omitempty"`
-	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
+	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.
 	LastError *LastSyncErrorApplyConfiguration `json:"lastError,omitempty"`
 	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
 	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.

@@ -18,8 +18,12 @@ type LastSyncErrorApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// parent is the object that failed to sync, as "namespace/name", or "name" if it is cluster-scoped.
 	Parent *string `json:"parent,omitempty"`
+	// kind is the kind of that object.
+	Kind *string `json:"kind,omitempty"`
 	// time is when it failed.
 	Time *v1.Time `json:"time,omitempty"`
+	// recovered is when the object was next synced without an error, or was gone. Absent while it still fails.
+	Recovered *v1.Time `json:"recovered,omitempty"`
 }
 
 // LastSyncErrorApplyConfiguration constructs a declarative configuration of the LastSyncError type for use with
@@ -44,10 +48,26 @@ func (b *LastSyncErrorApplyConfiguration) WithParent(value string) *LastSyncErro
 	return b
 }
 
+// WithKind sets the Kind field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Kind field is set to the value of the last call.
+func (b *LastSyncErrorApplyConfiguration) WithKind(value string) *LastSyncErrorApplyConfiguration {
+	b.Kind = &value
+	return b
+}
+
 // WithTime sets the Time field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Time field is set to the value of the last call.
 func (b *LastSyncErrorApplyConfiguration) WithTime(value v1.Time) *LastSyncErrorApplyConfiguration {
 	b.Time = &value
+	return b
+}
+
+// WithRecovered sets the Recovered field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Recovered field is set to the value of the last call.
+func (b *LastSyncErrorApplyConfiguration) WithRecovered(value v1.Time) *LastSyncErrorApplyConfiguration {
+	b.Recovered = &value
 	return b
 }

@@ -12,9 +12,10 @@ package v1alpha1
 type ParentCountsApplyConfiguration struct {
 	// total is how many parents there are.
 	Total *int32 `json:"total,omitempty"`
-	// synced is how many of them were synced without error the last time.
+	// synced is how many of them are as their hook wants since they were synced the last time.
 	Synced *int32 `json:"synced,omitempty"`
-	// failing is how many of them failed to sync the last time.
+	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
+	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
 	Failing *int32 `json:"failing,omitempty"`
 }
 

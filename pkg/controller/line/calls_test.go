@@ -1,0 +1,76 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package line
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+)
+
+func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
+	refused := errors.New("connection refused")
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"an answer":                     {nil, true},
+		"an answer that cannot be read": {fmt.Errorf("sync hook failed: %w: it is empty", hook.ErrUnreadable), true},
+		"a request to be called later":  {fmt.Errorf("sync hook failed: %w", &hook.Throttled{After: time.Second}), true},
+		"no answer":                     {refused, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var c calls
+			c.record(hook.Sync, web("a"), errors.New("an earlier failure"))
+			c.record(hook.Sync, web("a"), test.err)
+			if made, err := c.error(); !made || (err == nil) != test.want {
+				t.Errorf("called %v, error %v", made, err)
+			}
+		})
+	}
+}
+
+func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
+	var c calls
+	refused := errors.New("connection refused")
+	notMade := fmt.Errorf("sync hook failed: %w", &hook.Down{After: time.Second})
+	c.record(hook.Sync, web("a"), notMade)
+	if made, err := c.error(); made || err != nil {
+		t.Error("the hook counts as called")
+	}
+	c.record(hook.Sync, web("a"), refused)
+	c.record(hook.Sync, web("a"), notMade)
+	if _, err := c.error(); !errors.Is(err, refused) {
+		t.Errorf("the error is %v, want that of the last call", err)
+	}
+}
+
+// One good call says nothing about another hook, and nothing about another parent.
+func TestOneGoodCallHidesNoBadOne(t *testing.T) {
+	refused := errors.New("connection refused")
+	var c calls
+	c.record(hook.Sync, web("b"), refused)
+	c.record(hook.Sync, web("a"), refused)
+	c.record(hook.Customize, web("a"), nil)
+	c.record(hook.Sync, web("c"), nil)
+	expect := func(want string) {
+		t.Helper()
+		made, err := c.error()
+		if !made || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+	expect("about Web default/a: connection refused (1 more calls were not answered)")
+	c.record(hook.Sync, web("a"), nil)
+	expect("about Web default/b: connection refused")
+	c.forget(web("b"))
+	expect("")
+	if len(c.unanswered) > 0 {
+		t.Errorf("left are %v", c.unanswered)
+	}
+}

@@ -1,0 +1,19 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package line
+
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+)
+
+// Trouble is what keeps the whole controller from its work while it runs; nil if nothing
+// does. It is cheap to ask.
+func (c *Controller) Trouble() *report.Problem {
+	for _, webhook := range c.hooks.all() {
+		if err := webhook.Down(); err != nil {
+			return &report.Problem{Reason: report.ReasonHookDown, Err: err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// waitForRow waits until `kubectl get cc` shows these READY, PARENTS and FAILING.
+func (f *fixture) waitForRow(want ...string) {
+	f.Helper()
+	env.Eventually(f, func(context.Context) error {
+		lines := strings.Split(strings.TrimSpace(env.Kubectl(f, "get", "cc", f.controller.Name)), "\n")
+		if len(lines) != 2 {
+			return fmt.Errorf("kubectl says %q", lines)
+		}
+		cells := strings.Fields(lines[1])
+		if !slices.Equal(cells[3:6], want) {
+			return fmt.Errorf("kubectl shows %q, want READY, PARENTS and FAILING to be %q", cells, want)
+		}
+		return nil
+	})
+}
+
+func TestAHookThatIsDownIsShownAndBack(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.parent("b", object{"value": "1"})
+	f.waitForRow("True", "2", "0")
+
+	f.hook.Handle(func(context.Context, hook.Call) hook.Answer { panic(http.ErrAbortHandler) })
+	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.waitForRow("False", "2", "1")
+	f.waitForReady(metav1.ConditionFalse, "HookDown")
+	reachable := env.Kubectl(t, "get", "cc", f.controller.Name, "-o", `jsonpath={.status.conditions[?(@.type=="HooksReachable")].message}`)
+	if want := "about Thing " + f.namespace + "/a: sync hook failed: "; !strings.HasPrefix(reachable, want) {
+		t.Errorf("HooksReachable says %q, want it to begin with %q", reachable, want)
+	}
+
+	f.hook.Handle(answers(t, oneConfigMap))
+	f.waitForRow("True", "2", "0")
+	f.waitForConfigMap("a", hasData("value", "2"))
+	f.waitForCondition("HooksReachable", metav1.ConditionTrue)
+	recovered := env.Kubectl(t, "get", "cc", f.controller.Name, "-o", `jsonpath={.status.lastError.kind} {.status.lastError.recovered}`)
+	if !strings.HasPrefix(recovered, "Thing 20") {
+		t.Errorf("of the last error it says %q", recovered)
+	}
+}
+
+func TestAParentThatLacksAChildIsFailing(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: f.namespace}}
+	if _, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.parent("a", object{"value": "1"})
+	f.parent("b", object{"value": "1"})
+	f.waitForRow("True", "2", "1")
+	message := env.Kubectl(t, "get", "cc", f.controller.Name, "-o", "jsonpath={.status.lastError.message}")
+	if want := "the names of children belong to others: ConfigMap " + f.namespace + "/a"; message != want {
+		t.Errorf("the last error is %q, want %q", message, want)
+	}
+	if err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.waitForRow("True", "2", "0")
+}
+
+// Who waits for a controller to be ready does not wait for long once it works.
+func TestAControllerIsReadySoonAfterItsFirstSync(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
+	f.parent("a", object{"value": "1"})
+	f.controller = f.create(f.spec())
+	f.waitForConfigMap("a", hasData("value", "1"))
+	synced := time.Now()
+	env.Within(t, 2*time.Second, func(ctx context.Context) error {
+		found, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.controller.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range found.Status.Conditions {
+			if condition.Type == "Ready" && condition.Status == metav1.ConditionTrue {
+				return nil
+			}
+		}
+		return errors.New("it is not ready")
+	})
+	t.Logf("it was ready %s after its first sync", time.Since(synced))
+	env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+f.controller.Name, "--timeout=5s")
+}
