@@ -45,7 +45,7 @@ func (c *contents) fill() {
 	ctx, c.cancel = context.WithCancel(c.of.ctx)
 	lister := &listWatch{
 		client: c.of.client, of: c.of.scope.of, only: c.of.scope.only, labels: c.bounds.selector(),
-		consistent: c.of.current.listed, refused: c.of.refused, asks: c.of.narrow,
+		consistent: c.of.current.listed, refused: c.of.refused, asks: c.of.narrow, watches: c.of.watched,
 	}
 	reflector := cache.NewReflectorWithOptions(lister.listWatch(), &object.Object{}, c, cache.ReflectorOptions{
 		Name: "host", TypeDescription: c.of.scope.of.String(),

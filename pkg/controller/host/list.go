@@ -38,6 +38,8 @@ type listWatch struct {
 	// refused is called when the host does not list, and asks before it is asked anything.
 	refused func(error)
 	asks    func()
+	// watches is called with how the request for a watch ended.
+	watches func(error)
 }
 
 func (l *listWatch) listWatch() *cache.ListWatch {
@@ -48,6 +50,9 @@ func (l *listWatch) listWatch() *cache.ListWatch {
 func (l *listWatch) watchOn(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	l.asks()
 	stream, err := l.watch(ctx, options)
+	if ctx.Err() == nil {
+		l.watches(err)
+	}
 	if err != nil && ctx.Err() != nil {
 		// The reflector is to end. Of an error of this sort it makes no fuss.
 		return nil, apierrors.NewResourceExpired("the watch is over")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -83,6 +84,13 @@ func (w *Watch) Failure() error {
 	defer w.shared.mu.RUnlock()
 	return w.shared.failure
 }
+
+// patience is how long the host may be away before that is worth telling.
+const patience = 10 * time.Second
+
+// Failing is why the host has not let the type be watched for some time now; nil if it
+// has.
+func (w *Watch) Failing() error { return w.shared.blindness(patience) }
 
 // selects tells whether an object, if there is one, is one of those that the user wants.
 // The cache may hold others.

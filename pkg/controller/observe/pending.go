@@ -67,7 +67,7 @@ func (p *Pending) Unseen() error {
 		return nil
 	}
 	first := p.writes[0]
-	why := first.watch.Failure()
+	why := first.watch.Failing()
 	if why == nil {
 		why = errors.New("the watch has not told of it")
 	}
