@@ -15,18 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 )
 
 // decoder reads objects as the server does: with defaults, into the internal types.
 func decoder(t testing.TB) runtime.Decoder {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := install.Install(scheme); err != nil {
-		t.Fatal(err)
-	}
-	return serializer.NewCodecFactory(scheme).UniversalDecoder(metacontroller.SchemeGroupVersion)
+	return serializer.NewCodecFactory(newScheme(t)).UniversalDecoder(metacontroller.SchemeGroupVersion)
 }
 
 // judge returns what is said about an object.

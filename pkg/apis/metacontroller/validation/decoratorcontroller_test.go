@@ -51,8 +51,8 @@ func TestValidateDecoratorController(t *testing.T) {
 		"selectors that cannot be evaluated": {
 			patch: "spec: {resources: [{apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: In}]}, annotationSelector: {matchExpressions: [{key: b, operator: Exists, values: [c]}, {key: d, operator: Near}]}}]}",
 			want: []string{
-				"spec.resources[0].labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
-				"spec.resources[0].annotationSelector.matchExpressions[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+				"spec.resources[0].labelSelector.matchExpressions[0].values: Required value: must have a value at least, for In and NotIn",
+				"spec.resources[0].annotationSelector.matchExpressions[0].values: Forbidden: must be empty, for Exists and DoesNotExist",
 				`spec.resources[0].annotationSelector.matchExpressions[1].operator: Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
 			},
 		},

@@ -6,9 +6,9 @@ package validation
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,47 +19,74 @@ func validateLabelSelector(selector *metav1.LabelSelector, path *field.Path) fie
 	if selector == nil {
 		return nil
 	}
-	errs := validateKeys(selector.MatchLabels, path.Child("matchLabels"))
-	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
-		value := selector.MatchLabels[key]
-		for _, message := range validation.IsValidLabelValue(value) {
-			errs = append(errs, field.Invalid(path.Child("matchLabels").Key(key), value, message))
-		}
-	}
-	return append(errs, validateExpressions(selector.MatchExpressions, false, path.Child("matchExpressions"))...)
-}
-
-// validateAnnotationSelector checks what a label selector is checked for, except that values may be any text, as annotations
-// may.
-func validateAnnotationSelector(selector *metacontroller.AnnotationSelector, path *field.Path) field.ErrorList {
-	if selector == nil {
-		return nil
-	}
-	errs := validateKeys(selector.MatchAnnotations, path.Child("matchAnnotations"))
-	return append(errs, validateExpressions(selector.MatchExpressions, true, path.Child("matchExpressions"))...)
-}
-
-func validateKeys(values map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		errs = append(errs, metav1validation.ValidateLabelName(key, path)...)
+	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
+		errs = append(errs, validateLabelKey(key, path.Child("matchLabels"))...)
+		errs = append(errs, validateLabelValue(selector.MatchLabels[key], path.Child("matchLabels").Key(key))...)
+	}
+	for i, expression := range selector.MatchExpressions {
+		path := path.Child("matchExpressions").Index(i)
+		errs = append(errs, validateExpression(expression, path)...)
+		errs = append(errs, validateLabelKey(expression.Key, path.Child("key"))...)
+		for i, value := range expression.Values {
+			errs = append(errs, validateLabelValue(value, path.Child("values").Index(i))...)
+		}
 	}
 	return errs
 }
 
-func validateExpressions(expressions []metav1.LabelSelectorRequirement, anyValue bool, path *field.Path) field.ErrorList {
+// validateAnnotationSelector allows what annotations can be: values are any text, and case does not matter in the domain of a key.
+func validateAnnotationSelector(selector *metacontroller.AnnotationSelector, path *field.Path) field.ErrorList {
+	if selector == nil {
+		return nil
+	}
 	var errs field.ErrorList
-	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyValue, AllowUnknownOperatorInRequirement: true}
-	for i, expression := range expressions {
-		path := path.Index(i)
-		switch expression.Operator {
-		case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
-		default:
-			errs = append(errs, field.NotSupported(path.Child("operator"), expression.Operator, []metav1.LabelSelectorOperator{
-				metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
-			}))
+	for _, key := range slices.Sorted(maps.Keys(selector.MatchAnnotations)) {
+		errs = append(errs, validateAnnotationKey(key, path.Child("matchAnnotations"))...)
+	}
+	for i, expression := range selector.MatchExpressions {
+		path := path.Child("matchExpressions").Index(i)
+		errs = append(errs, validateExpression(expression, path)...)
+		errs = append(errs, validateAnnotationKey(expression.Key, path.Child("key"))...)
+	}
+	return errs
+}
+
+// validateExpression checks that there are values if the operator needs some.
+func validateExpression(expression metav1.LabelSelectorRequirement, path *field.Path) field.ErrorList {
+	switch expression.Operator {
+	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
+		if len(expression.Values) == 0 {
+			return field.ErrorList{field.Required(path.Child("values"), "must have a value at least, for In and NotIn")}
 		}
-		errs = append(errs, metav1validation.ValidateLabelSelectorRequirement(expression, options, path)...)
+	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
+		if len(expression.Values) > 0 {
+			return field.ErrorList{field.Forbidden(path.Child("values"), "must be empty, for Exists and DoesNotExist")}
+		}
+	default:
+		return field.ErrorList{field.NotSupported(path.Child("operator"), expression.Operator, []metav1.LabelSelectorOperator{
+			metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
+		})}
+	}
+	return nil
+}
+
+func validateLabelKey(key string, path *field.Path) field.ErrorList {
+	return invalid(key, validation.IsQualifiedName(key), path)
+}
+
+func validateAnnotationKey(key string, path *field.Path) field.ErrorList {
+	return invalid(key, validation.IsQualifiedName(strings.ToLower(key)), path)
+}
+
+func validateLabelValue(value string, path *field.Path) field.ErrorList {
+	return invalid(value, validation.IsValidLabelValue(value), path)
+}
+
+func invalid(value string, messages []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range messages {
+		errs = append(errs, field.Invalid(path, value, message))
 	}
 	return errs
 }
