@@ -124,7 +124,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"matchAnnotations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "matchAnnotations are annotations the object must have, with these values.",
+							Description: "matchAnnotations are annotations the object must have, with these values, which may be any text. Default: empty, none.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -144,7 +144,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn, values.",
+							Description: "matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}]. Default: empty, none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -242,20 +242,20 @@ func schema_pkg_apis_metacontroller_v1alpha1_CABundle(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"inline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "inline is the certificates themselves, PEM-encoded.",
+							Description: "inline is the certificates themselves, PEM-encoded: each begins with \"-----BEGIN CERTIFICATE-----\". An empty text stands for the authorities of the system. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef is the Secret, and the key in it, that holds the certificates.",
+							Description: "secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace}. Default: absent.",
 							Ref:         ref(v1alpha1.ResourceKeyRef{}.OpenAPIModelName()),
 						},
 					},
 					"configMapRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "configMapRef is the ConfigMap, and the key in it, that holds the certificates.",
+							Description: "configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.",
 							Ref:         ref(v1alpha1.ResourceKeyRef{}.OpenAPIModelName()),
 						},
 					},
@@ -281,7 +281,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildUpdateStatusChecks(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions must all be found in the child's \"status.conditions\".",
+							Description: "conditions must all be found in the child's \"status.conditions\". Default: empty, nothing is checked.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -415,7 +415,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says what happens to an existing child that differs from what the hook returned. Default: absent, which is the method OnDelete.",
+							Description: "updateStrategy says what happens to an existing child that differs from what the hook returned, for instance {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
 							Ref:         ref(v1alpha1.CompositeControllerChildUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -437,7 +437,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is moved at a time, the next only when the one before passes the statusChecks. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and makes it anew when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
+							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which hardly anything can be changed, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and makes it anew when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -453,7 +453,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it. Default: absent, a child is done as soon as it is updated.",
+							Description: "statusChecks are what a child must show before a rolling update goes on to the next one, for instance {conditions: [{type: Ready, status: \"True\"}]}. Other methods do not look at it. Default: absent, a child is done as soon as it is updated.",
 							Ref:         ref(v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName()),
 						},
 					},
@@ -474,31 +474,31 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize is asked which other objects, besides parent and children, the other hooks want to see; they are sent to these in \"related\", and a change of one leads to a sync of the parent.",
+							Description: "customize is asked which other objects, besides parent and children, the other hooks want to see; they are sent to these in \"related\", and a change of one leads to a sync of the parent. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is given the parent and its children and answers the desired children and the parent's status. It is called whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick.",
+							Description: "sync is given the parent and its children and answers the desired children and the parent's status. It is called whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every parent, and one on this object: when it is deleted, it first waits until the former is off all parents.",
+							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every parent, and one on this object: when it is deleted, it first waits until the former is off all parents. It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"preUpdateChild": {
 						SchemaProps: spec.SchemaProps{
-							Description: "preUpdateChild is accepted and stored for compatibility. It is never called.",
+							Description: "preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"postUpdateChild": {
 						SchemaProps: spec.SchemaProps{
-							Description: "postUpdateChild is accepted and stored for compatibility. It is never called.",
+							Description: "postUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -585,13 +585,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"revisionHistory": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has one of the update methods RollingRecreate and RollingInPlace.",
+							Description: "revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has one of the update methods RollingRecreate and RollingInPlace. Default: absent, any field of the parent's spec.",
 							Ref:         ref(v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName()),
 						},
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize hook is called; without a finalize hook it is left alone, and so are its children. Default: absent, all objects of the type.",
+							Description: "labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize hook is called; without a finalize hook it is left alone, and so are its children. For instance {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -625,7 +625,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldPaths are the dotted paths of the parent's fields whose change is rolled out child by child, for instance \"spec.template\". Changes of other fields reach all children at once. Default: [\"spec\"].",
+							Description: "fieldPaths are the paths of the parent's fields whose change is rolled out child by child: names with a dot between each two, for instance [\"spec.template\", \"spec.image\"]. They cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -652,7 +652,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 				Properties: map[string]spec.Schema{
 					"parentResource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parentResource is the type of the objects this controller is for. Each of them is handled on its own.",
+							Description: "parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1, resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName()),
 						},
@@ -664,7 +664,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook no longer returns them. Changes of a child lead to a sync of its parent. The order has no meaning. Default: empty, which is for a controller that only keeps the parent's status.",
+							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook no longer returns them. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, which is for a controller that only keeps the parent's status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -677,7 +677,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. A controller without a sync hook cannot do anything.",
+							Description: "hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing but deletion, with a webhook. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -688,7 +688,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets none of caBundle, clientTLS, authorization and basicAuth.",
+							Description: "endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect. Default: empty, every webhook is called with its own settings only.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -701,7 +701,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1031,7 +1031,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says what happens to an existing attachment that differs from what the hook returned. Default: absent, which is the method OnDelete.",
+							Description: "updateStrategy says what happens to an existing attachment that differs from what the hook returned, for instance {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
 							Ref:         ref(v1alpha1.DecoratorControllerAttachmentUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -1074,19 +1074,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize is asked which other objects, besides target and attachments, the other hooks want to see; they are sent to these in \"related\", and a change of one leads to a sync of the target.",
+							Description: "customize is asked which other objects, besides target and attachments, the other hooks want to see; they are sent to these in \"related\", and a change of one leads to a sync of the target. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is given the target object and its attachments and answers the desired attachments, and labels, annotations and status for the target. It is called whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick.",
+							Description: "sync is given the target object and its attachments and answers the desired attachments, and labels, annotations and status for the target. It is called whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every target.",
+							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every target. It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -1173,13 +1173,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the objects whose labels match. Default: absent, all objects of the type.",
+							Description: "labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"annotationSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotationSelector restricts the controller to the objects whose annotations match. Default: absent, all objects of the type.",
+							Description: "annotationSelector restricts the controller to the objects whose annotations match, for instance {matchAnnotations: {example.com/backup: \"yes\"}}. Default: absent, all objects of the type.",
 							Ref:         ref(v1alpha1.AnnotationSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -1213,7 +1213,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists the types of the target objects and which of them are decorated.",
+							Description: "resources lists the types of the target objects and which of them are decorated, for instance [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1231,7 +1231,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attachments lists every type of object the sync hook may return. Objects of these types that this controller attached to the target are sent to the hook in \"attachments\", and deleted when the hook no longer returns them. Changes of an attachment lead to a sync of its target. The order has no meaning. Default: empty, which is for a controller that only sets labels, annotations or status.",
+							Description: "attachments lists every type of object the sync hook may return. Objects of these types that this controller attached to the target are sent to the hook in \"attachments\", and deleted when the hook no longer returns them. Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For instance [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, which is for a controller that only sets labels, annotations or status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1244,7 +1244,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. A controller without a sync hook cannot do anything.",
+							Description: "hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing but deletion, with a webhook. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1255,7 +1255,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets none of caBundle, clientTLS, authorization and basicAuth.",
+							Description: "endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect. Default: empty, every webhook is called with its own settings only.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1268,7 +1268,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1299,25 +1299,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref common.Reference
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that the serving certificate is verified with. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that the serving certificate is verified with, for instance {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present (mutual TLS).",
+							Description: "clientTLS is the client certificate to present (mutual TLS), for instance {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},
 					"authorization": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorization is the credential to send in the Authorization header. It cannot be combined with basicAuth.",
+							Description: "authorization is the credential to send in the Authorization header, for instance {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
 							Ref:         ref(v1alpha1.Authorization{}.OpenAPIModelName()),
 						},
 					},
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth is the user name and password to send in the Authorization header. It cannot be combined with authorization.",
+							Description: "basicAuth is the user name and password to send in the Authorization header, for instance {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
 							Ref:         ref(v1alpha1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -1348,7 +1348,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 					},
 					"webhook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "webhook is where the hook is found. Default: absent, the hook is not called.",
+							Description: "webhook is where the hook is found, for instance {url: \"http://my-hooks.my-namespace/sync\"}. It is required for a finalize hook. Default: absent, the hook is not called.",
 							Ref:         ref(v1alpha1.Webhook{}.OpenAPIModelName()),
 						},
 					},
@@ -1457,7 +1457,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret or ConfigMap.",
+							Description: "name of the Secret or ConfigMap, for instance \"hooks-ca\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1465,7 +1465,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref common.Reference
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Secret or ConfigMap.",
+							Description: "namespace of the Secret or ConfigMap, for instance \"my-namespace\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1525,7 +1525,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret.",
+							Description: "name of the Secret, for instance \"hooks-credentials\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1533,7 +1533,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Secret.",
+							Description: "namespace of the Secret, for instance \"my-namespace\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1541,7 +1541,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 					},
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key in the data of the Secret.",
+							Description: "key in the data of the Secret, for instance \"token\". There is no default.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1563,7 +1563,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret.",
+							Description: "name of the Secret, for instance \"hooks-credentials\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1571,7 +1571,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref common.ReferenceCallb
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Secret.",
+							Description: "namespace of the Secret, for instance \"my-namespace\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1593,7 +1593,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Service.",
+							Description: "name of the Service, for instance \"my-hooks\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1601,7 +1601,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Service.",
+							Description: "namespace of the Service, for instance \"my-namespace\". It is put behind the name as it is, so \"my-namespace.svc\" works, too.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1609,7 +1609,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"port": {
 						SchemaProps: spec.SchemaProps{
-							Description: "port of the Service. Default: 80, also if the protocol is https.",
+							Description: "port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1645,14 +1645,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status the condition must have, usually \"True\". Default: absent, any.",
+							Description: "status the condition must have: \"True\", \"False\" or \"Unknown\", with quotation marks in YAML. Default: absent, any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason the condition must have. Default: absent, any.",
+							Description: "reason the condition must have, for instance \"MinimumReplicasAvailable\". Default: absent, any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1673,7 +1673,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the webhook, http or https, for instance \"http://my-hooks.my-namespace/sync\". If it is set, service and path are not looked at.",
+							Description: "url is the address of the webhook, http or https, for instance \"http://my-hooks.my-namespace/sync\". If it is set, service and path are not looked at. User names and passwords in it can be read by all who can read this object; use basicAuth. Default: absent, the webhook is called by service and path.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1687,26 +1687,26 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"etag": {
 						SchemaProps: spec.SchemaProps{
-							Description: "etag lets the webhook answer \"304 Not Modified\" instead of repeating its last answer for the same parent.",
+							Description: "etag lets the webhook answer \"304 Not Modified\" instead of repeating its last answer for the same parent, for instance {enabled: true, cacheTimeoutSeconds: 3600}. Default: absent, every answer has to be complete.",
 							Ref:         ref(v1alpha1.WebhookEtagConfig{}.OpenAPIModelName()),
 						},
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the path of the webhook at its service, with the leading slash, for instance \"/sync\". Required with service.",
+							Description: "path is the path of the webhook at its service, with the leading slash, for instance \"/sync\". It is put behind the port as it is, with a query if there is one. Required with service, and without effect beside url. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is the Service that the webhook is reached by. The address is \"<protocol>://<name>.<namespace>:<port><path>\".",
+							Description: "service is the Service that the webhook is reached by. The address is \"<protocol>://<name>.<namespace>:<port><path>\". For instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
 							Ref:         ref(v1alpha1.ServiceReference{}.OpenAPIModelName()),
 						},
 					},
 					"responseUnMarshallMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "responseUnMarshallMode says how strictly the answer is decoded. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
+							Description: "responseUnMarshallMode says how strictly the answer is decoded: with strict, fields that there are not, and fields that are there twice, make the sync fail, and with loose they are ignored. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"loose", "strict"},
@@ -1714,25 +1714,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that the webhook's serving certificate is verified with. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for instance {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present to the webhook (mutual TLS).",
+							Description: "clientTLS is the client certificate to present to the webhook (mutual TLS), for instance {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},
 					"authorization": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorization is the credential to send in the Authorization header. It cannot be combined with basicAuth.",
+							Description: "authorization is the credential to send in the Authorization header, for instance {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
 							Ref:         ref(v1alpha1.Authorization{}.OpenAPIModelName()),
 						},
 					},
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth is the user name and password to send in the Authorization header. It cannot be combined with authorization.",
+							Description: "basicAuth is the user name and password to send in the Authorization header, for instance {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
 							Ref:         ref(v1alpha1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -1760,14 +1760,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 					},
 					"cacheTimeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheTimeoutSeconds is for how many seconds an answer is kept. Default: absent, until the controller is restarted. Values below 1 count as absent.",
+							Description: "cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. It must not be negative; 0 counts as absent. Default: absent, until the controller is restarted.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"cacheCleanupSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheCleanupSeconds has no effect: answers that timed out are removed by themselves. Default: absent.",
+							Description: "cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves. It must not be negative. Default: absent.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

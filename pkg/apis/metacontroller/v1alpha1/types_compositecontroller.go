@@ -29,30 +29,34 @@ type CompositeController struct {
 
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpec struct {
-	// parentResource is the type of the objects this controller is for. Each of them is handled on its own.
+	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1, resource: catsets}.
+	// Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
 	ParentResource CompositeControllerParentResourceRule `json:"parentResource"`
 
 	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
 	// selector are adopted, sent to the hook in "children", and deleted when the hook no longer returns them.
-	// Changes of a child lead to a sync of its parent. The order has no meaning.
+	// Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance
+	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	// +listType=atomic
 	// +optional
 	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitempty"`
 
-	// hooks are the webhooks that decide. A controller without a sync hook cannot do anything.
+	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
+	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *CompositeControllerHooks `json:"hooks,omitempty"`
 
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
 	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
-	// sets none of caBundle, clientTLS, authorization and basicAuth.
+	// sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
+	// Default: empty, every webhook is called with its own settings only.
 	// +listType=atomic
 	// +optional
 	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
 
 	// resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that
-	// depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync
+	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
 	// of a single parent with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	// +optional
@@ -72,11 +76,13 @@ type CompositeControllerParentResourceRule struct {
 
 	// revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has
 	// one of the update methods RollingRecreate and RollingInPlace.
+	// Default: absent, any field of the parent's spec.
 	// +optional
 	RevisionHistory *CompositeControllerRevisionHistory `json:"revisionHistory,omitempty"`
 
 	// labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize
-	// hook is called; without a finalize hook it is left alone, and so are its children.
+	// hook is called; without a finalize hook it is left alone, and so are its children. For instance {matchLabels: {app: web}} or
+	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
@@ -90,8 +96,9 @@ type CompositeControllerParentResourceRule struct {
 
 // CompositeControllerRevisionHistory says which part of a parent a ControllerRevision remembers.
 type CompositeControllerRevisionHistory struct {
-	// fieldPaths are the dotted paths of the parent's fields whose change is rolled out child by child, for instance
-	// "spec.template". Changes of other fields reach all children at once.
+	// fieldPaths are the paths of the parent's fields whose change is rolled out child by child: names with a dot between each
+	// two, for instance ["spec.template", "spec.image"]. They cannot lead into a list, nor to a label or annotation with a dot
+	// in its name. Changes of other fields reach all children at once.
 	// Default: ["spec"].
 	// +listType=atomic
 	// +optional
@@ -102,8 +109,9 @@ type CompositeControllerRevisionHistory struct {
 type CompositeControllerChildResourceRule struct {
 	ResourceRule `json:",inline"`
 
-	// updateStrategy says what happens to an existing child that differs from what the hook returned.
-	// Default: absent, which is the method OnDelete.
+	// updateStrategy says what happens to an existing child that differs from what the hook returned, for instance
+	// {method: InPlace}.
+	// Default: absent, which is the method OnDelete: nothing happens to it.
 	// +optional
 	UpdateStrategy *CompositeControllerChildUpdateStrategy `json:"updateStrategy,omitempty"`
 }
@@ -111,7 +119,8 @@ type CompositeControllerChildResourceRule struct {
 // CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
 type CompositeControllerChildUpdateStrategy struct {
 	// method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one
-	// child is moved at a time, the next only when the one before passes the statusChecks.
+	// child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which
+	// hardly anything can be changed, such as pods, and InPlace for most others.
 	// Default: OnDelete.
 	// +optional
 	Method ChildUpdateMethod `json:"method,omitempty"`
@@ -126,7 +135,8 @@ type CompositeControllerChildUpdateStrategy struct {
 	// +optional
 	Apply ChildApplyStrategy `json:"apply,omitempty"`
 
-	// statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it.
+	// statusChecks are what a child must show before a rolling update goes on to the next one, for instance
+	// {conditions: [{type: Ready, status: "True"}]}. Other methods do not look at it.
 	// Default: absent, a child is done as soon as it is updated.
 	// +optional
 	StatusChecks *ChildUpdateStatusChecks `json:"statusChecks,omitempty"`
@@ -135,6 +145,7 @@ type CompositeControllerChildUpdateStrategy struct {
 // ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.
 type ChildUpdateStatusChecks struct {
 	// conditions must all be found in the child's "status.conditions".
+	// Default: empty, nothing is checked.
 	// +listType=atomic
 	// +optional
 	Conditions []StatusConditionCheck `json:"conditions,omitempty"`
@@ -145,11 +156,11 @@ type StatusConditionCheck struct {
 	// type of the condition, for instance "Ready".
 	Type string `json:"type"`
 
-	// status the condition must have, usually "True". Default: absent, any.
+	// status the condition must have: "True", "False" or "Unknown", with quotation marks in YAML. Default: absent, any.
 	// +optional
 	Status *string `json:"status,omitempty"`
 
-	// reason the condition must have. Default: absent, any.
+	// reason the condition must have, for instance "MinimumReplicasAvailable". Default: absent, any.
 	// +optional
 	Reason *string `json:"reason,omitempty"`
 }
@@ -158,25 +169,29 @@ type StatusConditionCheck struct {
 type CompositeControllerHooks struct {
 	// customize is asked which other objects, besides parent and children, the other hooks want to see; they are sent to
 	// these in "related", and a change of one leads to a sync of the parent.
+	// Default: absent, no other objects.
 	// +optional
 	Customize *Hook `json:"customize,omitempty"`
 
 	// sync is given the parent and its children and answers the desired children and the parent's status. It is called
 	// whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick.
+	// Default: absent, only deletion is handled, by the finalize hook.
 	// +optional
 	Sync *Hook `json:"sync,omitempty"`
 
 	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
 	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
 	// every parent, and one on this object: when it is deleted, it first waits until the former is off all parents.
+	// It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync.
+	// Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`
 
-	// preUpdateChild is accepted and stored for compatibility. It is never called.
+	// preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.
 	// +optional
 	PreUpdateChild *Hook `json:"preUpdateChild,omitempty"`
 
-	// postUpdateChild is accepted and stored for compatibility. It is never called.
+	// postUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.
 	// +optional
 	PostUpdateChild *Hook `json:"postUpdateChild,omitempty"`
 }

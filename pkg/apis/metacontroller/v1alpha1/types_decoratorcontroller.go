@@ -28,31 +28,35 @@ type DecoratorController struct {
 
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpec struct {
-	// resources lists the types of the target objects and which of them are decorated.
+	// resources lists the types of the target objects and which of them are decorated, for instance
+	// [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
 	// +listType=atomic
 	Resources []DecoratorControllerResourceRule `json:"resources"`
 
 	// attachments lists every type of object the sync hook may return. Objects of these types that this controller attached
 	// to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
-	// Changes of an attachment lead to a sync of its target. The order has no meaning.
+	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For instance
+	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	// +listType=atomic
 	// +optional
 	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitempty"`
 
-	// hooks are the webhooks that decide. A controller without a sync hook cannot do anything.
+	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
+	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`
 
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
 	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
-	// sets none of caBundle, clientTLS, authorization and basicAuth.
+	// sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
+	// Default: empty, every webhook is called with its own settings only.
 	// +listType=atomic
 	// +optional
 	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
 
 	// resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that
-	// depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync
+	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
 	// of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	// +optional
@@ -64,12 +68,14 @@ type DecoratorControllerSpec struct {
 type DecoratorControllerResourceRule struct {
 	ResourceRule `json:",inline"`
 
-	// labelSelector restricts the controller to the objects whose labels match.
+	// labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or
+	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// annotationSelector restricts the controller to the objects whose annotations match.
+	// annotationSelector restricts the controller to the objects whose annotations match, for instance
+	// {matchAnnotations: {example.com/backup: "yes"}}.
 	// Default: absent, all objects of the type.
 	// +optional
 	AnnotationSelector *AnnotationSelector `json:"annotationSelector,omitempty"`
@@ -84,12 +90,14 @@ type DecoratorControllerResourceRule struct {
 // AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations and
 // matchExpressions must hold.
 type AnnotationSelector struct {
-	// matchAnnotations are annotations the object must have, with these values.
+	// matchAnnotations are annotations the object must have, with these values, which may be any text.
+	// Default: empty, none.
 	// +optional
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
 
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
-	// In and NotIn, values.
+	// In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}].
+	// Default: empty, none.
 	// +listType=atomic
 	// +optional
 	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
@@ -99,8 +107,9 @@ type AnnotationSelector struct {
 type DecoratorControllerAttachmentRule struct {
 	ResourceRule `json:",inline"`
 
-	// updateStrategy says what happens to an existing attachment that differs from what the hook returned.
-	// Default: absent, which is the method OnDelete.
+	// updateStrategy says what happens to an existing attachment that differs from what the hook returned, for instance
+	// {method: InPlace}.
+	// Default: absent, which is the method OnDelete: nothing happens to it.
 	// +optional
 	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategy `json:"updateStrategy,omitempty"`
 }
@@ -118,18 +127,22 @@ type DecoratorControllerAttachmentUpdateStrategy struct {
 type DecoratorControllerHooks struct {
 	// customize is asked which other objects, besides target and attachments, the other hooks want to see; they are sent to
 	// these in "related", and a change of one leads to a sync of the target.
+	// Default: absent, no other objects.
 	// +optional
 	Customize *Hook `json:"customize,omitempty"`
 
 	// sync is given the target object and its attachments and answers the desired attachments, and labels, annotations and
 	// status for the target. It is called whenever the target, one of its attachments or a related object
 	// changes. It must be idempotent and should be quick.
+	// Default: absent, only deletion is handled, by the finalize hook.
 	// +optional
 	Sync *Hook `json:"sync,omitempty"`
 
 	// finalize is called instead of sync when the target is being deleted or no longer selected, until it answers
 	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
 	// every target.
+	// It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync.
+	// Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`
 }

@@ -10,20 +10,27 @@ type EndpointConfig struct {
 	// their scheme (80 for http, 443 for https).
 	Host string `json:"host"`
 
-	// caBundle holds the certificate authorities that the serving certificate is verified with.
+	// caBundle holds the certificate authorities that the serving certificate is verified with, for instance
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present (mutual TLS).
+	// clientTLS is the client certificate to present (mutual TLS), for instance
+	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
+	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// authorization is the credential to send in the Authorization header. It cannot be combined with basicAuth.
+	// authorization is the credential to send in the Authorization header, for instance
+	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
+	// Default: absent, none.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// basicAuth is the user name and password to send in the Authorization header. It cannot be combined with authorization.
+	// basicAuth is the user name and password to send in the Authorization header, for instance
+	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
+	// Default: absent, none.
 	// +optional
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 }
@@ -31,25 +38,28 @@ type EndpointConfig struct {
 // CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline, secretRef and
 // configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
 type CABundle struct {
-	// inline is the certificates themselves, PEM-encoded.
+	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty text stands for the
+	// authorities of the system. Default: absent.
 	// +optional
 	Inline *string `json:"inline,omitempty"`
 
-	// secretRef is the Secret, and the key in it, that holds the certificates.
+	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace}.
+	// Default: absent.
 	// +optional
 	SecretRef *ResourceKeyRef `json:"secretRef,omitempty"`
 
-	// configMapRef is the ConfigMap, and the key in it, that holds the certificates.
+	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance
+	// {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.
 	// +optional
 	ConfigMapRef *ResourceKeyRef `json:"configMapRef,omitempty"`
 }
 
 // ResourceKeyRef names a key in a Secret or ConfigMap that holds certificates of authorities.
 type ResourceKeyRef struct {
-	// name of the Secret or ConfigMap.
+	// name of the Secret or ConfigMap, for instance "hooks-ca".
 	Name string `json:"name"`
 
-	// namespace of the Secret or ConfigMap.
+	// namespace of the Secret or ConfigMap, for instance "my-namespace".
 	Namespace string `json:"namespace"`
 
 	// key in the data of the Secret or ConfigMap. Default: ca.crt.
@@ -104,21 +114,21 @@ type BasicAuth struct {
 
 // SecretRef names a Secret of the host cluster.
 type SecretRef struct {
-	// name of the Secret.
+	// name of the Secret, for instance "hooks-credentials".
 	Name string `json:"name"`
 
-	// namespace of the Secret.
+	// namespace of the Secret, for instance "my-namespace".
 	Namespace string `json:"namespace"`
 }
 
 // SecretKeyRef names a key in a Secret of the host cluster.
 type SecretKeyRef struct {
-	// name of the Secret.
+	// name of the Secret, for instance "hooks-credentials".
 	Name string `json:"name"`
 
-	// namespace of the Secret.
+	// namespace of the Secret, for instance "my-namespace".
 	Namespace string `json:"namespace"`
 
-	// key in the data of the Secret.
+	// key in the data of the Secret, for instance "token". There is no default.
 	Key string `json:"key"`
 }

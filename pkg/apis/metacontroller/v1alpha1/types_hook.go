@@ -13,7 +13,8 @@ type Hook struct {
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
-	// webhook is where the hook is found. Default: absent, the hook is not called.
+	// webhook is where the hook is found, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a finalize hook.
+	// Default: absent, the hook is not called.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
 }
@@ -43,7 +44,8 @@ func (h *Hook) GetVersion() HookVersion {
 // It is given either by url, or by service and path.
 type Webhook struct {
 	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set, service
-	// and path are not looked at.
+	// and path are not looked at. User names and passwords in it can be read by all who can read this object; use basicAuth.
+	// Default: absent, the webhook is called by service and path.
 	// +optional
 	URL *string `json:"url,omitempty"`
 
@@ -53,37 +55,49 @@ type Webhook struct {
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
 
-	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent.
+	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for instance
+	// {enabled: true, cacheTimeoutSeconds: 3600}.
+	// Default: absent, every answer has to be complete.
 	// +optional
 	Etag *WebhookEtagConfig `json:"etag,omitempty"`
 
-	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". Required with service.
+	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". It is put behind the port
+	// as it is, with a query if there is one. Required with service, and without effect beside url. Default: absent.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// service is the Service that the webhook is reached by. The address is "<protocol>://<name>.<namespace>:<port><path>".
+	// service is the Service that the webhook is reached by. The address is "<protocol>://<name>.<namespace>:<port><path>". For
+	// instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
 
-	// responseUnMarshallMode says how strictly the answer is decoded.
+	// responseUnMarshallMode says how strictly the answer is decoded: with strict, fields that there are not, and fields that
+	// are there twice, make the sync fail, and with loose they are ignored.
 	// Default: loose for hooks of version v1, strict for v2.
 	// +optional
 	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
 
-	// caBundle holds the certificate authorities that the webhook's serving certificate is verified with.
+	// caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for instance
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present to the webhook (mutual TLS).
+	// clientTLS is the client certificate to present to the webhook (mutual TLS), for instance
+	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
+	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// authorization is the credential to send in the Authorization header. It cannot be combined with basicAuth.
+	// authorization is the credential to send in the Authorization header, for instance
+	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
+	// Default: absent, none.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// basicAuth is the user name and password to send in the Authorization header. It cannot be combined with authorization.
+	// basicAuth is the user name and password to send in the Authorization header, for instance
+	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
+	// Default: absent, none.
 	// +optional
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 }
@@ -102,13 +116,13 @@ func (d Duration) Parse() (time.Duration, error) {
 
 // ServiceReference names a Service of the host cluster.
 type ServiceReference struct {
-	// name of the Service.
+	// name of the Service, for instance "my-hooks".
 	Name string `json:"name"`
 
-	// namespace of the Service.
+	// namespace of the Service, for instance "my-namespace". It is put behind the name as it is, so "my-namespace.svc" works, too.
 	Namespace string `json:"namespace"`
 
-	// port of the Service. Default: 80, also if the protocol is https.
+	// port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.
 	// +optional
 	Port *int32 `json:"port,omitempty"`
 
@@ -124,12 +138,13 @@ type WebhookEtagConfig struct {
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// cacheTimeoutSeconds is for how many seconds an answer is kept. Default: absent, until the controller is restarted.
-	// Values below 1 count as absent.
+	// cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. It must not be negative; 0 counts as absent.
+	// Default: absent, until the controller is restarted.
 	// +optional
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 
-	// cacheCleanupSeconds has no effect: answers that timed out are removed by themselves. Default: absent.
+	// cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves. It
+	// must not be negative. Default: absent.
 	// +optional
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }

@@ -15,10 +15,12 @@ import (
 // AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations and
 // matchExpressions must hold.
 type AnnotationSelectorApplyConfiguration struct {
-	// matchAnnotations are annotations the object must have, with these values.
+	// matchAnnotations are annotations the object must have, with these values, which may be any text.
+	// Default: empty, none.
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
-	// In and NotIn, values.
+	// In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}].
+	// Default: empty, none.
 	MatchExpressions []v1.LabelSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }
 

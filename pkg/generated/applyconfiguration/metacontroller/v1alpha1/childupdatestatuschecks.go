@@ -11,6 +11,7 @@ package v1alpha1
 // ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.
 type ChildUpdateStatusChecksApplyConfiguration struct {
 	// conditions must all be found in the child's "status.conditions".
+	// Default: empty, nothing is checked.
 	Conditions []StatusConditionCheckApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -15,7 +15,8 @@ import (
 // CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
 type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one
-	// child is moved at a time, the next only when the one before passes the statusChecks.
+	// child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which
+	// hardly anything can be changed, such as pods, and InPlace for most others.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
 	// apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with
@@ -26,7 +27,8 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// are, those with the method OnDelete when they are made anew.
 	// Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
-	// statusChecks are what a child must show before a rolling update goes on to the next one. Other methods do not look at it.
+	// statusChecks are what a child must show before a rolling update goes on to the next one, for instance
+	// {conditions: [{type: Ready, status: "True"}]}. Other methods do not look at it.
 	// Default: absent, a child is done as soon as it is updated.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
 }

@@ -17,9 +17,11 @@ type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
 	// revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has
 	// one of the update methods RollingRecreate and RollingInPlace.
+	// Default: absent, any field of the parent's spec.
 	RevisionHistory *CompositeControllerRevisionHistoryApplyConfiguration `json:"revisionHistory,omitempty"`
 	// labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize
-	// hook is called; without a finalize hook it is left alone, and so are its children.
+	// hook is called; without a finalize hook it is left alone, and so are its children. For instance {matchLabels: {app: web}} or
+	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 	// ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It

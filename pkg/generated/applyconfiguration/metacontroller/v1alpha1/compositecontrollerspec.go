@@ -10,21 +10,25 @@ package v1alpha1
 //
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpecApplyConfiguration struct {
-	// parentResource is the type of the objects this controller is for. Each of them is handled on its own.
+	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1, resource: catsets}.
+	// Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
 	ParentResource *CompositeControllerParentResourceRuleApplyConfiguration `json:"parentResource,omitempty"`
 	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
 	// selector are adopted, sent to the hook in "children", and deleted when the hook no longer returns them.
-	// Changes of a child lead to a sync of its parent. The order has no meaning.
+	// Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance
+	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`
-	// hooks are the webhooks that decide. A controller without a sync hook cannot do anything.
+	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
+	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *CompositeControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
 	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
-	// sets none of caBundle, clientTLS, authorization and basicAuth.
+	// sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
+	// Default: empty, every webhook is called with its own settings only.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
 	// resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that
-	// depend on things outside of the cluster. Values below 1 count as 1. A hook can ask for a single sync
+	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
 	// of a single parent with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`

@@ -16,10 +16,12 @@ import (
 // both selectors. For one that stops matching the finalize hook is called; without a finalize hook it keeps its attachments.
 type DecoratorControllerResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// labelSelector restricts the controller to the objects whose labels match.
+	// labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or
+	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
-	// annotationSelector restricts the controller to the objects whose annotations match.
+	// annotationSelector restricts the controller to the objects whose annotations match, for instance
+	// {matchAnnotations: {example.com/backup: "yes"}}.
 	// Default: absent, all objects of the type.
 	AnnotationSelector *AnnotationSelectorApplyConfiguration `json:"annotationSelector,omitempty"`
 	// ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It

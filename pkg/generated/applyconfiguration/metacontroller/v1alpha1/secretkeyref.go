@@ -10,11 +10,11 @@ package v1alpha1
 //
 // SecretKeyRef names a key in a Secret of the host cluster.
 type SecretKeyRefApplyConfiguration struct {
-	// name of the Secret.
+	// name of the Secret, for instance "hooks-credentials".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Secret.
+	// namespace of the Secret, for instance "my-namespace".
 	Namespace *string `json:"namespace,omitempty"`
-	// key in the data of the Secret.
+	// key in the data of the Secret, for instance "token". There is no default.
 	Key *string `json:"key,omitempty"`
 }
 

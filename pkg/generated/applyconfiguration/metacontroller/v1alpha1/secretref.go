@@ -10,9 +10,9 @@ package v1alpha1
 //
 // SecretRef names a Secret of the host cluster.
 type SecretRefApplyConfiguration struct {
-	// name of the Secret.
+	// name of the Secret, for instance "hooks-credentials".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Secret.
+	// namespace of the Secret, for instance "my-namespace".
 	Namespace *string `json:"namespace,omitempty"`
 }
 

@@ -12,9 +12,9 @@ package v1alpha1
 type StatusConditionCheckApplyConfiguration struct {
 	// type of the condition, for instance "Ready".
 	Type *string `json:"type,omitempty"`
-	// status the condition must have, usually "True". Default: absent, any.
+	// status the condition must have: "True", "False" or "Unknown", with quotation marks in YAML. Default: absent, any.
 	Status *string `json:"status,omitempty"`
-	// reason the condition must have. Default: absent, any.
+	// reason the condition must have, for instance "MinimumReplicasAvailable". Default: absent, any.
 	Reason *string `json:"reason,omitempty"`
 }
 
