@@ -16,7 +16,7 @@ import (
 
 func (w *warnings) parentResource(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
 	history := spec.ParentResource.RevisionHistory
-	if history == nil {
+	if history == nil || len(history.FieldPaths) == 0 {
 		return
 	}
 	path = path.Child("revisionHistory")
@@ -72,7 +72,7 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 	switch path := path.Child("statusChecks"); {
 	case rolls(strategy.Method) && !hasChecks:
 		w.add(path, "is empty, so that a rollout goes on as soon as a child is updated, whether it works or not")
-	case !rolls(strategy.Method) && checks != nil:
+	case !rolls(strategy.Method) && hasChecks:
 		w.add(path, "has no effect: the method is none of RollingRecreate and RollingInPlace")
 	}
 	if !hasChecks {
