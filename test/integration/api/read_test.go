@@ -100,11 +100,12 @@ func TestExplainReadsTheFields(t *testing.T) {
 		{[]string{"cc.spec.parentResource", "--recursive"},
 			[]string{"labelSelector", "matchExpressions", "revisionHistory", "fieldPaths", "ignoreStatusChanges", "-required-"}},
 		{[]string{"cc.spec.hooks"}, []string{"DESCRIPTION", "sync", "finalize", "customize"}},
-		{[]string{"dec.spec"}, []string{"attachments", "resources"}},
+		{[]string{"cc.spec.hooks.sync.webhook.timeout"}, []string{"connecting to the last byte", `"30s"`, "Default: 10s"}},
+		{[]string{"dec.spec"}, []string{"attachments", "resources", "Default: absent, no periodic sync"}},
 		{[]string{"controllerrevisions", "--api-version=metacontroller.k8s.io/v1alpha1"}, []string{"parentPatch", "children"}},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			text := env.Kubectl(t, append([]string{"explain"}, test.args...)...)
+			text := strings.Join(strings.Fields(env.Kubectl(t, append([]string{"explain"}, test.args...)...)), " ")
 			for _, want := range test.want {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in:\n%s", want, text)
