@@ -185,9 +185,13 @@ func (r *reconciler) remove(ctx context.Context, name string) {
 	hosted := r.byName[name]
 	delete(r.byName, name)
 	r.mu.Unlock()
-	if hosted != nil {
-		hosted.stopWaiting()
-		r.stop(ctx, hosted)
+	if hosted == nil {
+		return
+	}
+	hosted.stopWaiting()
+	r.stop(ctx, hosted)
+	if err := r.disown(ctx, hosted); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Write status of "+r.kind.Name, "controller", name)
 	}
 }
 

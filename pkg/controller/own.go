@@ -36,6 +36,8 @@ type ownAPI interface {
 	informer() cache.SharedIndexInformer
 	get(name string) (declared, error)
 	list() ([]declared, error)
+	// live reads an object from the storage, also one that is not selected.
+	live(ctx context.Context, name string) (declared, error)
 	patch(ctx context.Context, name string, mergePatch []byte) (declared, error)
 	updateStatus(ctx context.Context, object declared) (declared, error)
 	resolve(ctx context.Context, discovery *host.Discovery, object declared) (*line.Spec, error)
@@ -44,6 +46,7 @@ type ownAPI interface {
 // controllers is the ownAPI of the kind that T is a pointer to.
 type controllers[T declared] struct {
 	client interface {
+		Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 		Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
 		UpdateStatus(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 	}
@@ -80,6 +83,10 @@ func (c controllers[T]) list() ([]declared, error) {
 		objects[i] = object
 	}
 	return objects, err
+}
+
+func (c controllers[T]) live(ctx context.Context, name string) (declared, error) {
+	return c.client.Get(ctx, name, metav1.GetOptions{})
 }
 
 func (c controllers[T]) patch(ctx context.Context, name string, mergePatch []byte) (declared, error) {

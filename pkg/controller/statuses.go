@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -47,6 +48,23 @@ func (r *reconciler) writeStatuses(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// disown says in the status of an object, if it is still there, that this process does not
+// run it any more. If another one does, that will say so.
+func (r *reconciler) disown(ctx context.Context, hosted *hostedController) error {
+	object, err := r.own.live(ctx, hosted.name)
+	if err == nil && object.GetUID() == hosted.seen.uid {
+		changed := object.DeepCopyObject().(declared)
+		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
+			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
+		})
+		_, err = r.own.updateStatus(ctx, changed)
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 func (r *reconciler) writeStatus(ctx context.Context, hosted *hostedController) error {

@@ -68,6 +68,7 @@ const (
 	ReasonWriteLoop       = "WriteLoop"
 	ReasonStale           = "CredentialsStale"
 	ReasonHookDown        = "HookDown"
+	ReasonNotSelected     = "NotSelected"
 	ReasonWatchFailed     = "WatchFailed"
 )
 

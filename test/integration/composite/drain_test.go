@@ -334,6 +334,7 @@ func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
 	other.controller = other.create(other.spec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil }))
 	other.patchController(object{"metadata": object{"labels": object{"instance": "this"}}})
 	f.patchController(object{"metadata": object{"labels": object{"instance": "other"}}})
+	f.waitForReady(metav1.ConditionFalse, "NotSelected")
 	// The second round shows that the first was not just quicker.
 	for range 2 {
 		f.touchUntil("p0", func(touch string) bool { return other.wasCalled(touch) && !f.wasCalled(touch) })
