@@ -54,14 +54,14 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 	}
 	inputs := inputs{snapshot: snapshot}
 	steps := plan.Steps[:0]
-	for _, op := range []stage.Op{stage.Status, stage.Metadata} {
+	for _, op := range []stage.Op{stage.Status, stage.Metadata, stage.Finalizer} {
 		if !slices.ContainsFunc(plan.Steps, func(step stage.Step) bool { return step.Op == op }) {
 			g.rests(target{Key: stage.KeyOf(snapshot.Parent), ofParent: op})
 		}
 	}
 	for _, step := range plan.Steps {
 		record := g.records[targetOf(&step)]
-		if record == nil || step.LetsGo || !record.holds(&step, &inputs, now) {
+		if record == nil || step.LetsGo || step.Op == stage.Finalizer || !record.holds(&step, &inputs, now) {
 			steps = append(steps, step)
 			continue
 		}
@@ -83,6 +83,21 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 	return next, news
 }
 
+// HoldOne tells until when it is too early for a step that is taken before the rest of its
+// sync is planned: the one that has the controller hold the parent. It is zero if the step may be taken.
+func (g *Guard) HoldOne(snapshot *stage.Snapshot, step *stage.Step, now time.Time) (until time.Time, news []stage.Loop) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	record := g.records[targetOf(step)]
+	if record == nil || !record.holds(step, &inputs{snapshot: snapshot}, now) {
+		return until, nil
+	}
+	if record.isNews(now) {
+		news = append(news, record.loop)
+	}
+	return record.loop.Until, news
+}
+
 // rests notes that an object is as it should be.
 func (g *Guard) rests(at target) {
 	if record := g.records[at]; record != nil {
@@ -90,7 +105,9 @@ func (g *Guard) rests(at target) {
 	}
 }
 
-func ofParent(op stage.Op) bool { return op == stage.Status || op == stage.Metadata }
+func ofParent(op stage.Op) bool {
+	return op == stage.Status || op == stage.Metadata || op == stage.Finalizer
+}
 
 // Wrote notes what a sync has written; now is when it had.
 func (g *Guard) Wrote(snapshot *stage.Snapshot, outcomes []stage.Outcome, now time.Time) {
@@ -131,7 +148,7 @@ func changed(outcome *stage.Outcome) bool {
 // watched tells whether steps of a sort may have to wait.
 func watched(op stage.Op) bool {
 	switch op {
-	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.ToServerSideApply, stage.ToDynamicApply, stage.Status, stage.Metadata:
+	case stage.Create, stage.Update, stage.Apply, stage.Recreate, stage.ToServerSideApply, stage.ToDynamicApply, stage.Status, stage.Metadata, stage.Finalizer:
 		return true
 	}
 	return false

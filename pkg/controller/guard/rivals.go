@@ -63,7 +63,7 @@ const aFight = 3
 func (g *Guard) fightsFor(loop stage.Loop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, as := range [...]stage.Op{"", stage.Status, stage.Metadata} {
+	for _, as := range [...]stage.Op{"", stage.Status, stage.Metadata, stage.Finalizer} {
 		record := g.records[target{Key: loop.Object, ofParent: as}]
 		if record != nil && max(record.undone, record.restless) >= aFight && part(record.path) == part(loop.Path) {
 			return true

@@ -45,3 +45,38 @@ func TestAnObjectThatIsTargetAndAttachmentIsWatchedAsBoth(t *testing.T) {
 		t.Error("the attachment should be held back")
 	}
 }
+
+// Somebody may take every finalizer off that is not theirs.
+func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
+	w := newWorld(t)
+	finalizer := step(stage.Metadata, "p", 0)
+	finalizer.Op, finalizer.Path = stage.Finalizer, "metadata.finalizers"
+	var pauses []time.Duration
+	var news []stage.Loop
+	for last := w.now; len(pauses) < 8; {
+		now := start.Add(w.now)
+		until, found := w.guard.HoldOne(w.snapshot(), &finalizer, now)
+		news = append(news, found...)
+		if !until.IsZero() {
+			w.now = until.Sub(start)
+			continue
+		}
+		pauses = append(pauses, w.now-last)
+		last = w.now
+		outcome := stage.Outcome{Step: finalizer, Result: observed("p", "2", 0)}
+		w.guard.Wrote(w.snapshot(), []stage.Outcome{outcome}, now)
+		w.sync() // what comes after it, and finds nothing to write
+		w.now += time.Millisecond
+	}
+	const ms, s = time.Millisecond, time.Second
+	if want := []time.Duration{0, ms, ms, ms, ms, s, 2 * s, 4 * s}; !slices.Equal(pauses, want) {
+		t.Errorf("the pauses are %v, want %v", pauses, want)
+	}
+	if len(news) != 1 || !news[0].OfParent || news[0].Restless || news[0].Path != "metadata.finalizers" {
+		t.Errorf("the loops are %+v", news)
+	}
+	last := finalizer
+	if taken, _ := w.sync(last); len(taken) != 1 {
+		t.Error("what lets go of the parent should not wait")
+	}
+}

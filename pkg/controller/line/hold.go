@@ -6,6 +6,7 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -20,6 +21,14 @@ const holdTimeout = 10 * time.Second
 // how it is.
 var errOvertaken = errors.New("the parent changed meanwhile")
 
+// tooEarly tells that somebody else undoes again and again what holds the parent or lets it
+// go, and that it is done once more only after that time.
+type tooEarly struct{ after time.Duration }
+
+func (e *tooEarly) Error() string {
+	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
+}
+
 // hold begins the snapshot of a parent, after the controller's finalizer has been put on
 // it or taken off if that was due. Without a parent there is no snapshot.
 func (c *Controller) hold(ctx context.Context, memory *memory, parent stage.Key) (*stage.Snapshot, error) {
@@ -31,12 +40,16 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent stage.Key)
 	if step == nil || err != nil {
 		return snapshot, err
 	}
+	if err := c.mayHold(snapshot, step); err != nil {
+		return nil, err
+	}
 	// Stopping the controller does not give up on this write: whoever then takes the
 	// finalizer off all parents must be sure to see it.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
 	defer cancel()
 	outcomes := c.Actor.Act(writing, snapshot, &stage.Plan{Steps: []stage.Step{*step}})
 	c.observer.Wrote(&memory.pending, outcomes)
+	c.guard.Wrote(snapshot, outcomes, time.Now())
 	switch outcome := outcomes[0]; {
 	case outcome.Err != nil:
 		return nil, outcome.Err
@@ -47,6 +60,17 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent stage.Key)
 	default:
 		return c.observer.ParentAs(outcome.Result), nil
 	}
+}
+
+// mayHold returns a *tooEarly if the step that holds the parent has to wait.
+func (c *Controller) mayHold(snapshot *stage.Snapshot, step *stage.Step) error {
+	now := time.Now()
+	until, news := c.guard.HoldOne(snapshot, step, now)
+	c.tellLoops(snapshot.Parent, news, now)
+	if until.IsZero() {
+		return nil
+	}
+	return &tooEarly{after: until.Sub(now)}
 }
 
 // isGone tells whether the host removes an object that it has stored so: it was only

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -16,10 +17,7 @@ import (
 // the sync was.
 func (c *Controller) act(ctx context.Context, started time.Time, snapshot *stage.Snapshot, planned *stage.Plan) (outcomes []stage.Outcome, after time.Duration) {
 	next, news := c.guard.Hold(snapshot, planned, started)
-	if len(news) > 0 {
-		c.nameRivals(news)
-		c.Events.WriteLoop(snapshot.Parent, news, started)
-	}
+	c.tellLoops(snapshot.Parent, news, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
 	now := time.Now()
 	c.guard.Wrote(snapshot, outcomes, now)
@@ -27,6 +25,14 @@ func (c *Controller) act(ctx context.Context, started time.Time, snapshot *stage
 		return outcomes, 0
 	}
 	return outcomes, max(next.Sub(now), 1)
+}
+
+// tellLoops has an event written about loops of a parent, if there are any.
+func (c *Controller) tellLoops(parent *object.Object, news []stage.Loop, now time.Time) {
+	if len(news) > 0 {
+		c.nameRivals(news)
+		c.Events.WriteLoop(parent, news, now)
+	}
 }
 
 // loops are what is slowed down of the parents there are.

@@ -119,10 +119,11 @@ func (p *parents) forget(parent stage.Key) {
 }
 
 // record notes how a sync went. One that was put off, by the hook, by related objects
-// that are not listed yet or by somebody who changed the parent meanwhile, has not gone
-// at all. Of one whose hook is down the call that was not answered tells more.
+// that are not listed yet, by somebody who changed the parent meanwhile or because the
+// parent is written too often, has not gone at all. Of one whose hook is down the call that
+// was not answered tells more.
 func (p *parents) record(parent stage.Key, err error) {
-	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) {
+	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) || isTooEarly(err) {
 		return
 	}
 	_, down := errors.AsType[*hook.Down](err)
@@ -140,6 +141,11 @@ func (p *parents) record(parent stage.Key, err error) {
 func isThrottled(err error) bool {
 	_, later := errors.AsType[*hook.Throttled](err)
 	return later
+}
+
+func isTooEarly(err error) bool {
+	_, early := errors.AsType[*tooEarly](err)
+	return early
 }
 
 func isWaiting(err error) bool {

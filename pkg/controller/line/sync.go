@@ -196,6 +196,9 @@ func (c *Controller) verdict(ctx context.Context, key stage.Key, memory *memory,
 	if down, ok := errors.AsType[*hook.Down](attempt.err); ok {
 		return hosted.Wait(down.After)
 	}
+	if early, ok := errors.AsType[*tooEarly](attempt.err); ok {
+		return hosted.Wait(early.after)
+	}
 	if errors.Is(attempt.err, errOvertaken) {
 		return hosted.Failed(0)
 	}

@@ -57,7 +57,7 @@ func setFinalizers(snapshot *stage.Snapshot, finalizers []string, why string) (*
 	}
 	return &stage.Step{
 		Op: stage.Finalizer, Type: snapshot.ParentType, Observed: parent,
-		Namespace: parent.Namespace, Name: parent.Name, Body: body, Why: why,
+		Namespace: parent.Namespace, Name: parent.Name, Body: body, Path: "metadata.finalizers", Why: why,
 	}, nil
 }
 
