@@ -6,9 +6,6 @@ package composite
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,62 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// goroutines counts the goroutines of controllers, their watches and connections. Those
-// that serve the API come and go with its clients.
-func goroutines(ctx context.Context) (map[string]int, error) {
-	counts, err := env.Goroutines(ctx)
-	maps.DeleteFunc(counts, func(creator string, _ int) bool {
-		return !slices.ContainsFunc([]string{"/pkg/controller", "client-go/tools/cache", "apimachinery/pkg/watch", "priorityqueue", "net/http.(*Transport)"},
-			func(part string) bool { return strings.Contains(creator, part) })
-	})
-	return counts, err
-}
-
-// settledGoroutines are the goroutines there are when controllers of earlier tests have gone.
-func settledGoroutines(t *testing.T) map[string]int {
-	t.Helper()
-	var settled map[string]int
-	same := 0
-	env.Eventually(t, func(ctx context.Context) error {
-		counts, err := goroutines(ctx)
-		if err != nil {
-			return err
-		}
-		if !maps.Equal(counts, settled) {
-			settled, same = counts, 0
-		}
-		if same++; same < 20 {
-			return fmt.Errorf("the goroutines are not the same for a while: %v", counts)
-		}
-		return nil
-	})
-	return settled
-}
-
-// waitForGoroutines waits until there are no more than before.
-func waitForGoroutines(t *testing.T, before map[string]int) {
-	t.Helper()
-	env.Eventually(t, func(ctx context.Context) error {
-		after, err := goroutines(ctx)
-		if err != nil {
-			return err
-		}
-		var left []string
-		for creator, count := range after {
-			if more := count - before[creator]; more > 0 {
-				left = append(left, fmt.Sprintf("%d of %s", more, creator))
-			}
-		}
-		if len(left) > 0 {
-			slices.Sort(left)
-			return fmt.Errorf("goroutines are left: %s", strings.Join(left, ", "))
-		}
-		return nil
-	})
-}
-
 func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
-	before := settledGoroutines(t)
+	before := env.SettledGoroutines(t)
 	children := env.Install(t, harness.CRD{Kind: "Part"})
 	related := env.Install(t, harness.CRD{Kind: "Detail"})
 	f := start(t, answers(t, func(asked request) object {
@@ -111,7 +54,7 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 	waitForWatches(t, f.parents, 0)
 	waitForWatches(t, children, 0)
 	waitForWatches(t, related, 0)
-	waitForGoroutines(t, before)
+	env.WaitForGoroutines(t, before)
 }
 
 // Memory is measured after a first round, when all is there that is kept for good. The
@@ -119,12 +62,12 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 // the last events: so the heap goes on growing for a while, and what controllers have in it does not.
 func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	const controllers = 200
-	before := settledGoroutines(t)
+	before := env.SettledGoroutines(t)
 	f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing"}), hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
 	var heap [2]harness.Heap
 	for round := range heap {
 		f.createAndDelete(controllers, fmt.Sprint(round))
-		waitForGoroutines(t, before)
+		env.WaitForGoroutines(t, before)
 		var err error
 		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
 			t.Fatal(err)

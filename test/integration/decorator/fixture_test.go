@@ -93,9 +93,14 @@ func attachmentRule(apiVersion, resource string, method v1alpha1.ChildUpdateMeth
 
 func (f *fixture) create(spec v1alpha1.DecoratorControllerSpec) *v1alpha1.DecoratorController {
 	f.Helper()
+	return f.createNamed(harness.Name("test"), spec)
+}
+
+func (f *fixture) createNamed(name string, spec v1alpha1.DecoratorControllerSpec) *v1alpha1.DecoratorController {
+	f.Helper()
 	controllers := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers()
 	created, err := controllers.Create(f.Context(), &v1alpha1.DecoratorController{
-		ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatalf("create the DecoratorController: %v", err)

@@ -115,7 +115,10 @@ func (f *family) expectRest(name string) {
 func TestADecoratorOfACompositesChildren(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
-		for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
+		for _, method := range []v1alpha1.ChildUpdateMethod{
+			v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate,
+			v1alpha1.ChildUpdateRollingInPlace, v1alpha1.ChildUpdateRollingRecreate,
+		} {
 			t.Run(fmt.Sprintf("%s %s", engine, method), func(t *testing.T) { testADecoratorOfChildren(t, engine, method) })
 		}
 	}
@@ -135,7 +138,8 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 		value = "1"
 	}
 	second := f.waitUntilDecorated("a", value)
-	if replaced := first.GetUID() != second.GetUID(); replaced != (method == v1alpha1.ChildUpdateRecreate) {
+	recreates := method == v1alpha1.ChildUpdateRecreate || method == v1alpha1.ChildUpdateRollingRecreate
+	if replaced := first.GetUID() != second.GetUID(); replaced != recreates {
 		t.Errorf("the child was replaced: %v", replaced)
 	}
 	f.expectRest("a")

@@ -1,0 +1,68 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// controllerGoroutines counts the goroutines of controllers, their watches and connections. Those
+// that serve the API come and go with its clients.
+func (e *Env) controllerGoroutines(ctx context.Context) (map[string]int, error) {
+	counts, err := e.Goroutines(ctx)
+	maps.DeleteFunc(counts, func(creator string, _ int) bool {
+		return !slices.ContainsFunc([]string{"/pkg/controller", "client-go/tools/cache", "apimachinery/pkg/watch", "priorityqueue", "net/http.(*Transport)"},
+			func(part string) bool { return strings.Contains(creator, part) })
+	})
+	return counts, err
+}
+
+// SettledGoroutines are the server's goroutines for controllers, by who started them, when the
+// controllers of earlier tests have gone.
+func (e *Env) SettledGoroutines(t testing.TB) map[string]int {
+	t.Helper()
+	var settled map[string]int
+	same := 0
+	e.Eventually(t, func(ctx context.Context) error {
+		counts, err := e.controllerGoroutines(ctx)
+		if err != nil {
+			return err
+		}
+		if !maps.Equal(counts, settled) {
+			settled, same = counts, 0
+		}
+		if same++; same < 20 {
+			return fmt.Errorf("the goroutines are not the same for a while: %v", counts)
+		}
+		return nil
+	})
+	return settled
+}
+
+// WaitForGoroutines waits until there are no more of them than before.
+func (e *Env) WaitForGoroutines(t testing.TB, before map[string]int) {
+	t.Helper()
+	e.Eventually(t, func(ctx context.Context) error {
+		after, err := e.controllerGoroutines(ctx)
+		if err != nil {
+			return err
+		}
+		var left []string
+		for creator, count := range after {
+			if more := count - before[creator]; more > 0 {
+				left = append(left, fmt.Sprintf("%d of %s", more, creator))
+			}
+		}
+		if len(left) > 0 {
+			slices.Sort(left)
+			return fmt.Errorf("goroutines are left: %s", strings.Join(left, ", "))
+		}
+		return nil
+	})
+}

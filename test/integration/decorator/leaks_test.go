@@ -1,0 +1,74 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// Memory is measured after a first round, when all is there that is kept for good. What
+// keeps the whole heap growing for a while, and is no leak, is told where composites are
+// tested for the same.
+func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
+	const few, many = 20, 100
+	before := env.SettledGoroutines(t)
+	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
+		answer := oneConfigMap(asked)
+		answer["labels"], answer["status"], answer["finalized"] = object{"decorated": "yes"}, object{"decorated": true}, asked.Finalizing
+		return answer
+	}))
+	var heap [2]harness.Heap
+	for round, decorators := range [...]int{few, many} {
+		f.createAndDelete(decorators, fmt.Sprint(round))
+		env.WaitForGoroutines(t, before)
+		var err error
+		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("of controllers in the heap after %d decorators: %d KiB, after another %d: %d KiB", few, heap[0].Controllers>>10, many, heap[1].Controllers>>10)
+	if growth := heap[1].Controllers - heap[0].Controllers; growth > many*10<<10 {
+		t.Errorf("what controllers have in the heap grew by %d KiB, more than 10 for each", growth>>10)
+	}
+}
+
+// createAndDelete runs many decorators at once, each for a target of its own that it holds,
+// and deletes them all with their targets, some before and some after these.
+func (f *fixture) createAndDelete(decorators int, round string) {
+	f.Helper()
+	name := func(i int) string { return fmt.Sprintf("t%s-%d", round, i) }
+	controllers := make([]string, decorators)
+	for i := range controllers {
+		controllers[i] = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+			spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
+			spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
+		})).Name
+		f.target(name(i), object{"labels": object{"controller": name(i)}}, object{"value": "1"})
+	}
+	for i := range controllers {
+		env.WaitForConfigMap(f, f.namespace, name(i), hasData("value", "1"))
+	}
+	for i, controller := range controllers {
+		if i%2 == 0 {
+			f.delete(name(i))
+		}
+		if err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Delete(f.Context(), controller, metav1.DeleteOptions{}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for i := range controllers {
+		if i%2 == 1 {
+			f.delete(name(i))
+		}
+	}
+	for i := range controllers {
+		f.waitUntilGone(name(i))
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// Killing the server loses neither a finalizer nor what is to be done before it goes: each
+// target is finalized, whether it was deleted before the server went or while it was away.
+func TestAKilledServerGoesOnFinalizing(t *testing.T) {
+	const targets = 20
+	var finish atomic.Bool
+	f := start(t, answers(t, func(asked request) object {
+		if asked.Finalizing && finish.Load() {
+			return object{"finalized": true}
+		}
+		answer := oneConfigMap(asked)
+		answer["labels"] = object{"decorated": "yes"}
+		return answer
+	}), func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
+	})
+	name := func(i int) string { return fmt.Sprintf("t%d", i) }
+	for i := range targets {
+		f.target(name(i), nil, object{"value": "1"})
+	}
+	for i := range targets {
+		env.WaitForConfigMap(t, f.namespace, name(i), hasData("value", "1"))
+	}
+	for i := range targets {
+		if i == targets/2 {
+			if err := env.Server.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			finish.Store(true)
+		}
+		f.delete(name(i))
+	}
+	for i := range targets { // nobody takes the finalizers off meanwhile
+		f.waitFor(name(i), func(target *unstructured.Unstructured) error {
+			if len(target.GetFinalizers()) != 1 || target.GetDeletionTimestamp() == nil {
+				return fmt.Errorf("it should wait for its finalizer: %v", target.Object["metadata"])
+			}
+			return nil
+		})
+	}
+	if err := env.Server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range targets {
+		f.waitUntilGone(name(i))
+		env.WaitUntilConfigMapIsGone(t, f.namespace, name(i))
+	}
+	finalized := map[string]bool{}
+	for _, call := range f.hook.Calls() {
+		var asked request
+		if err := call.Decode(&asked); err != nil {
+			t.Fatal(err)
+		}
+		if asked.Finalizing {
+			finalized[asked.Object.GetName()] = true
+		}
+	}
+	if len(finalized) != targets {
+		t.Errorf("%d of %d targets were finalized", len(finalized), targets)
+	}
+}

@@ -1,0 +1,287 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// Whatever two hundred others write to a target while it is decorated stays, and so do
+// labels, annotations, status and finalizer of the decorator.
+func TestNoUpdateOfATargetIsLost(t *testing.T) {
+	t.Parallel()
+	for name, crd := range map[string]harness.CRD{
+		"a type with a status subresource": {Kind: "Thing"},
+		"a type without one":               {Kind: "Thing", NoStatus: true},
+	} {
+		t.Run(name, func(t *testing.T) { testNoUpdateIsLost(t, crd) })
+	}
+}
+
+func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
+	t.Parallel()
+	const writers = 200
+	// The answer is another one after each change of the spec, so that the target is written
+	// again and again.
+	f := prepare(t, crd, answers(t, func(asked request) object {
+		spec, _, _ := unstructured.NestedMap(asked.Object.Object, "spec")
+		fields := fmt.Sprint(len(spec))
+		return object{
+			"labels":      object{"fields": fields},
+			"annotations": object{"fields": fields},
+			"status":      object{"fields": fields},
+			"attachments": []object{configMap(asked.Object.GetName(), object{"fields": fields})},
+			"finalized":   true,
+		}
+	}))
+	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }))
+	f.target("a", nil, object{"first": "x"})
+	var running sync.WaitGroup
+	for i := range writers {
+		running.Go(func() {
+			if err := f.write(t.Context(), "a", i); err != nil {
+				t.Errorf("writer %d: %v", i, err)
+			}
+		})
+	}
+	running.Wait()
+	f.waitFor("a", func(target *unstructured.Unstructured) error {
+		fields := fmt.Sprint(1 + writers/2)
+		status, _, _ := unstructured.NestedString(target.Object, "status", "fields")
+		if label, annotation := target.GetLabels()["fields"], target.GetAnnotations()["fields"]; label != fields || annotation != fields || status != fields || len(target.GetFinalizers()) != 1 {
+			return fmt.Errorf("what the decorator sets should be %s: label %s, annotation %s, status %s, finalizers %v", fields, label, annotation, status, target.GetFinalizers())
+		}
+		for i := range writers {
+			if !hasWritten(target, i) {
+				return fmt.Errorf("what writer %d has set is lost", i)
+			}
+		}
+		return nil
+	})
+	env.WaitForConfigMap(t, f.namespace, "a", hasData("fields", fmt.Sprint(1+writers/2)))
+	f.expectRest(f.markTarget("a"), f.hook)
+	f.delete("a")
+	f.waitUntilGone("a")
+}
+
+// busy is how clients try again whose write conflicts with that of others: for as long as
+// it takes.
+var busy = wait.Backoff{Steps: 10000, Duration: 100 * time.Millisecond, Factor: 1, Jitter: 10}
+
+// write has one of the writers set what is its own: a field of the spec, an annotation or a
+// label, by a replacement of the whole or by a patch.
+func (f *fixture) write(ctx context.Context, name string, i int) error {
+	path := pathOf(i)
+	targets := env.Dynamic.Resource(f.targets).Namespace(f.namespace)
+	if i%8 < 4 {
+		body := object{}
+		if err := unstructured.SetNestedField(body, "x", path...); err != nil {
+			return err
+		}
+		return retry.RetryOnConflict(busy, func() error { // the host tries but a few times
+			_, err := targets.Patch(ctx, name, types.MergePatchType, []byte(mustJSON(f, body)), metav1.PatchOptions{})
+			return err
+		})
+	}
+	return retry.RetryOnConflict(busy, func() error {
+		target, err := targets.Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			err = unstructured.SetNestedField(target.Object, "x", path...)
+		}
+		if err == nil {
+			_, err = targets.Update(ctx, target, metav1.UpdateOptions{})
+		}
+		return err
+	})
+}
+
+func pathOf(i int) []string {
+	own := fmt.Sprintf("w%d", i)
+	switch i % 4 {
+	case 0:
+		return []string{"metadata", "annotations", own}
+	case 1:
+		return []string{"metadata", "labels", own}
+	default:
+		return []string{"spec", own}
+	}
+}
+
+func hasWritten(target *unstructured.Unstructured, i int) bool {
+	value, _, _ := unstructured.NestedString(target.Object, pathOf(i)...)
+	return value == "x"
+}
+
+// meanwhile is a decorator to whose targets something happens between their being
+// observed and their being written, at the first call.
+func meanwhile(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *fixture {
+	t.Helper()
+	var f *fixture
+	var once sync.Once
+	f = prepare(t, crd, answers(t, func(asked request) object {
+		if asked.Object.GetName() == "a" {
+			once.Do(func() { happens(f, asked) })
+		}
+		uid := string(asked.Object.GetUID())
+		return object{
+			"labels":      object{"uid": uid},
+			"status":      object{"uid": uid},
+			"attachments": []object{configMap(asked.Object.GetName(), object{"uid": uid})},
+		}
+	}))
+	f.controller = f.create(f.spec())
+	return f
+}
+
+// waitUntilIts waits until a target and its attachment bear its own UID.
+func (f *fixture) waitUntilIts(name string) *unstructured.Unstructured {
+	f.Helper()
+	target := f.waitFor(name, func(target *unstructured.Unstructured) error {
+		uid := string(target.GetUID())
+		status, _, _ := unstructured.NestedString(target.Object, "status", "uid")
+		if target.GetLabels()["uid"] != uid || status != uid {
+			return fmt.Errorf("the target of UID %s has the label %s and the status %s", uid, target.GetLabels()["uid"], status)
+		}
+		return nil
+	})
+	attachment := env.WaitForConfigMap(f, f.namespace, name, hasData("uid", string(target.GetUID())))
+	if owner := metav1.GetControllerOf(attachment); owner == nil || owner.UID != target.GetUID() {
+		f.Errorf("the attachment is owned by %v", owner)
+	}
+	return target
+}
+
+func (f *fixture) expectNoSyncError(about string) {
+	f.Helper()
+	events, err := env.Kube.CoreV1().Events(f.namespace).List(f.Context(), metav1.ListOptions{FieldSelector: "reason=SyncError,involvedObject.name=" + about})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, event := range events.Items {
+		f.Errorf("a sync failed: %s", event.Message)
+	}
+}
+
+func TestWhatHappensToATargetWhileItsHookIsAsked(t *testing.T) {
+	t.Parallel()
+	remove := func(f *fixture) {
+		err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Delete(f.Context(), "a", metav1.DeleteOptions{})
+		if err != nil {
+			f.Errorf("delete: %v", err)
+		}
+	}
+	for name, crd := range map[string]harness.CRD{"with status": {Kind: "Thing"}, "without status": {Kind: "Thing", NoStatus: true}} {
+		t.Run("it vanishes, "+name, func(t *testing.T) {
+			t.Parallel()
+			f := meanwhile(t, crd, func(f *fixture, _ request) { remove(f) })
+			f.target("a", nil, object{})
+			f.waitUntilGone("a")
+			f.target("b", nil, object{})
+			f.waitUntilIts("b")
+			f.expectNoSyncError("a")
+			env.WaitUntilConfigMapIsGone(t, f.namespace, "a")
+			f.target("a", nil, object{})
+			f.waitUntilIts("a")
+		})
+		t.Run("it is replaced, "+name, func(t *testing.T) {
+			t.Parallel()
+			f := meanwhile(t, crd, func(f *fixture, _ request) {
+				remove(f)
+				f.target("a", object{"labels": object{"new": "one"}}, object{})
+			})
+			f.target("a", nil, object{})
+			if target := f.waitUntilIts("a"); target.GetLabels()["new"] == "" {
+				t.Errorf("the labels are %v", target.GetLabels())
+			}
+			f.expectNoSyncError("a")
+		})
+		t.Run("it is edited, "+name, func(t *testing.T) {
+			t.Parallel()
+			f := meanwhile(t, crd, func(f *fixture, _ request) {
+				f.patch("a", object{"metadata": object{"labels": object{"edited": "x"}}, "spec": object{"edited": "x"}})
+			})
+			f.target("a", nil, object{})
+			target := f.waitUntilIts("a")
+			if edited, _, _ := unstructured.NestedString(target.Object, "spec", "edited"); edited != "x" || target.GetLabels()["edited"] != "x" {
+				t.Errorf("the edit is lost: %v", target.Object)
+			}
+			f.expectNoSyncError("a")
+		})
+	}
+}
+
+// Some built-in types are created by an update of an object that is not there. A target that
+// has gone does not come back so.
+func TestATargetThatVanishesIsNotCreatedAnew(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, harness.CRD{Kind: "Thing"}, nil)
+	resources := []schema.GroupVersionResource{
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+		{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
+		{Version: "v1", Resource: "services"},
+	}
+	kinds := []string{"Role", "Lease", "Service"}
+	f.hook.Handle(answers(t, func(asked request) object {
+		of := resources[slices.Index(kinds, asked.Object.GetKind())]
+		if err := env.Dynamic.Resource(of).Namespace(f.namespace).Delete(t.Context(), "it", metav1.DeleteOptions{}); err != nil {
+			t.Errorf("delete %s: %v", asked.Object.GetKind(), err)
+		}
+		return object{"labels": object{"decorated": "yes"}}
+	}))
+	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Attachments, spec.Resources = nil, nil
+		for _, of := range resources {
+			spec.Resources = append(spec.Resources, v1alpha1.DecoratorControllerResourceRule{
+				ResourceRule:  v1alpha1.ResourceRule{APIVersion: of.GroupVersion().String(), Resource: of.Resource},
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.namespace}},
+			})
+		}
+	}))
+	for i, of := range resources {
+		target := object{
+			"apiVersion": of.GroupVersion().String(), "kind": kinds[i],
+			"metadata": object{"name": "it", "labels": object{"test": f.namespace}},
+		}
+		if kinds[i] == "Service" {
+			target["spec"] = object{"ports": []any{object{"port": int64(80)}}}
+		}
+		f.targets = of
+		targets := env.Dynamic.Resource(of).Namespace(f.namespace)
+		if _, err := targets.Create(t.Context(), &unstructured.Unstructured{Object: target}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		env.Eventually(t, func(context.Context) error {
+			writes, err := env.Host.Audit().Find(0, hostcluster.Request{
+				User: harness.ServerUser, Verbs: []string{"update"}, Group: of.Group, Resource: of.Resource, Namespace: f.namespace, Name: "it",
+			})
+			if err != nil || len(writes) == 0 {
+				return fmt.Errorf("%s should be decorated, though in vain: %v", kinds[i], err)
+			}
+			for _, write := range writes {
+				if write.ResponseStatus.Code < 400 {
+					t.Errorf("the %s that had gone was written: %d", kinds[i], write.ResponseStatus.Code)
+				}
+			}
+			return nil
+		})
+		f.waitUntilGone("it")
+		f.expectNoSyncError("it")
+	}
+}
