@@ -1,0 +1,142 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// ofBuiltIn makes objects of a built-in type the targets that have a label of the test's.
+func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
+	return func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Resources = []v1alpha1.DecoratorControllerResourceRule{{
+			ResourceRule:  v1alpha1.ResourceRule{APIVersion: of.GroupVersion().String(), Resource: of.Resource},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.namespace}},
+		}}
+		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
+	}
+}
+
+// A namespace is decorated with what is in it. When it is deleted, nothing can be made in it
+// any more, and it goes all the same.
+func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
+		inside := configMap("inside", object{"of": asked.Object.GetName()})
+		inside["metadata"].(object)["namespace"] = asked.Object.GetName()
+		return object{
+			"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"},
+			"attachments": []object{inside}, "finalized": asked.Finalizing,
+		}
+	}))
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	f.controller = f.create(f.spec(f.ofBuiltIn(namespaces)))
+	made, err := env.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "decorated-", Labels: map[string]string{"test": f.namespace}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := env.WaitForConfigMap(t, made.Name, "inside", hasData("of", made.Name))
+	if owner := metav1.GetControllerOf(inside); owner == nil || owner.UID != made.UID {
+		t.Errorf("the attachment is owned by %v", owner)
+	}
+	env.Eventually(t, func(ctx context.Context) error {
+		found, err := env.Kube.CoreV1().Namespaces().Get(ctx, made.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if found.Labels["decorated"] != "yes" || found.Annotations["decorated"] != "yes" || len(found.Finalizers) != 1 || found.Status.Phase != corev1.NamespaceActive {
+			return fmt.Errorf("it should be decorated, and active: %v %v", found.ObjectMeta, found.Status)
+		}
+		return nil
+	})
+	mark := func(text string) {
+		patch := mustJSON(t, object{"metadata": object{"annotations": object{"mark": text}}})
+		if _, err := env.Kube.CoreV1().Namespaces().Patch(t.Context(), made.Name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := *f
+	in.namespace = made.Name
+	in.expectRest(mark, f.hook)
+	if err := env.Kube.CoreV1().Namespaces().Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually(t, func(ctx context.Context) error {
+		found, err := env.Kube.CoreV1().Namespaces().Get(ctx, made.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the namespace should be gone: %v %v", found, err)
+	})
+}
+
+// Of a Deployment, whose status has a writer of its own, all but that is the decorator's to
+// change, and that too if the hook answers it.
+func TestADeploymentIsDecorated(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
+		answer := object{
+			"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"},
+			"attachments": []object{configMap(asked.Object.GetName(), object{"of": asked.Object.GetName()})}, "finalized": asked.Finalizing,
+		}
+		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
+		if asked.Object.GetAnnotations()["status"] != "" {
+			status["collisionCount"] = 7
+			answer["status"] = status
+		}
+		return answer
+	}))
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	f.controller = f.create(f.spec(f.ofBuiltIn(deployments)))
+	f.targets = deployments
+	container := object{"name": "c", "image": "x", "resources": object{"limits": object{"cpu": "1000m"}}}
+	_, err := env.Dynamic.Resource(deployments).Namespace(f.namespace).Create(t.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": "a", "labels": object{"test": f.namespace}},
+		"spec": object{
+			"selector": object{"matchLabels": object{"app": "x"}},
+			"template": object{"metadata": object{"labels": object{"app": "x"}}, "spec": object{"containers": []any{container}}},
+		},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.WaitForConfigMap(t, f.namespace, "a", hasData("of", "a"))
+	decorated := func(target *unstructured.Unstructured) error {
+		if target.GetLabels()["decorated"] != "yes" || target.GetAnnotations()["decorated"] != "yes" || len(target.GetFinalizers()) != 1 {
+			return fmt.Errorf("it should be decorated: %v", target.Object["metadata"])
+		}
+		return nil
+	}
+	before := f.waitFor("a", decorated)
+	if before.GetGeneration() != 1 {
+		t.Errorf("its spec was changed: the generation is %d", before.GetGeneration())
+	}
+	f.expectRest(f.markTarget("a"), f.hook)
+	f.patch("a", object{"status": object{"observedGeneration": 1, "replicas": 1}}, "status") // as its controller does
+	f.expectRest(f.markTarget("a"), f.hook)
+	f.patch("a", object{"metadata": object{"annotations": object{"status": "yes"}}})
+	f.waitFor("a", func(target *unstructured.Unstructured) error {
+		status, _, _ := unstructured.NestedMap(target.Object, "status")
+		if status["collisionCount"] != int64(7) || status["replicas"] != int64(1) {
+			return fmt.Errorf("the status is %v", status)
+		}
+		return decorated(target)
+	})
+	f.expectRest(f.markTarget("a"), f.hook)
+	f.delete("a")
+	f.waitUntilGone("a")
+}
