@@ -44,11 +44,9 @@ func (i *inputs) parent(content uint64) uint64 {
 	return content + i.others
 }
 
-// hashContent is the hash of what an object has beside metadata and status.
+// hashContent is the hash of what an object has beside metadata and status. Its generation
+// does not tell: that of a Deployment rises with its annotations too.
 func hashContent(o *object.Object) uint64 {
-	if o.Generation > 0 {
-		return uint64(o.Generation)
-	}
 	content := o.JSON
 	for _, written := range []string{"metadata", "status"} {
 		if without, err := object.WithMember(content, written, nil); err == nil {
