@@ -96,6 +96,20 @@ func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
 	f.waitUntilGone("a")
 }
 
+// The generation of a Deployment rises with its annotations, which is no reason for another answer.
+func TestARestlessDecoratorOfADeploymentIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
+		return object{"annotations": object{"time": fmt.Sprint(time.Now().UnixNano())}, "finalized": asked.Finalizing}
+	}))
+	f.controller = f.create(f.spec(f.ofBuiltIn(deployments)))
+	f.deployment("a")
+	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at metadata.annotations[time]")
+	f.targets = deployments
+	f.delete("a")
+	f.waitUntilGone("a")
+}
+
 // A label that the hook and somebody else set to different values is written ever later,
 // and nothing else waits for it.
 func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {

@@ -83,14 +83,14 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 
 // busy is how clients try again whose write conflicts with that of others: for as long as
 // it takes.
-var busy = wait.Backoff{Steps: 10000, Duration: 100 * time.Millisecond, Factor: 1, Jitter: 10}
+var busy = wait.Backoff{Steps: 10000, Duration: 50 * time.Millisecond, Factor: 1, Jitter: 10}
 
 // write has one of the writers set what is its own: a field of the spec, an annotation or a
 // label, by a replacement of the whole or by a patch.
 func (f *fixture) write(ctx context.Context, name string, i int) error {
 	path := pathOf(i)
 	targets := env.Dynamic.Resource(f.targets).Namespace(f.namespace)
-	if i%8 < 4 {
+	if i%16 < 12 {
 		body := object{}
 		if err := unstructured.SetNestedField(body, "x", path...); err != nil {
 			return err
