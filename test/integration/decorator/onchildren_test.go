@@ -134,7 +134,7 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	f.patchWhole("a", object{"spec": object{"value": "2"}})
 	value := "2"
 	if method == v1alpha1.ChildUpdateOnDelete {
-		f.fixture.settle(f.markTarget("a"), f.hook, f.compositeHook)
+		f.settle(f.markTarget("a"), f.hook, f.compositeHook)
 		value = "1"
 	}
 	second := f.waitUntilDecorated("a", value)

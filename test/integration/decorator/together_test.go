@@ -7,11 +7,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,11 +150,3 @@ func labelled(name string, labels object) object {
 }
 
 func exists(*corev1.ConfigMap) error { return nil }
-
-// expectStable checks that a controller is not said to be in a loop.
-func expectStable(t *testing.T, conditions []metav1.Condition) {
-	t.Helper()
-	if condition := meta.FindStatusCondition(conditions, v1alpha1.ConditionStable); condition != nil && condition.Status == metav1.ConditionFalse {
-		t.Errorf("the controller is not stable: %s", condition.Message)
-	}
-}
