@@ -55,7 +55,7 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }))
 	f.target("a", nil, object{"first": "x"})
 	// More at once than these only keep the host from answering anybody: all but one of them fail.
-	places := make(chan struct{}, 16)
+	places := make(chan struct{}, 8)
 	var running sync.WaitGroup
 	for i := range writers {
 		running.Go(func() {
