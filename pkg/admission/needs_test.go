@@ -19,7 +19,7 @@ import (
 func read(needs []need) []string {
 	var lines []string
 	for _, need := range needs {
-		of := need.object.String()
+		of := need.String()
 		if need.subresource != "" {
 			of += "/" + need.subresource
 		}

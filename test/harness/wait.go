@@ -5,6 +5,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,6 +62,6 @@ func (e *Env) WaitUntilConfigMapIsGone(t testing.TB, namespace, name string) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("ConfigMap %s should be gone: %v", name, err)
+		return errors.Join(fmt.Errorf("ConfigMap %s should be gone", name), err)
 	})
 }
