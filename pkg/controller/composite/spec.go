@@ -7,7 +7,6 @@ package composite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -46,22 +45,16 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 	if err != nil {
 		return nil, err
 	}
-	spec := &line.Spec{
-		Kind:            Kind(),
-		Name:            object.Name,
-		Object:          sent,
-		Strategies:      plan.Strategies{},
-		Claims:          observe.NewByLabels(isTrue(object.Spec.GenerateSelector)),
-		Rollout:         rolloutOf(&object.Spec),
-		EndpointConfigs: object.Spec.EndpointConfigs,
+	var hooks *line.Hooks
+	if of := object.Spec.Hooks; of != nil {
+		hooks = &line.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	if object.Spec.Hooks == nil {
-		return nil, errors.New("no hooks defined")
-	}
-	err = spec.ResolveHooks(line.Hooks{Sync: object.Spec.Hooks.Sync, Finalize: object.Spec.Hooks.Finalize, Customize: object.Spec.Hooks.Customize})
+	spec, err := line.NewSpec(Kind(), object.Name, sent, hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
+	spec.Claims = observe.NewByLabels(isTrue(object.Spec.GenerateSelector))
+	spec.Rollout = rolloutOf(&object.Spec)
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {
 		return nil, err

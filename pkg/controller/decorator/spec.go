@@ -7,7 +7,6 @@ package decorator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -36,21 +35,15 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 	if err != nil {
 		return nil, err
 	}
-	spec := &line.Spec{
-		Kind:            Kind(),
-		Name:            object.Name,
-		Object:          sent,
-		Strategies:      plan.Strategies{},
-		Claims:          observe.ByAnnotation{Name: object.Name},
-		EndpointConfigs: object.Spec.EndpointConfigs,
+	var hooks *line.Hooks
+	if of := object.Spec.Hooks; of != nil {
+		hooks = &line.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	if object.Spec.Hooks == nil {
-		return nil, errors.New("no hooks defined")
-	}
-	err = spec.ResolveHooks(line.Hooks{Sync: object.Spec.Hooks.Sync, Finalize: object.Spec.Hooks.Finalize, Customize: object.Spec.Hooks.Customize})
+	spec, err := line.NewSpec(Kind(), object.Name, sent, hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
+	spec.Claims = observe.ByAnnotation{Name: object.Name}
 	for i := range object.Spec.Resources {
 		if err := resolveTargets(ctx, discovery, spec, i, &object.Spec.Resources[i]); err != nil {
 			return nil, err

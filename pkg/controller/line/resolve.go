@@ -24,6 +24,16 @@ type Hooks struct {
 	Sync, Finalize, Customize *v1alpha1.Hook
 }
 
+// NewSpec begins the spec of a controller of a kind, with its hooks, nil if it names none, and
+// the JSON that hooks are sent of its object.
+func NewSpec(kind Kind, name string, object []byte, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
+	if hooks == nil {
+		return nil, errors.New("no hooks defined")
+	}
+	spec := &Spec{Kind: kind, Name: name, Object: object, Strategies: plan.Strategies{}, EndpointConfigs: endpoints}
+	return spec, spec.ResolveHooks(*hooks)
+}
+
 // ResolveHooks notes which hooks there are. The error tells that there is none to sync with.
 func (s *Spec) ResolveHooks(hooks Hooks) error {
 	// A finalize hook without a webhook is from before it was refused. Nothing could be
