@@ -33,6 +33,7 @@ kube::codegen::gen_openapi \
   --output-dir "${root}/pkg/generated/openapi" \
   --output-pkg "${module}/pkg/generated/openapi" \
   --output-model-name-file zz_generated.model_name.go \
+  --extra-pkgs k8s.io/apimachinery/pkg/util/intstr \
   --report-filename "${root}/hack/api-violations.txt" \
   --update-report \
   --boilerplate "${boilerplate}" \

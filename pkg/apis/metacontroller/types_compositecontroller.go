@@ -3,7 +3,10 @@
 
 package metacontroller
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -49,9 +52,11 @@ type CompositeControllerChildResourceRule struct {
 
 // CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
 type CompositeControllerChildUpdateStrategy struct {
-	Method       ChildUpdateMethod
-	Apply        ChildApplyStrategy
-	StatusChecks *ChildUpdateStatusChecks
+	Method         ChildUpdateMethod
+	Apply          ChildApplyStrategy
+	StatusChecks   *ChildUpdateStatusChecks
+	MaxUnavailable *intstr.IntOrString
+	Partition      *int32
 }
 
 // ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.

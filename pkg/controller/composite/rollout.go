@@ -37,12 +37,7 @@ func addRolling(rules *rollout.Rules, child stage.Type, of *v1alpha1.CompositeCo
 		return
 	}
 	rules.Kinds = slices.DeleteFunc(rules.Kinds, func(kind rollout.Kind) bool { return kind.Type == child })
-	if of.Method != v1alpha1.ChildUpdateRollingRecreate && of.Method != v1alpha1.ChildUpdateRollingInPlace {
-		return
+	if kind, rolls := rollout.KindOf(child, of); rolls {
+		rules.Kinds = append(rules.Kinds, kind)
 	}
-	kind := rollout.Kind{Type: child, InPlace: of.Method == v1alpha1.ChildUpdateRollingInPlace}
-	if checks := of.StatusChecks; checks != nil {
-		kind.Checks = checks.Conditions
-	}
-	rules.Kinds = append(rules.Kinds, kind)
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -43,6 +44,24 @@ type Kind struct {
 	// Partition is the place, in the hook's list of the children of this kind, of the first
 	// that moves. Those before it stay at their revision.
 	Partition int
+}
+
+// KindOf returns how the children of a type roll; false if its update strategy, which may be
+// nil, does not roll them.
+func KindOf(of stage.Type, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
+	if strategy == nil || strategy.Method != v1alpha1.ChildUpdateRollingInPlace && strategy.Method != v1alpha1.ChildUpdateRollingRecreate {
+		return Kind{}, false
+	}
+	kind := Kind{
+		Type:           of,
+		InPlace:        strategy.Method == v1alpha1.ChildUpdateRollingInPlace,
+		MaxUnavailable: strategy.MaxUnavailable,
+		Partition:      int(ptr.Deref(strategy.Partition, 0)),
+	}
+	if strategy.StatusChecks != nil {
+		kind.Checks = strategy.StatusChecks.Conditions
+	}
+	return kind, true
 }
 
 // Active tells whether a sync needs this package: some kind rolls, and the parent's children

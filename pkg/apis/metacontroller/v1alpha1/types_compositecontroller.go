@@ -3,7 +3,10 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // +genclient
 // +genclient:nonNamespaced
@@ -140,6 +143,21 @@ type CompositeControllerChildUpdateStrategy struct {
 	// Default: absent, a child is done as soon as it is updated.
 	// +optional
 	StatusChecks *ChildUpdateStatusChecks `json:"statusChecks,omitempty"`
+
+	// maxUnavailable is how many children of a parent a rolling update may have in motion once it moves a child of this type: a
+	// number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing,
+	// being deleted, not as its version of the parent wants it, or without what statusChecks ask for. The children of
+	// all types with a rolling method are counted together. Other methods do not look at it.
+	// Default: 1.
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves
+	// at the version of the parent they are at, also when one is deleted and made anew. Children that are new have the
+	// latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it.
+	// Default: 0, all children move.
+	// +optional
+	Partition *int32 `json:"partition,omitempty"`
 }
 
 // ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.

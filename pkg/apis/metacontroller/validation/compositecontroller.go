@@ -64,6 +64,8 @@ func validateChildResource(child *metacontroller.CompositeControllerChildResourc
 	path = path.Child("updateStrategy")
 	errs = append(errs, validateUpdateMethod(strategy.Method, path.Child("method"))...)
 	errs = append(errs, validateApplyStrategy(strategy.Apply, path.Child("apply"))...)
+	errs = append(errs, validateMaxUnavailable(strategy.MaxUnavailable, path.Child("maxUnavailable"))...)
+	errs = append(errs, validatePartition(strategy.Partition, path.Child("partition"))...)
 	if strategy.StatusChecks == nil {
 		return errs
 	}

@@ -74,6 +74,24 @@ func TestValidateCompositeController(t *testing.T) {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {conditions: [{status: 'True'}]}}}]}",
 			want:  []string{`spec.childResources[0].updateStrategy.statusChecks.conditions[0].type: Required value: is the type of the condition to look for in the child's status, such as "Ready"`},
 		},
+		"a pace and a partition of a rolling update": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {maxUnavailable: 3, partition: 0}}, {apiVersion: v1, resource: secrets, updateStrategy: {maxUnavailable: 100%, partition: 7}}]}",
+		},
+		"a rolling update that could never move": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {maxUnavailable: 0, partition: -1}}, {apiVersion: v1, resource: secrets, updateStrategy: {maxUnavailable: 0%}}]}",
+			want: []string{
+				`spec.childResources[0].updateStrategy.maxUnavailable: Invalid value: "0": must be a number from 1 on, or a percentage from "1%" to "100%"`,
+				`spec.childResources[0].updateStrategy.partition: Invalid value: -1: must be the number of children that stay as they are, 0 or more`,
+				`spec.childResources[1].updateStrategy.maxUnavailable: Invalid value: "0%": must be a number from 1 on, or a percentage from "1%" to "100%"`,
+			},
+		},
+		"a pace that is no percentage": {
+			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {maxUnavailable: '3'}}, {apiVersion: v1, resource: secrets, updateStrategy: {maxUnavailable: 101%}}]}",
+			want: []string{
+				`spec.childResources[0].updateStrategy.maxUnavailable: Invalid value: "3": must be a number from 1 on, or a percentage from "1%" to "100%"`,
+				`spec.childResources[1].updateStrategy.maxUnavailable: Invalid value: "101%": must be a number from 1 on, or a percentage from "1%" to "100%"`,
+			},
+		},
 		"an unknown operator in the label selector": {
 			patch: "spec: {parentResource: {apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: Is, values: [b]}]}}}",
 			want:  []string{`spec.parentResource.labelSelector.matchExpressions[0].operator: Unsupported value: "Is": supported values: "In", "NotIn", "Exists", "DoesNotExist"`},

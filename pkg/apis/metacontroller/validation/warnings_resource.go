@@ -61,6 +61,9 @@ func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, 
 	}
 }
 
+// noRolling is said of what only rolling updates look at.
+const noRolling = "has no effect: the method is none of RollingRecreate and RollingInPlace"
+
 func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerChildUpdateStrategy, path *field.Path) {
 	if strategy == nil {
 		w.noMethod("", path)
@@ -73,7 +76,13 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 	case rolls(strategy.Method) && !hasChecks:
 		w.add(path, "is empty, so that a rollout goes on as soon as a child is updated, whether it works or not")
 	case !rolls(strategy.Method) && hasChecks:
-		w.add(path, "has no effect: the method is none of RollingRecreate and RollingInPlace")
+		w.add(path, noRolling)
+	}
+	if strategy.MaxUnavailable != nil && !rolls(strategy.Method) {
+		w.add(path.Child("maxUnavailable"), noRolling)
+	}
+	if strategy.Partition != nil && !rolls(strategy.Method) {
+		w.add(path.Child("partition"), noRolling)
 	}
 	if !hasChecks {
 		return

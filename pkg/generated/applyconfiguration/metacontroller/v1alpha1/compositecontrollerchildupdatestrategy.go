@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	metacontrollerv1alpha1 "github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // CompositeControllerChildUpdateStrategyApplyConfiguration represents a declarative configuration of the CompositeControllerChildUpdateStrategy type for use
@@ -31,6 +32,17 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// {conditions: [{type: Ready, status: "True"}]}. Other methods do not look at it.
 	// Default: absent, a child is done as soon as it is updated.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
+	// maxUnavailable is how many children of a parent a rolling update may have in motion once it moves a child of this type: a
+	// number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing,
+	// being deleted, not as its version of the parent wants it, or without what statusChecks ask for. The children of
+	// all types with a rolling method are counted together. Other methods do not look at it.
+	// Default: 1.
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves
+	// at the version of the parent they are at, also when one is deleted and made anew. Children that are new have the
+	// latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it.
+	// Default: 0, all children move.
+	Partition *int32 `json:"partition,omitempty"`
 }
 
 // CompositeControllerChildUpdateStrategyApplyConfiguration constructs a declarative configuration of the CompositeControllerChildUpdateStrategy type for use with
@@ -60,5 +72,21 @@ func (b *CompositeControllerChildUpdateStrategyApplyConfiguration) WithApply(val
 // If called multiple times, the StatusChecks field is set to the value of the last call.
 func (b *CompositeControllerChildUpdateStrategyApplyConfiguration) WithStatusChecks(value *ChildUpdateStatusChecksApplyConfiguration) *CompositeControllerChildUpdateStrategyApplyConfiguration {
 	b.StatusChecks = value
+	return b
+}
+
+// WithMaxUnavailable sets the MaxUnavailable field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxUnavailable field is set to the value of the last call.
+func (b *CompositeControllerChildUpdateStrategyApplyConfiguration) WithMaxUnavailable(value intstr.IntOrString) *CompositeControllerChildUpdateStrategyApplyConfiguration {
+	b.MaxUnavailable = &value
+	return b
+}
+
+// WithPartition sets the Partition field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Partition field is set to the value of the last call.
+func (b *CompositeControllerChildUpdateStrategyApplyConfiguration) WithPartition(value int32) *CompositeControllerChildUpdateStrategyApplyConfiguration {
+	b.Partition = &value
 	return b
 }
