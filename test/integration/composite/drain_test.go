@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,47 +33,19 @@ func (f *fixture) getController(ctx context.Context) (*v1alpha1.CompositeControl
 
 func (f *fixture) deleteController() {
 	f.Helper()
-	err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(f.Context(), f.controller.Name, metav1.DeleteOptions{})
-	if err != nil {
-		f.Fatalf("delete the CompositeController: %v", err)
-	}
+	env.DeleteController(f, f.itself())
 }
 
 func (f *fixture) waitForControllerGone() {
 	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		controller, err := f.getController(ctx)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("the CompositeController should be gone, but has the finalizers %v and the status %v", controller.Finalizers, controller.Status)
-	})
+	env.WaitUntilControllerIsGone(f, f.itself())
 }
 
 // waitForDrainFinalizer waits until the CompositeController has the finalizer that keeps
 // it for its parents, or has not.
 func (f *fixture) waitForDrainFinalizer(want bool, held ...schema.GroupVersionResource) {
 	f.Helper()
-	var rules []v1alpha1.ResourceRule
-	for _, resource := range held {
-		rules = append(rules, v1alpha1.ResourceRule{APIVersion: resource.GroupVersion().String(), Resource: resource.Resource})
-	}
-	env.Eventually(f, func(ctx context.Context) error {
-		controller, err := f.getController(ctx)
-		if err != nil {
-			return err
-		}
-		if got := slices.Contains(controller.Finalizers, v1alpha1.DrainFinalizer); got != want {
-			return fmt.Errorf("the CompositeController is held: %v, want %v", got, want)
-		}
-		if diff := cmp.Diff(rules, controller.Status.HeldResources); diff != "" {
-			return fmt.Errorf("status.heldResources (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	env.WaitForDrainFinalizer(f, f.itself(), want, held...)
 }
 
 // heldParents creates parents and waits until all are held.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -19,32 +18,21 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
+// itself is the fixture's CompositeController.
+func (f *fixture) itself() harness.Controller {
+	return harness.Controller{Resource: "compositecontrollers", Name: f.controller.Name}
+}
+
 // patchController applies a JSON merge patch to the fixture's CompositeController.
-func (f *fixture) patchController(patch any) {
+func (f *fixture) patchController(patch object) {
 	f.Helper()
-	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().
-		Patch(f.Context(), f.controller.Name, types.MergePatchType, []byte(mustJSON(f, patch)), metav1.PatchOptions{})
-	if err != nil {
-		f.Fatalf("patch the CompositeController: %v", err)
-	}
+	env.PatchController(f, f.itself(), patch)
 }
 
 // waitForReady waits until the condition Ready has a status and a reason.
 func (f *fixture) waitForReady(status metav1.ConditionStatus, reason string) {
 	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		controller, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.controller.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, condition := range controller.Status.Conditions {
-			if condition.Type == v1alpha1.ConditionReady && condition.Status == status && condition.Reason == reason &&
-				controller.Status.ObservedGeneration == controller.Generation {
-				return nil
-			}
-		}
-		return fmt.Errorf("Ready should be %s because of %s, but the conditions are %v", status, reason, controller.Status.Conditions)
-	})
+	env.WaitForReady(f, f.itself(), status, reason)
 }
 
 func TestLifeOfAControllerIsToldByEvents(t *testing.T) {

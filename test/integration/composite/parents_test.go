@@ -5,14 +5,12 @@ package composite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -21,49 +19,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// sort is a type of parents.
-type sort struct {
-	group, version, resource, kind string
-	clusterScoped                  bool
-	content                        string // JSON, beside apiVersion, kind and metadata
-	changes                        string // JSON merge patch of the content
-}
-
-var sorts = map[string]sort{
-	"a built-in type with a status": {
-		group: "apps", version: "v1", resource: "deployments", kind: "Deployment",
-		content: `{"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`,
-		changes: `{"spec":{"replicas":3}}`,
-	},
-	"a built-in type without a status": {
-		version: "v1", resource: "secrets", kind: "Secret",
-		content: `{"stringData":{"a":"1"}}`, changes: `{"stringData":{"a":"2"}}`,
-	},
-	"the type of the children": {
-		version: "v1", resource: "configmaps", kind: "ConfigMap",
-		content: `{"data":{"a":"1"}}`, changes: `{"data":{"a":"2"}}`,
-	},
-	"a built-in cluster-scoped type": {
-		version: "v1", resource: "namespaces", kind: "Namespace", clusterScoped: true,
-		content: `{}`, changes: `{"metadata":{"annotations":{"a":"2"}}}`,
-	},
-	"a type of an aggregated server": {
-		group: v1alpha1.GroupName, version: "v1alpha1", resource: "controllerrevisions", kind: "ControllerRevision",
-		content: `{"parentPatch":{"spec":{}}}`, changes: `{"children":[{"apiGroup":"apps","kind":"Deployment","names":["a"]}]}`,
-	},
-	"a cluster-scoped type of an aggregated server": {
-		group: v1alpha1.GroupName, version: "v1alpha1", resource: "decoratorcontrollers", kind: "DecoratorController", clusterScoped: true,
-		content: `{"spec":{"resources":[],"hooks":{"sync":{"webhook":{"url":"http://nowhere.example"}}}}}`, changes: `{"spec":{"resyncPeriodSeconds":3600}}`,
-	},
-}
-
 // Parents of every sort have children, are watched, held and finalized.
 func TestParentsOfEverySort(t *testing.T) {
 	t.Parallel()
-	for name, sort := range sorts {
+	for name, sort := range harness.Sorts() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := sort.start(t, func(namespace string, asked request) object {
+			f := startSorted(t, sort, func(namespace string, asked request) object {
 				if asked.Finalizing {
 					return object{"finalized": true}
 				}
@@ -71,11 +33,11 @@ func TestParentsOfEverySort(t *testing.T) {
 				child["metadata"].(object)["namespace"] = namespace
 				return object{"children": []object{child}}
 			})
-			created := f.create(sort.content)
+			created := f.make()
 			f.waitForConfigMap("child", isControlled)
 			f.expectFinalizers(created.GetName(), f.finalizer())
 
-			changed := f.patch(created.GetName(), sort.changes)
+			changed := f.patch(created.GetName(), sort.Changes)
 			f.waitForConfigMap("child", hasData("seen", changed.GetResourceVersion()))
 			f.deleteConfigMap("child")
 			f.waitForConfigMap("child", isControlled)
@@ -101,8 +63,8 @@ func TestParentsOfEverySort(t *testing.T) {
 // own: it is replaced only by an answer that has one.
 func TestStatusOfABuiltInParent(t *testing.T) {
 	t.Parallel()
-	sort := sorts["a built-in type with a status"]
-	f := sort.start(t, func(_ string, asked request) object {
+	sort := harness.Sorts()["a built-in type with a status"]
+	f := startSorted(t, sort, func(_ string, asked request) object {
 		if asked.Finalizing {
 			return object{"finalized": true}
 		}
@@ -111,7 +73,7 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 		}
 		return object{}
 	})
-	created := f.create(sort.content)
+	created := f.make()
 	name := created.GetName()
 	_, err := f.client().Patch(t.Context(), name, types.MergePatchType, []byte(`{"status":{"replicas":7}}`), metav1.PatchOptions{}, "status")
 	if err != nil {
@@ -127,7 +89,7 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 		t.Errorf("status.replicas is %v after answers without a status, want 7", replicas)
 	}
 
-	generation = f.patch(name, sort.changes).GetGeneration()
+	generation = f.patch(name, sort.Changes).GetGeneration()
 	env.Eventually(t, func(context.Context) error {
 		if status := f.statusOf(name); status["replicas"] != int64(2) || status["observedGeneration"] != generation {
 			return fmt.Errorf("the status should be the answered one, but is %v", status)
@@ -142,48 +104,31 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 // sorted is the fixture of parents of one sort.
 type sorted struct {
 	*fixture
-	sort
+	harness.Sort
 }
 
-// start runs a controller for the parents of the sort that have a label of the test's own,
-// with both hooks. The answer is told the namespace of children.
-func (s sort) start(t *testing.T, answer func(namespace string, asked request) object) *sorted {
+// startSorted runs a controller for the parents of the sort that have a label of the test's
+// own, with both hooks. The answer is told the namespace of children.
+func startSorted(t *testing.T, of harness.Sort, answer func(namespace string, asked request) object) *sorted {
 	namespace := env.Namespace(t)
-	f := &sorted{sort: s, fixture: &fixture{
+	f := &sorted{Sort: of, fixture: &fixture{
 		T:         t,
-		parents:   schema.GroupVersionResource{Group: s.group, Version: s.version, Resource: s.resource},
+		parents:   of.Resource,
 		hook:      hook.Serve(t, answers(t, func(asked request) object { return answer(namespace, asked) })),
 		namespace: namespace,
 	}}
-	f.controller = f.fixture.create(f.spec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) {
+	f.controller = f.create(f.spec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
 	}))
 	return f
 }
 
-func (f *sorted) client() dynamic.ResourceInterface {
-	if f.clusterScoped {
-		return env.Dynamic.Resource(f.parents)
-	}
-	return env.Dynamic.Resource(f.parents).Namespace(f.namespace)
-}
+func (f *sorted) client() dynamic.ResourceInterface { return env.Objects(f.Sort, f.namespace) }
 
-// create creates the parent.
-func (f *sorted) create(content string) *unstructured.Unstructured {
+// make creates a parent.
+func (f *sorted) make() *unstructured.Unstructured {
 	f.Helper()
-	parent := &unstructured.Unstructured{Object: object{}}
-	if err := json.Unmarshal([]byte(content), &parent.Object); err != nil {
-		f.Fatal(err)
-	}
-	parent.SetAPIVersion(f.parents.GroupVersion().String())
-	parent.SetKind(f.kind)
-	parent.SetName(harness.Name("parent"))
-	parent.SetLabels(map[string]string{"test": f.namespace})
-	created, err := f.client().Create(f.Context(), parent, metav1.CreateOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	return created
+	return env.Make(f, f.Sort, f.namespace, map[string]string{"test": f.namespace})
 }
 
 func (f *sorted) patch(name, patch string) *unstructured.Unstructured {

@@ -34,13 +34,15 @@ type fixture struct {
 // object is JSON as hooks read and write it.
 type object = map[string]any
 
-// request is what a sync or finalize hook is sent.
+// request is what a hook is sent.
 type request struct {
 	Controller  object                       `json:"controller"`
 	Object      unstructured.Unstructured    `json:"object"`
 	Attachments map[string]map[string]object `json:"attachments"`
 	Related     map[string]map[string]object `json:"related"`
-	Finalizing  bool                         `json:"finalizing"`
+	// Parent is the target in requests to a customize hook.
+	Parent     unstructured.Unstructured `json:"parent"`
+	Finalizing bool                      `json:"finalizing"`
 }
 
 // answers makes a hook out of a function from request to answer.

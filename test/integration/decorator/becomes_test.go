@@ -1,0 +1,244 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// What a target with the labels and annotations kept and removed, and the status
+// {phase: old}, becomes by an answer, and the requests that takes.
+func TestWhatBecomesOfATarget(t *testing.T) {
+	t.Parallel()
+	both := object{"kept": "1", "removed": "1"}
+	old := object{"phase": "old"}
+	const metadata, status = "update", "update status"
+	for name, test := range map[string]struct {
+		answer              object
+		labels, annotations object
+		status              object
+		// requests are those to types whose status has a subresource, and inOne those to others.
+		requests, inOne []string
+	}{
+		"an empty answer": {
+			object{}, both, both, old, nil, nil,
+		},
+		"nulls": {
+			object{"labels": nil, "annotations": nil, "status": nil, "attachments": nil}, both, both, old, nil, nil,
+		},
+		"what it has already": {
+			object{"labels": object{"kept": "1", "never": nil}, "annotations": object{"kept": "1", "never": nil}, "status": old}, both, both, old, nil, nil,
+		},
+		"labels set, changed and removed": {
+			object{"labels": object{"added": "2", "kept": "2", "removed": nil}},
+			object{"added": "2", "kept": "2"}, both, old, []string{metadata}, []string{metadata},
+		},
+		"annotations set, changed and removed": {
+			object{"annotations": object{"added": "any \"text\"\n", "kept": "", "removed": nil}},
+			both, object{"added": "any \"text\"\n", "kept": ""}, old, []string{metadata}, []string{metadata},
+		},
+		"labels and annotations": {
+			object{"labels": object{"added": "2"}, "annotations": object{"removed": nil}},
+			object{"added": "2", "kept": "1", "removed": "1"}, object{"kept": "1"}, old, []string{metadata}, []string{metadata},
+		},
+		"all labels removed": {
+			object{"labels": object{"kept": nil, "removed": nil}}, nil, both, old, []string{metadata}, []string{metadata},
+		},
+		"another status": {
+			object{"status": object{"state": "new", "count": 1.0}},
+			both, both, object{"state": "new", "count": int64(1)}, []string{status}, []string{metadata},
+		},
+		"an empty status": {
+			object{"status": object{}}, both, both, object{}, []string{status}, []string{metadata},
+		},
+		"a status and labels": {
+			object{"status": object{"phase": "new"}, "labels": object{"removed": nil}},
+			object{"kept": "1"}, both, object{"phase": "new"}, []string{status, metadata}, []string{metadata},
+		},
+		"the same status and labels": {
+			object{"status": old, "labels": object{"removed": nil}},
+			object{"kept": "1"}, both, old, []string{metadata}, []string{metadata},
+		},
+	} {
+		for _, noStatus := range []bool{false, true} {
+			kind, requests, subresources := "with the subresource", test.requests, []string{"status"}
+			if noStatus {
+				kind, requests, subresources = "without the subresource", test.inOne, nil
+			}
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				f := prepare(t, harness.CRD{Kind: "Thing", NoStatus: noStatus}, answers(t, func(request) object { return test.answer }))
+				f.target("a", object{"labels": both, "annotations": both}, object{})
+				f.patch("a", object{"status": old}, subresources...)
+				from := env.Now(t)
+				f.controller = f.create(f.spec())
+				is := func(target *unstructured.Unstructured) error {
+					got := object{"labels": target.GetLabels(), "annotations": target.GetAnnotations(), "status": target.Object["status"]}
+					want := object{"labels": texts(test.labels), "annotations": texts(test.annotations), "status": test.status}
+					if diff := cmp.Diff(want, got); diff != "" {
+						return fmt.Errorf("the target (-want +got):\n%s", diff)
+					}
+					return nil
+				}
+				f.waitFor("a", is)
+				f.waitForCall(syncPath, "a", func(request) bool { return true })
+				f.quiesce("a")
+				f.waitFor("a", func(target *unstructured.Unstructured) error {
+					unstructured.RemoveNestedField(target.Object, "metadata", "annotations", "touched")
+					return is(target)
+				})
+				if diff := cmp.Diff(append([]string{}, requests...), f.requests(from, "a")); diff != "" {
+					t.Errorf("requests about the target (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func texts(of object) map[string]string {
+	if of == nil {
+		return nil
+	}
+	all := map[string]string{}
+	for name, value := range of {
+		all[name] = value.(string)
+	}
+	return all
+}
+
+// A type that has no status, in a schema that forbids a null, takes labels and keeps
+// having none. One that Metacontroller has left a null in is put right by the next write.
+func TestQ18NoNullStatusIsWritten(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, harness.CRD{Kind: "Thing", NoStatus: true}, answers(t, func(asked request) object {
+		value, _, _ := unstructured.NestedString(asked.Object.Object, "spec", "value")
+		return object{"labels": object{"value": value}}
+	}))
+	withNull := &unstructured.Unstructured{Object: object{
+		"apiVersion": f.targets.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": "null"}, "spec": object{"value": "1"}, "status": nil,
+	}}
+	if _, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Create(t.Context(), withNull, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.target("none", nil, object{"value": "1"})
+	f.controller = f.create(f.spec())
+	for _, value := range []string{"1", "2"} {
+		for _, name := range []string{"null", "none"} {
+			f.patch(name, object{"spec": object{"value": value}})
+			f.waitForLabel(name, "value", value)
+			found := f.waitFor(name, func(*unstructured.Unstructured) error { return nil })
+			if status, there := found.Object["status"]; there {
+				t.Errorf("%s has the status %v", name, status)
+			}
+		}
+	}
+}
+
+// Targets of every sort have attachments, labels and annotations, are watched, held and
+// finalized, and nobody else's status is touched.
+func TestQ18TargetsOfEverySort(t *testing.T) {
+	t.Parallel()
+	for name, sort := range harness.Sorts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startSorted(t, sort)
+			created := env.Make(t, sort, f.namespace, map[string]string{"test": f.namespace})
+			from := env.Now(t)
+			target := created.GetName()
+			f.waitForSorted(sort, target, "test", "decorated")
+			env.WaitForConfigMap(t, f.namespace, "attached", hasData("of", target))
+			changed, err := env.Objects(sort, f.namespace).Patch(t.Context(), target, types.MergePatchType, []byte(sort.Changes), metav1.PatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.waitForCall(syncPath, target, func(asked request) bool { return asked.Object.GetGeneration() >= changed.GetGeneration() })
+			if err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), "attached", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			env.WaitForConfigMap(t, f.namespace, "attached", hasData("of", target))
+
+			// Opting out undoes it, in one write with that of the finalizer.
+			if _, err := env.Objects(sort, f.namespace).Patch(t.Context(), target, types.MergePatchType, []byte(`{"metadata":{"labels":{"test":null}}}`), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			f.waitForSorted(sort, target)
+			env.WaitUntilConfigMapIsGone(t, f.namespace, "attached")
+			about := hostcluster.Request{Group: f.targets.Group, Resource: f.targets.Resource, Name: target}
+			if diff := cmp.Diff([]string{"update", "update", "update"}, env.Requests(t, from, about)); diff != "" {
+				t.Errorf("requests to hold it, to decorate it and to let it go (-want +got):\n%s", diff)
+			}
+			if err := env.Objects(sort, f.namespace).Delete(t.Context(), target, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// startSorted runs a controller for the objects of a sort that have a label of the test's
+// own. Each has a ConfigMap called attached in the test's namespace, a label and an
+// annotation, until it is finalized.
+func startSorted(t *testing.T, of harness.Sort) *fixture {
+	t.Helper()
+	namespace := env.Namespace(t)
+	handler := byPath(t, map[string]func(request) object{
+		syncPath: func(asked request) object {
+			attached := configMap("attached", object{"of": asked.Object.GetName()})
+			attached["metadata"].(object)["namespace"] = namespace
+			return object{
+				"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"}, "attachments": []object{attached},
+			}
+		},
+		finalizePath: func(asked request) object {
+			if len(asked.Attachments["ConfigMap.v1"]) > 0 {
+				return object{}
+			}
+			return object{"labels": object{"decorated": nil}, "annotations": object{"decorated": nil}, "finalized": true}
+		},
+	})
+	f := &fixture{T: t, targets: of.Resource, namespace: namespace, hook: hook.Serve(t, handler)}
+	f.controller = f.create(f.spec(withFinalize, func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
+	}))
+	return f
+}
+
+// waitForSorted waits until an object of a sort has exactly these labels, of which decorated
+// goes with an annotation and a finalizer.
+func (f *fixture) waitForSorted(of harness.Sort, name string, labels ...string) {
+	f.Helper()
+	env.Eventually(f, func(ctx context.Context) error {
+		found, err := env.Objects(of, f.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		decorated := slices.Contains(labels, "decorated")
+		var have []string
+		for name := range found.GetLabels() {
+			if !strings.HasPrefix(name, "kubernetes.io/") {
+				have = append(have, name)
+			}
+		}
+		slices.Sort(have)
+		slices.Sort(labels)
+		held := slices.Contains(found.GetFinalizers(), f.finalizer())
+		if !slices.Equal(have, labels) || held != decorated || (found.GetAnnotations()["decorated"] != "") != decorated {
+			return fmt.Errorf("it should have the labels %v, but is %v", labels, found.Object["metadata"])
+		}
+		return nil
+	})
+}
