@@ -1,0 +1,277 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// marks answers that the target gets the label marked: yes.
+func marks(request) object { return object{"labels": object{"marked": "yes"}} }
+
+// rules replaces the rules by which targets of the fixture's type are selected.
+func rules(selectors ...v1alpha1.DecoratorControllerResourceRule) change {
+	return func(spec *v1alpha1.DecoratorControllerSpec) {
+		of := spec.Resources[0].ResourceRule
+		spec.Resources = nil
+		for _, selector := range selectors {
+			selector.ResourceRule = of
+			spec.Resources = append(spec.Resources, selector)
+		}
+	}
+}
+
+// byAnnotations selects targets by their annotations.
+func byAnnotations(match map[string]string, expressions ...metav1.LabelSelectorRequirement) v1alpha1.DecoratorControllerResourceRule {
+	return v1alpha1.DecoratorControllerResourceRule{
+		AnnotationSelector: &v1alpha1.AnnotationSelector{MatchAnnotations: match, MatchExpressions: expressions},
+	}
+}
+
+func byLabel(name, value string) v1alpha1.DecoratorControllerResourceRule {
+	return v1alpha1.DecoratorControllerResourceRule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{name: value}}}
+}
+
+// expectMarked waits until these targets are marked, and then fails if another is or a hook
+// was called about it.
+func (f *fixture) expectMarked(all []string, marked ...string) {
+	f.Helper()
+	for _, name := range marked {
+		f.waitForLabel(name, "marked", "yes")
+	}
+	f.quiesce(marked[0]) // what came before that has been seen
+	for _, name := range all {
+		if slices.Contains(marked, name) {
+			continue
+		}
+		f.waitForLabel(name, "marked", "")
+		if calls := f.calls(syncPath, name); len(calls) > 0 {
+			f.Errorf("the hook was called %d times about %s, which is not selected", len(calls), name)
+		}
+	}
+}
+
+// Both selectors of a rule have to match. The values of annotations are any text.
+func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("any text, ", 30) + "\n{\"even\": \"JSON\"} ✓"
+	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
+		return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
+	}
+	targets := map[string]object{
+		"plain":   {"annotations": object{"b": "1"}},
+		"labels":  {"labels": object{"a": "1"}},
+		"notes":   {"annotations": object{"a": "1"}},
+		"both":    {"labels": object{"a": "1"}, "annotations": object{"a": "1"}},
+		"another": {"labels": object{"a": "2"}, "annotations": object{"a": "2"}},
+		"long":    {"annotations": object{"a": long}},
+		"empty":   {"annotations": object{"a": ""}},
+	}
+	var names []string
+	for name := range targets {
+		names = append(names, name)
+	}
+	labelsAndNotes := byLabel("a", "1")
+	labelsAndNotes.AnnotationSelector = byAnnotations(map[string]string{"a": "1"}).AnnotationSelector
+	for name, test := range map[string]struct {
+		rule v1alpha1.DecoratorControllerResourceRule
+		want []string
+	}{
+		"no selector":               {v1alpha1.DecoratorControllerResourceRule{}, names},
+		"labels":                    {byLabel("a", "1"), []string{"labels", "both"}},
+		"annotations":               {byAnnotations(map[string]string{"a": "1"}), []string{"notes", "both"}},
+		"labels and annotations":    {labelsAndNotes, []string{"both"}},
+		"an annotation of any text": {byAnnotations(map[string]string{"a": long}), []string{"long"}},
+		"an empty annotation":       {byAnnotations(map[string]string{"a": ""}), []string{"empty"}},
+		"one of several texts":      {byAnnotations(nil, expression("a", metav1.LabelSelectorOpIn, long, "2")), []string{"long", "another"}},
+		"none of several texts":     {byAnnotations(nil, expression("a", metav1.LabelSelectorOpNotIn, long, "", "1")), []string{"plain", "labels", "another"}},
+		"an annotation at all":      {byAnnotations(nil, expression("a", metav1.LabelSelectorOpExists)), []string{"notes", "both", "another", "long", "empty"}},
+		"no annotation":             {byAnnotations(nil, expression("a", metav1.LabelSelectorOpDoesNotExist)), []string{"plain", "labels"}},
+		"a text and no other note":  {byAnnotations(map[string]string{"a": "1"}, expression("b", metav1.LabelSelectorOpDoesNotExist)), []string{"notes", "both"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, marks), rules(test.rule))
+			for name, metadata := range targets {
+				f.target(name, metadata, object{})
+			}
+			f.expectMarked(names, test.want...)
+		})
+	}
+}
+
+// A target is for a controller if any rule of its type selects it.
+func TestQ41RulesOfOneTypeAddUp(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, marks), rules(byLabel("a", "1"), byLabel("b", "1"), byAnnotations(map[string]string{"c": "1"})))
+	f.target("by-first", object{"labels": object{"a": "1"}}, object{})
+	f.target("by-second", object{"labels": object{"b": "1"}}, object{})
+	f.target("by-third", object{"annotations": object{"c": "1"}}, object{})
+	f.target("by-none", object{"labels": object{"c": "1"}, "annotations": object{"a": "1"}}, object{})
+	f.expectMarked([]string{"by-first", "by-second", "by-third", "by-none"}, "by-first", "by-second", "by-third")
+
+	f.patch("by-second", object{"metadata": object{"labels": object{"a": "1"}}})
+	f.touch(syncPath, "by-second")
+}
+
+// A deleted target leaves no key behind that is tried again and again, and neither metrics
+// nor counts of it.
+func TestQ41ADeletedTargetLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, marks), rules(byLabel("a", "1"), byLabel("b", "1")))
+	for _, name := range []string{"one", "two", "three"} {
+		f.target(name, object{"labels": object{"a": "1", "b": "1"}}, object{})
+		f.waitForLabel(name, "marked", "yes")
+	}
+	for _, name := range []string{"one", "two"} {
+		f.delete(name)
+		f.waitUntilGone(name)
+	}
+	f.quiesce("three")
+	calls := len(f.hook.Calls())
+	queue := "DecoratorController-" + f.controller.Name
+	env.Eventually(t, func(ctx context.Context) error {
+		families, err := env.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, family := range []string{"workqueue_depth", "workqueue_retries_total", "workqueue_unfinished_work_seconds"} {
+			series := harness.Series(families[family], "name", queue)
+			if len(series) != 1 {
+				return fmt.Errorf("there are %d series %s", len(series), family)
+			}
+			if value := series[0].GetGauge().GetValue() + series[0].GetCounter().GetValue(); value != 0 {
+				errs = append(errs, fmt.Errorf("%s is %v", family, value))
+			}
+		}
+		return errors.Join(errs...)
+	})
+	env.WaitForController(t, f.itself(), func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+		if status.Parents == nil || status.Parents.Total != 1 || status.Parents.Failing != 0 {
+			return fmt.Errorf("the counts are %+v, want 1 target", status.Parents)
+		}
+		return nil
+	})
+	if after := len(f.hook.Calls()); after != calls {
+		t.Errorf("the hook was called %d times with nothing to do", after-calls)
+	}
+}
+
+// A target is taken up when it comes to match, and without a finalize hook left as it is
+// when it ceases to.
+func TestATargetComesToMatchAndCeasesTo(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap), selecting)
+	f.target("a", nil, object{"value": "1"})
+	f.target("b", selected(), object{"value": "1"})
+	env.WaitForConfigMap(t, f.namespace, "b", hasData("value", "1"))
+	if calls := f.calls(syncPath, "a"); len(calls) > 0 {
+		t.Errorf("the hook was called %d times about a target that is not selected", len(calls))
+	}
+	f.patch("a", object{"metadata": object{"labels": object{label: "here"}}})
+	kept := env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+
+	f.patch("a", object{"metadata": object{"labels": object{label: "elsewhere"}}, "spec": object{"value": "2"}})
+	f.patch("b", object{"spec": object{"value": "2"}})
+	env.WaitForConfigMap(t, f.namespace, "b", hasData("value", "2"))
+	if still := env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1")); still.UID != kept.UID {
+		t.Error("the attachment of a target that is no longer selected was made anew")
+	}
+	for _, asked := range f.calls(syncPath, "a") {
+		if asked.Object.GetLabels()[label] != "here" {
+			t.Error("the hook was called about a target that is no longer selected")
+		}
+	}
+}
+
+// Targets of several types, one of which comes later.
+func TestATargetTypeThatComesLateIsNoticed(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, oneConfigMap))
+	late := harness.CRD{Kind: "Late", Group: harness.Name("late") + ".example.com"}
+	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Resources = append(spec.Resources, v1alpha1.DecoratorControllerResourceRule{
+			ResourceRule: v1alpha1.ResourceRule{APIVersion: late.Group + "/v1", Resource: "lates"},
+		})
+	}))
+	env.WaitForReady(t, f.itself(), metav1.ConditionFalse, "UnknownType")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError",
+		fmt.Sprintf(`Cannot create new controller: target type: can't find resource "lates" in apiVersion "%s/v1"`, late.Group))
+	resource := env.Install(t, late)
+	env.WaitForReady(t, f.itself(), metav1.ConditionTrue, "Running")
+	f.target("a", nil, object{"value": "1"})
+	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+	_, err := env.Dynamic.Resource(resource).Namespace(f.namespace).Create(t.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": resource.GroupVersion().String(), "kind": "Late", "metadata": object{"name": "b"}, "spec": object{"value": "1"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.WaitForConfigMap(t, f.namespace, "b", hasData("value", "1"))
+}
+
+// Status changes are passed over if all rules that select a target say so.
+func TestQ34IgnoredStatusChanges(t *testing.T) {
+	t.Parallel()
+	quiet, loud := byLabel("a", "1"), byLabel("b", "1")
+	quiet.IgnoreStatusChanges = ptr.To(true)
+	f := start(t, answers(t, func(request) object { return object{} }), rules(quiet, loud))
+	seen := func(phase string) func(request) bool {
+		return func(asked request) bool {
+			got, _, _ := unstructured.NestedString(asked.Object.Object, "status", "phase")
+			return got == phase
+		}
+	}
+	f.target("quiet", object{"labels": object{"a": "1"}}, object{})
+	f.target("loud", object{"labels": object{"a": "1", "b": "1"}}, object{})
+	f.quiesce("quiet")
+	f.quiesce("loud")
+	before := len(f.calls(syncPath, "quiet"))
+	f.patch("quiet", object{"status": object{"phase": "1"}}, "status")
+	f.patch("loud", object{"status": object{"phase": "1"}}, "status")
+	f.waitForCall(syncPath, "loud", seen("1"))
+	if calls := len(f.calls(syncPath, "quiet")); calls != before {
+		t.Errorf("the hook was called %d times about a change of the status", calls-before)
+	}
+	f.patch("quiet", object{"spec": object{"changed": true}})
+	f.waitForCall(syncPath, "quiet", seen("1"))
+}
+
+// A spec that cannot be selected by is refused before it is stored, or an event tells why
+// it does not run.
+func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	f := &fixture{T: t, hook: hook.Serve(t, answers(t, marks)), namespace: env.Namespace(t)}
+	f.targets = harness.Sorts()["the type of the children"].Resource
+	for name, test := range map[string]struct {
+		rule v1alpha1.DecoratorControllerResourceRule
+		says string
+	}{
+		"an unknown operator": {byAnnotations(nil, metav1.LabelSelectorRequirement{Key: "a", Operator: "Like", Values: []string{"b"}}), "Like"},
+		"no values":           {byAnnotations(nil, metav1.LabelSelectorRequirement{Key: "a", Operator: metav1.LabelSelectorOpIn}), "values"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Create(t.Context(), &v1alpha1.DecoratorController{
+				ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: f.spec(rules(test.rule)),
+			}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "annotationSelector") {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
