@@ -1,0 +1,131 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// counting answers with a label that counts the related Secrets.
+func counting(asked request) object {
+	return object{"labels": object{"secrets": fmt.Sprint(len(asked.Related["Secret.v1"]))}}
+}
+
+// related runs a controller whose targets have the number of their related Secrets as a
+// label.
+func related(t *testing.T, changes ...change) *fixture {
+	t.Helper()
+	return start(t, byPath(t, map[string]func(request) object{syncPath: counting, customizePath: relating, finalizePath: counting}),
+		append([]change{withCustomize}, changes...)...)
+}
+
+func (f *fixture) labelSecret(namespace, name, value string) {
+	f.Helper()
+	body := mustJSON(f, object{"metadata": object{"labels": object{"test": value}}})
+	_, err := env.Kube.CoreV1().Secrets(namespace).Patch(f.Context(), name+"-"+namespace, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// Rules of every form, and what leads to a sync under each.
+func TestRelatedObjectsTriggerASync(t *testing.T) {
+	t.Parallel()
+	f := related(t, speaking(v1alpha1.HookVersionV2))
+	mark, other := harness.Name("mark"), env.Namespace(t)
+	secrets := func(rule object) object {
+		rule["apiVersion"], rule["resource"] = "v1", "secrets"
+		return object{"related": []any{rule}}
+	}
+	labels := object{"matchLabels": object{"test": mark}}
+	rules := map[string]object{
+		"names":              {"names": []any{"s-" + f.namespace, "s-" + other}},
+		"names-in-namespace": {"names": []any{"s-" + f.namespace, "s-" + other}, "namespace": other},
+		"labels":             {"labelSelector": labels},
+		"labels-in-one":      {"labelSelector": labels, "namespace": other},
+		"namespaces":         {"labelSelector": labels, "namespaceSelector": object{"matchLabels": object{corev1.LabelMetadataName: f.namespace}}},
+	}
+	for name, rule := range rules {
+		f.target(name, nil, secrets(rule))
+		f.waitForLabel(name, "secrets", "0")
+	}
+	expect := func(names, inNamespace, labels, inOne, namespaces string) {
+		t.Helper()
+		f.waitForLabel("names", "secrets", names)
+		f.waitForLabel("names-in-namespace", "secrets", inNamespace)
+		f.waitForLabel("labels", "secrets", labels)
+		f.waitForLabel("labels-in-one", "secrets", inOne)
+		f.waitForLabel("namespaces", "secrets", namespaces)
+	}
+	putSecret(t, f.namespace, "s")
+	expect("1", "0", "0", "0", "0")
+	putSecret(t, other, "s")
+	expect("2", "1", "0", "0", "0")
+	f.labelSecret(f.namespace, "s", mark)
+	expect("2", "1", "1", "0", "1")
+	f.labelSecret(other, "s", mark)
+	expect("2", "1", "2", "1", "1")
+	f.labelSecret(f.namespace, "s", "none")
+	expect("2", "1", "1", "1", "0")
+	if err := env.Kube.CoreV1().Secrets(other).Delete(t.Context(), "s-"+other, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("1", "0", "0", "0", "0")
+	for name := range rules {
+		if calls := f.calls(customizePath, name); len(calls) > 8 {
+			t.Errorf("the customize hook was called %d times about %s", len(calls), name)
+		}
+	}
+}
+
+// The customize hook is not asked about targets that are not selected, the finalize hook is
+// shown related objects, and a rule that may not be is the error of the target.
+func TestCustomizeOfTargets(t *testing.T) {
+	t.Parallel()
+	f := related(t, withFinalize, selecting)
+	putSecret(t, f.namespace, "s")
+	own := object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "names": []any{"s-" + f.namespace}}}}
+	f.target("unselected", nil, own)
+	f.target("a", selected(), own)
+	f.waitForLabel("a", "secrets", "1")
+	if calls := f.calls(customizePath, "unselected"); len(calls) > 0 {
+		t.Errorf("the customize hook was called %d times about a target that is not selected", len(calls))
+	}
+	f.delete("a")
+	f.waitForCall(finalizePath, "a", func(asked request) bool { return len(asked.Related["Secret.v1"]) == 1 })
+
+	f.target("elsewhere", selected(), object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "namespace": "default"}}})
+	env.WaitForEvent(t, f.namespace, "elsewhere", "SyncError", "namespace")
+	if calls := f.calls(syncPath, "elsewhere"); len(calls) > 0 {
+		t.Error("the sync hook was called although related objects are not known")
+	}
+}
+
+func TestFailingCustomizeHookFailsTheSync(t *testing.T) {
+	t.Parallel()
+	good := byPath(t, map[string]func(request) object{syncPath: marks, customizePath: relating})
+	f := start(t, func(ctx context.Context, call hook.Call) hook.Answer {
+		if call.Path == customizePath {
+			return hook.Text(500, "no idea")
+		}
+		return good(ctx, call)
+	}, withCustomize)
+	f.target("a", nil, object{})
+	env.WaitForEvent(t, f.namespace, "a", "SyncError", "no idea")
+	if calls := f.calls(syncPath, "a"); len(calls) > 0 {
+		t.Error("the sync hook was called although the customize hook had failed")
+	}
+	f.hook.Handle(good)
+	f.waitForLabel("a", "marked", "yes")
+}

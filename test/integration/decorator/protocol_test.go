@@ -1,0 +1,210 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// relating answers customize requests with the rules in the target's spec.related.
+func relating(asked request) object {
+	related, _, _ := unstructured.NestedSlice(asked.Parent.Object, "spec", "related")
+	return object{"relatedResources": related}
+}
+
+// keys are those of attachments and of related objects, by type and sorted.
+func keys(groups map[string]map[string]object) map[string][]string {
+	all := map[string][]string{}
+	for group, objects := range groups {
+		all[group] = slices.Sorted(maps.Keys(objects))
+	}
+	return all
+}
+
+// What hooks are sent depends on the scope of the target and on the version they speak.
+func TestKeysOfRequests(t *testing.T) {
+	t.Parallel()
+	const v1, v2 = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2
+	for _, clusterScoped := range []bool{false, true} {
+		for _, version := range []v1alpha1.HookVersion{v1, v2} {
+			t.Run(fmt.Sprintf("cluster-scoped: %v, version %s", clusterScoped, version), func(t *testing.T) {
+				t.Parallel()
+				f := prepare(t, harness.CRD{Kind: "Thing", ClusterScoped: clusterScoped}, nil)
+				other := env.Namespace(t)
+				attached := configMap("attached", object{})
+				if clusterScoped {
+					attached["metadata"].(object)["namespace"] = f.namespace
+				}
+				f.hook.Handle(byPath(t, map[string]func(request) object{
+					syncPath:      func(request) object { return object{"attachments": []object{attached}} },
+					customizePath: relating,
+				}))
+				putSecret(t, f.namespace, "own")
+				putSecret(t, other, "others")
+				f.controller = f.create(f.spec(withCustomize, speaking(version), func(spec *v1alpha1.DecoratorControllerSpec) {
+					spec.Attachments = append(spec.Attachments, attachmentRule("apps/v1", "deployments", ""))
+				}))
+				named := func(name string) object {
+					return object{"apiVersion": "v1", "resource": "secrets", "names": []any{name}}
+				}
+				namespaces := object{"apiVersion": "v1", "resource": "namespaces", "names": []any{other}}
+				f.make(clusterScoped, "a", object{"related": []any{named("own-" + f.namespace), named("others-" + other), namespaces}})
+
+				key, related := "attached", object{"Secret.v1": []string{"own-" + f.namespace}, "Namespace.v1": []string(nil)}
+				if clusterScoped || version == v2 {
+					key = f.namespace + "/attached"
+					secrets := []string{f.namespace + "/own-" + f.namespace, other + "/others-" + other}
+					slices.Sort(secrets)
+					related = object{"Secret.v1": secrets, "Namespace.v1": []string{other}}
+				}
+				asked := f.waitForCall(syncPath, "a", func(asked request) bool { return len(asked.Attachments["ConfigMap.v1"]) > 0 })
+				if diff := cmp.Diff(map[string][]string{"ConfigMap.v1": {key}, "Deployment.apps/v1": nil}, keys(asked.Attachments)); diff != "" {
+					t.Errorf("attachments (-want +got):\n%s", diff)
+				}
+				got := object{}
+				for group, keys := range keys(asked.Related) {
+					got[group] = keys
+				}
+				if diff := cmp.Diff(related, got); diff != "" {
+					t.Errorf("related objects (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// putSecret creates a Secret with a name that only its namespace has.
+func putSecret(t *testing.T, namespace, name string) {
+	t.Helper()
+	_, err := env.Kube.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-" + namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// make creates a target, which may be cluster-scoped.
+func (f *fixture) make(clusterScoped bool, name string, spec object) {
+	f.Helper()
+	if !clusterScoped {
+		f.target(name, nil, spec)
+		return
+	}
+	_, err := env.Dynamic.Resource(f.targets).Create(f.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": f.targets.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": name}, "spec": spec,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// Requests have these fields and no others, also where there is nothing to tell.
+func TestFieldsOfRequests(t *testing.T) {
+	t.Parallel()
+	f := start(t, byPath(t, map[string]func(request) object{
+		syncPath: oneConfigMap, customizePath: relating, finalizePath: func(request) object { return object{"finalized": true} },
+	}), withCustomize, withFinalize)
+	f.target("a", nil, object{"value": "1"})
+	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+	f.delete("a")
+	f.waitUntilGone("a")
+	want := map[string][]string{
+		syncPath:      {"attachments", "controller", "finalizing", "object", "related"},
+		finalizePath:  {"attachments", "controller", "finalizing", "object", "related"},
+		customizePath: {"controller", "parent"},
+	}
+	seen := map[string]bool{}
+	for _, call := range f.hook.Calls() {
+		var fields map[string]json.RawMessage
+		if err := call.Decode(&fields); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[call.Path], slices.Sorted(maps.Keys(fields))); diff != "" {
+			t.Errorf("fields of a request to %s (-want +got):\n%s", call.Path, diff)
+		}
+		for field, value := range fields {
+			if string(value) == "null" {
+				t.Errorf("%s of a request to %s is null", field, call.Path)
+			}
+		}
+		seen[call.Path] = true
+	}
+	if len(seen) != len(want) {
+		t.Errorf("called were %v", seen)
+	}
+	controller := f.calls(syncPath, "a")[0].Controller
+	if controller["kind"] != "DecoratorController" || controller["apiVersion"] != "metacontroller.k8s.io/v1alpha1" || len(controller["status"].(object)) > 0 {
+		t.Errorf("the controller is sent as %v", controller)
+	}
+}
+
+// Bad answers are the error of one target, and what there is stays.
+func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body string
+		says string
+	}{
+		"attachments with a null":            {`{"attachments":[null]}`, `field "attachments": entry 0 is null`},
+		"attachments that are no list":       {`{"attachments":{}}`, `field "attachments": must be a list`},
+		"labels that are no object":          {`{"labels":["a"]}`, `field "labels": must be a JSON object`},
+		"a label that is a number":           {`{"labels":{"a":1}}`, `field "labels": the value of "a" must be a string`},
+		"an annotation that is an object":    {`{"annotations":{"a":{}}}`, `field "annotations": the value of "a" must be a string`},
+		"a status that is a string":          {`{"status":"fine"}`, `field "status": must be a JSON object`},
+		"a label that the host refuses":      {`{"labels":{"a":"not a label"},"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":{"value":"1"}}]}`, "can't update Thing"},
+		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad","namespace":"default"}}]}`, "in another namespace"},
+		"an attachment with no kind":         {`{"attachments":[{"apiVersion":"v1","metadata":{"name":"bad"}}]}`, "Object 'Kind' is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, oneConfigMap))
+			f.target("bad", nil, object{"value": "1"})
+			kept := env.WaitForConfigMap(t, f.namespace, "bad", hasData("value", "1"))
+			f.target("good", nil, object{"value": "1"})
+			f.hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
+				var asked request
+				if err := call.Decode(&asked); err == nil && asked.Object.GetName() == "bad" {
+					return hook.Text(200, test.body)
+				}
+				return answers(t, oneConfigMap)(ctx, call)
+			})
+			f.patch("bad", object{"spec": object{"value": "2"}})
+			env.WaitForEvent(t, f.namespace, "bad", "SyncError", test.says)
+			f.patch("good", object{"spec": object{"value": "2"}})
+			env.WaitForConfigMap(t, f.namespace, "good", hasData("value", "2"))
+			if still := env.WaitForConfigMap(t, f.namespace, "bad", hasData("value", "1")); still.UID != kept.UID {
+				t.Error("the attachment was made anew")
+			}
+		})
+	}
+}
+
+// Answers that list no attachments mean that there are to be none.
+func TestQ32NoAttachmentsMeansNone(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"{}", "null", `{"attachments":null}`} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, oneConfigMap))
+			f.target("a", nil, object{"value": "1"})
+			env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+			f.hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(200, body) })
+			f.patch("a", object{"spec": object{"value": "2"}})
+			env.WaitUntilConfigMapIsGone(t, f.namespace, "a")
+		})
+	}
+}
