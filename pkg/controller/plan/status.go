@@ -38,7 +38,8 @@ func (p *parent) status(plan *stage.Plan, answered []byte, settled *Settled) err
 }
 
 // statusStep is the step that gives the parent the desired status. It is nil if the
-// parent has it: no status is the same as an empty one.
+// parent has it. An empty status is something else than none: hooks tell by it, at the
+// next sync, that they have been asked before.
 func (p *parent) statusStep(desired map[string]any, settled *Settled) (*stage.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {
@@ -51,7 +52,7 @@ func (p *parent) statusStep(desired map[string]any, settled *Settled) (*stage.St
 	}
 	observed, err := decodeStatus(have)
 	path, differ := difference(observed, desired)
-	if err == nil && !differ { // what is no object is replaced
+	if err == nil && !differ && observed != nil { // what is no object is replaced
 		settled.Put(p.UID, hash, xxhash.Sum64(have))
 		return nil, nil
 	}
