@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/conformance/decorators"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -25,6 +26,16 @@ spec:
   parentResource: {apiVersion: $Thing, resource: things}
   childResources:
   - {apiVersion: v1, resource: configmaps, $STRATEGY}
+  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+`
+
+// decorator gives each thing a label, if it is run.
+const decorator = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: $NAME, labels: $LABELS}
+spec:
+  resources: [{apiVersion: $Thing, resource: things}]
   hooks: {sync: {webhook: {url: $HOOK/sync}}}
 `
 
@@ -58,11 +69,39 @@ func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	return s
 }
 
+// Decorators have all their attachments written as the process says.
+func TestDecorators(t *testing.T) { decorators.Run(t, env) }
+
 func TestWithMatchingController(t *testing.T) {
 	t.Parallel()
 	s := start(t, `{run: here}`)
 	s.Create(thing)
 	s.Exists(child)
+}
+
+// One of two decorators that differ in nothing but their labels is run.
+func TestDecoratorsWithAndWithoutMatchingLabels(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Thing"})
+	marks := func(label string) func(scenario.Object) scenario.Object {
+		return func(scenario.Object) scenario.Object { return scenario.Object{"labels": scenario.Object{label: "yes"}} }
+	}
+	s.Answers(map[string]func(scenario.Object) scenario.Object{"/sync": marks("here"), "/elsewhere": marks("elsewhere")})
+	unique := s.Unique
+	for hook, labels := range map[string]string{"/elsewhere": "{run: elsewhere}", "/sync": "{run: here}"} {
+		s.Say("$LABELS", labels)
+		s.Say("$NAME", unique+strings.ReplaceAll(hook, "/", "-"))
+		s.Say("$HOOK/sync", s.Hook.URL(hook))
+		s.Create(decorator)
+	}
+	s.Create(thing)
+	s.Called("/sync", 3)
+	s.Exists(scenario.Ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "a"},
+		scenario.Has("metadata.labels.here", "yes"), scenario.Has("metadata.labels.elsewhere", nil))
+	if calls := s.Calls("/elsewhere"); calls > 0 {
+		t.Errorf("the hook of a controller that is not selected was called %d times", calls)
+	}
 }
 
 func TestWithNonMatchingController(t *testing.T) {

@@ -1,0 +1,212 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decorators
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
+)
+
+// attachValue attaches a ConfigMap with the value of the target.
+func attachValue(asked object) object {
+	return object{"attachments": list{desired("a", object{"value": value(asked)})}}
+}
+
+// What becomes of an attachment of which something else is wanted.
+const (
+	kept     = "it stays as it is"
+	replaced = "it is deleted and made anew"
+	updated  = "it is updated"
+)
+
+// updateMethod changes what is wanted of an attachment. There are no rollouts.
+func updateMethod(method, becomes string) func(*scenario.Scenario) {
+	return func(s *scenario.Scenario) {
+		rule := ""
+		if method != "" {
+			rule = "updateStrategy: {method: " + method + "}"
+		}
+		start(s, rule, answers{"/sync": attachValue})
+		s.Create(thing)
+		first := s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+		s.Patch(theThing, `{spec: {value: "2"}}`)
+		want := "2"
+		if becomes == kept {
+			want = "1"
+			quiesce(s)
+		}
+		second := s.Exists(configMap("a"), scenario.Has("data.value", want))
+		if same := first.GetUID() == second.GetUID(); same == (becomes == replaced) {
+			s.Errorf("it is the same object: %v, but %s", same, becomes)
+		}
+		if becomes == kept {
+			// Deleted, it comes back in its new form.
+			s.Delete(configMap("a"))
+			s.Exists(configMap("a"), scenario.Has("data.value", "2"))
+		}
+	}
+}
+
+// quiesce waits until the hook was shown the target as it is, and what came of it is over.
+func quiesce(s *scenario.Scenario) {
+	s.Helper()
+	for range 2 { // no sync begins before the one before it has ended
+		touch := harness.Name("touch")
+		s.Patch(theThing, "{metadata: {annotations: {touched: "+touch+"}}}")
+		s.Env.Eventually(s, func(context.Context) error {
+			for _, call := range s.Hook.Calls() {
+				if strings.Contains(string(call.Body), touch) {
+					return nil
+				}
+			}
+			return fmt.Errorf("the hook was not shown the target as it is")
+		})
+	}
+}
+
+// fieldsOfOthers has a field that somebody else adds stay, and one that the hook drops go.
+func fieldsOfOthers(s *scenario.Scenario) {
+	inPlace(s, func(asked object) object {
+		data := object{"value": value(asked)}
+		if value(asked) == "1" {
+			data["dropped"] = "soon"
+		}
+		return object{"attachments": list{desired("a", data)}}
+	})
+	s.Create(thing)
+	s.Exists(configMap("a"), scenario.Has("data.dropped", "soon"))
+	s.Patch(configMap("a"), `{metadata: {labels: {others: "yes"}}, data: {others: "yes"}}`)
+	s.Patch(theThing, `{spec: {value: "2"}}`)
+	s.Exists(configMap("a"), scenario.Has("data", object{"value": "2", "others": "yes"}), scenario.Has("metadata.labels.others", "yes"))
+}
+
+// drift puts right what somebody else changes or deletes.
+func drift(s *scenario.Scenario) {
+	inPlace(s, attachValue)
+	s.Create(thing)
+	first := s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	s.Patch(configMap("a"), `{data: {value: wrong}}`)
+	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	s.Delete(configMap("a"))
+	s.Exists(configMap("a"), scenario.Has("data.value", "1"), func(again *unstructured.Unstructured) error {
+		if again.GetUID() == first.GetUID() {
+			return fmt.Errorf("it is still the first one")
+		}
+		return nil
+	})
+}
+
+const somebodys = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: $NAMESPACE}
+data: {value: somebody's}
+`
+
+// nameTaken has an object of somebody else that has the name of an attachment be left alone, told of, and replaced when
+// it is gone.
+func nameTaken(s *scenario.Scenario) {
+	s.Create(somebodys)
+	inPlace(s, attachValue)
+	s.Create(thing)
+	s.Event(theThing, "ChildNameTaken", "ConfigMap $NAMESPACE/a")
+	s.Exists(configMap("a"), scenario.Has("data.value", "somebody's"), scenario.Has("metadata.ownerReferences", nil))
+	s.Delete(configMap("a"))
+	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+}
+
+// otherAnnotation changes whose an attachment is: it is not seen any more, neither updated nor deleted, and has its name.
+func otherAnnotation(s *scenario.Scenario) {
+	inPlace(s, attachValue)
+	s.Create(thing)
+	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	s.Patch(configMap("a"), `{metadata: {annotations: {metacontroller.k8s.io/decorator-controller: another}}, data: {value: another's}}`)
+	s.Event(theThing, "ChildNameTaken", "ConfigMap $NAMESPACE/a")
+	s.Patch(theThing, `{spec: {value: "2"}}`)
+	quiesce(s)
+	s.Exists(configMap("a"), scenario.Has("data.value", "another's"))
+	// Given back, it is seen to again.
+	s.Patch(configMap("a"), `{metadata: {annotations: {metacontroller.k8s.io/decorator-controller: $NAME}}}`)
+	s.Exists(configMap("a"), scenario.Has("data.value", "2"))
+}
+
+// quiet has syncs in which nothing changes ask nothing of the host.
+func quiet(s *scenario.Scenario) {
+	inPlace(s, func(asked object) object {
+		answer := attachValue(asked)
+		answer["labels"], answer["status"] = object{"marked": "yes"}, object{"count": 1.0}
+		return answer
+	})
+	s.Create(thing)
+	s.Exists(theThing, scenario.Has("metadata.labels.marked", "yes"), scenario.Has("status.count", int64(1)))
+	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	quiesce(s)
+	from := s.Env.Now(s)
+	quiesce(s)
+	if requests := s.Env.Requests(s, from, hostcluster.Request{Namespace: s.Namespace}); len(requests) > 0 {
+		s.Errorf("quiet syncs made the requests %v", requests)
+	}
+}
+
+// optingOut has a finalize hook undo what was done to a target that is no longer selected, which is then let go.
+func optingOut(s *scenario.Scenario) {
+	s.Define(harness.CRD{Kind: "Thing"})
+	s.Say("$ATTACHMENTS", "[{apiVersion: v1, resource: configmaps}]")
+	s.Say("$RESOURCE", things+`, annotationSelector: {matchAnnotations: {wants: "a value, not a label!"}}`)
+	run(s, "v1", answers{
+		"/sync": func(asked object) object {
+			answer := attachValue(asked)
+			answer["labels"] = object{"marked": "yes"}
+			return answer
+		},
+		"/finalize": func(asked object) object {
+			left := at(asked, "attachments", "ConfigMap.v1").(object)
+			return object{"labels": object{"marked": nil}, "finalized": len(left) == 0}
+		},
+	})
+	s.Create(thing)
+	s.Patch(theThing, `{metadata: {annotations: {wants: "a value, not a label!"}}}`)
+	s.Exists(configMap("a"))
+	s.Exists(theThing, scenario.Has("metadata.labels.marked", "yes"),
+		scenario.Has("metadata.finalizers", list{"metacontroller.io/decoratorcontroller-" + s.Unique}))
+	s.Patch(theThing, `{metadata: {annotations: {wants: null}}}`)
+	s.Gone(configMap("a"))
+	s.Exists(theThing, scenario.Has("metadata.labels.marked", nil), scenario.Has("metadata.finalizers", nil))
+}
+
+const role = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: $NAME, labels: {test: $NAME}}
+rules: []
+`
+
+// clusterScoped attaches an object in a namespace to a cluster-scoped target of a built-in type.
+func clusterScoped(s *scenario.Scenario) {
+	s.Say("$ATTACHMENTS", "[{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]")
+	s.Say("$RESOURCE",
+		"apiVersion: rbac.authorization.k8s.io/v1, resource: clusterroles, labelSelector: {matchLabels: {test: $NAME}}")
+	run(s, "v2", answers{"/sync": func(asked object) object {
+		rules, _ := at(asked, "object", "rules").(list)
+		attached := desired("a", object{"rules": fmt.Sprint(len(rules))})
+		attached["metadata"].(object)["namespace"] = s.Namespace
+		return object{"attachments": list{attached}}
+	}})
+	s.Create(role)
+	target := ref{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "$NAME"}
+	s.Exists(configMap("a"), scenario.Has("data.rules", "0"))
+	s.Patch(target, `{rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`)
+	s.Exists(configMap("a"), scenario.Has("data.rules", "1"))
+	s.Delete(configMap("a"))
+	s.Exists(configMap("a"), scenario.Has("data.rules", "1"))
+	s.Delete(target)
+	s.Gone(configMap("a"))
+}
