@@ -64,7 +64,10 @@ func (c *Controller) tellRollout(memory *memory, parent *object.Object, decision
 
 // statusOfCondition is what an object's status says of a condition; empty if nothing.
 func statusOfCondition(o *object.Object, conditionType string) metav1.ConditionStatus {
-	var conditions []metav1.Condition
+	var conditions []struct {
+		Type   string                 `json:"type"`
+		Status metav1.ConditionStatus `json:"status"`
+	}
 	if json.Unmarshal(o.Lookup("status", "conditions"), &conditions) != nil {
 		return ""
 	}
