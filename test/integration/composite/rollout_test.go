@@ -23,56 +23,140 @@ import (
 )
 
 // rolling is a fixture whose children are Parts of a parent: as many as its spec.replicas, of its
-// spec.version, which roll one by one when they are Ready.
+// spec.version, which roll one by one when they are Ready. A change of the version alone is rolled out.
 type rolling struct {
 	*fixture
 	parts schema.GroupVersionResource
 }
 
-func startRolling(t *testing.T, method v1alpha1.ChildUpdateMethod, engine change) *rolling {
+func startRolling(t *testing.T, method v1alpha1.ChildUpdateMethod, changes ...change) *rolling {
+	t.Helper()
+	r := prepareRolling(t)
+	r.controller = r.create(r.rollingSpec(method, changes...))
+	return r
+}
+
+// prepareRolling makes all of the fixture but its controller.
+func prepareRolling(t *testing.T) *rolling {
 	t.Helper()
 	r := &rolling{parts: env.Install(t, harness.CRD{Kind: "Part"})}
 	r.fixture = prepare(t, hook.Serve(t, answers(t, func(asked request) object {
-		replicas, _, _ := unstructured.NestedInt64(asked.Parent.Object, "spec", "replicas")
-		version, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "version")
-		var parts []object
-		for i := range replicas {
-			parts = append(parts, object{
-				"apiVersion": r.parts.GroupVersion().String(), "kind": "Part",
-				"metadata": object{"name": fmt.Sprintf("%s-%d", asked.Parent.GetName(), i)}, "spec": object{"version": version},
-			})
-		}
-		return object{"status": object{}, "children": parts}
+		return object{"status": object{}, "children": r.desired(asked)}
 	})))
-	r.controller = r.create(r.spec(func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{childRule(r.parts.GroupVersion().String(), r.parts.Resource, method)}
-		spec.ChildResources[0].UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
-			Conditions: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}},
-		}
-		engine(spec)
-	}))
 	return r
+}
+
+// answer has the hook answer in another way.
+func (r *rolling) answer(answer func(request) object) { r.hook.Handle(answers(r, answer)) }
+
+// desired are the parts that a parent asks for.
+func (r *rolling) desired(asked request) (parts []object) {
+	replicas, _, _ := unstructured.NestedInt64(asked.Parent.Object, "spec", "replicas")
+	for i := range replicas {
+		parts = append(parts, r.part(fmt.Sprintf("%s-%d", asked.Parent.GetName(), i), versionOf(&asked.Parent)))
+	}
+	return parts
+}
+
+func (r *rolling) part(name, version string) object {
+	return object{
+		"apiVersion": r.parts.GroupVersion().String(), "kind": "Part",
+		"metadata": object{"name": name}, "spec": object{"version": version},
+	}
+}
+
+func versionOf(of *unstructured.Unstructured) string {
+	version, _, _ := unstructured.NestedString(of.Object, "spec", "version")
+	return version
+}
+
+func (r *rolling) rollingSpec(method v1alpha1.ChildUpdateMethod, changes ...change) v1alpha1.CompositeControllerSpec {
+	spec := r.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.RevisionHistory = &v1alpha1.CompositeControllerRevisionHistory{FieldPaths: []string{"spec.version"}}
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{rollingRule(r.parts, method)}
+	})
+	for _, change := range changes {
+		change(&spec)
+	}
+	return spec
+}
+
+// rollingRule has children of a type roll when they are Ready.
+func rollingRule(of schema.GroupVersionResource, method v1alpha1.ChildUpdateMethod) v1alpha1.CompositeControllerChildResourceRule {
+	rule := childRule(of.GroupVersion().String(), of.Resource, method)
+	rule.UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
+		Conditions: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}},
+	}
+	return rule
+}
+
+// listParts returns the parts, by their names.
+func (r *rolling) listParts(ctx context.Context) ([]unstructured.Unstructured, error) {
+	parts, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(parts.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return parts.Items, nil
 }
 
 // waitForVersions waits until the parts of a parent have these versions, in order.
 func (r *rolling) waitForVersions(versions ...string) {
 	r.Helper()
 	env.Eventually(r, func(ctx context.Context) error {
-		parts, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
+		parts, err := r.listParts(ctx)
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(parts.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 		var got []string
-		for _, part := range parts.Items {
-			version, _, _ := unstructured.NestedString(part.Object, "spec", "version")
-			got = append(got, version)
+		for _, part := range parts {
+			got = append(got, versionOf(&part))
 		}
 		if !slices.Equal(got, versions) {
 			return fmt.Errorf("the parts are %v, want %v", got, versions)
 		}
 		return nil
 	})
+}
+
+// partUIDs are the identities of the parts, by their names.
+func (r *rolling) partUIDs() map[string]types.UID {
+	r.Helper()
+	parts, err := r.listParts(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	uids := map[string]types.UID{}
+	for _, part := range parts {
+		uids[part.GetName()] = part.GetUID()
+	}
+	return uids
+}
+
+// settled creates the parent a with so many parts of version 1 and waits until all are ready.
+func (r *rolling) settled(replicas int) {
+	r.Helper()
+	r.parent("a", object{"replicas": int64(replicas), "version": "1"})
+	r.waitForVersions(slices.Repeat([]string{"1"}, replicas)...)
+	for i := range replicas {
+		r.makeReady(fmt.Sprintf("a-%d", i))
+	}
+	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: ")
+	r.waitForRevisions(1)
+}
+
+// rollOut changes the version of parent a.
+func (r *rolling) rollOut(version string) {
+	r.Helper()
+	r.patchParent("a", mustJSON(r, object{"spec": object{"version": version}}))
+}
+
+// waitForEnd waits until the rollout of parent a is over and nothing is left of it.
+func (r *rolling) waitForEnd(versions ...string) {
+	r.Helper()
+	r.waitForVersions(versions...)
+	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: ")
+	r.waitForRevisions(1)
 }
 
 // makeReady says that a part is ready, as its own controller would.
@@ -109,17 +193,24 @@ func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 	})
 }
 
+// revisions are those of the fixture's type of parents, wherever they are.
+func (r *rolling) revisions(ctx context.Context) ([]v1alpha1.ControllerRevision, error) {
+	revisions, err := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions("").List(ctx,
+		metav1.ListOptions{LabelSelector: v1alpha1.GroupName + "/apiGroup=" + r.parents.Group})
+	if err != nil {
+		return nil, err
+	}
+	return revisions.Items, nil
+}
+
 func (r *rolling) waitForRevisions(want int) {
 	r.Helper()
 	env.Eventually(r, func(ctx context.Context) error {
-		revisions, err := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions(r.namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
+		revisions, err := r.revisions(ctx)
+		if err == nil && len(revisions) != want {
+			err = fmt.Errorf("there are %d revisions, want %d: %v", len(revisions), want, revisions)
 		}
-		if len(revisions.Items) != want {
-			return fmt.Errorf("there are %d revisions, want %d: %v", len(revisions.Items), want, revisions.Items)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -129,13 +220,8 @@ func TestQ2ChildrenRollOneByOne(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, applied(engine))
-			r.parent("a", object{"replicas": int64(3), "version": "1"})
-			r.waitForVersions("1", "1", "1")
-			r.makeReady("a-0", "a-1", "a-2")
-			r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: things.")
-			r.waitForRevisions(1)
-
-			r.patchParent("a", `{"spec":{"version":"2"}}`)
+			r.settled(3)
+			r.rollOut("2")
 			r.waitForVersions("2", "1", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", `child Part a-0 failed status check: required condition type missing: "Ready"`)
 			r.waitForRevisions(2)
@@ -144,9 +230,7 @@ func TestQ2ChildrenRollOneByOne(t *testing.T) {
 			r.waitForVersions("2", "2", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-1 failed")
 			r.makeReady("a-1")
-			r.waitForVersions("2", "2", "2")
-			r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: things.")
-			r.waitForRevisions(1)
+			r.waitForEnd("2", "2", "2")
 			env.WaitForEvent(t, r.namespace, "a", "RolloutFinished", "latest ControllerRevision: things.")
 		})
 	}

@@ -1,0 +1,372 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+var errStillThere = errors.New("it is still the former one")
+
+// The revisions of a cluster-scoped parent are in the server's namespace.
+func TestAClusterScopedParentRolls(t *testing.T) {
+	underBothEngines(t, func(t *testing.T, engine change) {
+		t.Parallel()
+		r := prepareRolling(t)
+		namespace := r.namespace
+		r.parents = env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true})
+		r.answer(func(asked request) object {
+			parts := r.desired(asked)
+			for _, part := range parts {
+				part["metadata"].(object)["namespace"] = namespace
+			}
+			return object{"status": object{}, "children": parts}
+		})
+		r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, engine))
+		// Parents have no namespace, and parts do.
+		above := &rolling{fixture: r.in(t), parts: r.parts}
+		above.namespace = ""
+
+		parent := above.parent("a", object{"replicas": int64(2), "version": "1"})
+		r.waitForVersions("1", "1")
+		r.makeReady("a-0", "a-1")
+		above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
+		above.rollOut("2")
+		r.waitForVersions("2", "1")
+		above.waitForUpdated("a", "False", "RolloutWaiting", "child Part "+namespace+"/a-0 failed")
+		r.waitForRevisions(2)
+		revisions, err := r.revisions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, revision := range revisions {
+			if owner := metav1.GetControllerOf(&revision); revision.Namespace != aggregation.Namespace || owner == nil || owner.UID != parent.GetUID() {
+				t.Errorf("revision %s is in namespace %s and owned by %v", revision.Name, revision.Namespace, owner)
+			}
+		}
+		env.WaitForEvent(t, metav1.NamespaceDefault, "a", "RolloutStarted", "updating Part "+namespace+"/a-0")
+		r.makeReady("a-0")
+		r.waitForVersions("2", "2")
+		above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
+		r.waitForRevisions(1)
+		above.deleteParent("a", metav1.DeletePropagationBackground)
+		r.waitForCollection()
+	})
+}
+
+// waitForCollection waits until the host's garbage collector has taken the revisions of a deleted parent away. It learns of
+// a new type of parents within half a minute.
+func (r *rolling) waitForCollection() {
+	r.Helper()
+	env.Within(r, 3*time.Minute, func(ctx context.Context) error {
+		revisions, err := r.revisions(ctx)
+		if err == nil && len(revisions) > 0 {
+			err = fmt.Errorf("the garbage collector has left %v", revisions)
+		}
+		return err
+	})
+}
+
+func TestRevisionsGoWithTheirParent(t *testing.T) {
+	t.Parallel()
+	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
+	r.settled(2)
+	r.rollOut("2")
+	r.waitForRevisions(2)
+	r.deleteParent("a", metav1.DeletePropagationBackground)
+	r.waitForCollection()
+}
+
+// Metacontroller gives revisions the labels of the parent's Pod template, whether or not its selector matches them.
+func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
+	t.Parallel()
+	r := prepareRolling(t)
+	r.answer(func(asked request) object {
+		parts := r.desired(asked)
+		for _, part := range parts {
+			part["metadata"].(object)["labels"] = object{"app": "mine"}
+		}
+		return object{"status": object{}, "children": parts}
+	})
+	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withSelector))
+	r.parent("a", object{
+		"replicas": int64(2), "version": "1", "selector": object{"matchLabels": object{"app": "mine"}},
+		"template": object{"metadata": object{"labels": object{"app": "other", "tier": "back"}}},
+	})
+	r.waitForVersions("1", "1")
+	r.makeReady("a-0", "a-1")
+	r.rollOut("2")
+	r.waitForVersions("2", "1")
+	r.waitForRevisions(2)
+	revisions, err := r.revisions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range revisions {
+		if revision.Labels["app"] != "mine" || revision.Labels["tier"] != "back" {
+			t.Errorf("the labels of %s are %v", revision.Name, revision.Labels)
+		}
+	}
+	r.makeReady("a-0")
+	r.waitForEnd("2", "2")
+}
+
+func TestQ3AParentWithoutAStatusRolls(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]object{"null": {"status": nil}, "absent": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := prepareRolling(t)
+			r.answer(func(asked request) object {
+				answer := object{"children": r.desired(asked)}
+				for key, value := range status {
+					answer[key] = value
+				}
+				return answer
+			})
+			r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+			r.settled(2)
+			r.rollOut("2")
+			r.waitForVersions("2", "1")
+			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+			r.makeReady("a-0")
+			r.waitForEnd("2", "2")
+		})
+	}
+}
+
+// A hook that answers the status it was shown does not keep the condition as it was.
+func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
+	t.Parallel()
+	r := prepareRolling(t)
+	r.answer(func(asked request) object {
+		status, _, _ := unstructured.NestedMap(asked.Parent.Object, "status")
+		if status == nil {
+			status = object{"conditions": []object{
+				{"type": "Updated", "status": "Unknown", "message": "the hook's"}, {"type": "Other", "status": "True"},
+			}}
+		}
+		return object{"status": status, "children": r.desired(asked)}
+	})
+	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	r.settled(2)
+	r.rollOut("2")
+	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+	r.makeReady("a-0")
+	r.waitForEnd("2", "2")
+	parent, err := r.getParent(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions, _, _ := unstructured.NestedSlice(parent.Object, "status", "conditions")
+	var kinds []string
+	for _, condition := range conditions {
+		kinds = append(kinds, condition.(object)["type"].(string))
+	}
+	if !slices.Equal(kinds, []string{"Updated", "Other"}) {
+		t.Errorf("the conditions are %v", conditions)
+	}
+}
+
+// Each version of the parent is asked what it relates to, and is shown that.
+func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
+	t.Parallel()
+	r := prepareRolling(t)
+	synced := answers(t, func(asked request) object {
+		parts := r.desired(asked)
+		for _, related := range asked.Related["ConfigMap.v1"] {
+			for _, part := range parts {
+				part["spec"].(object)["setting"] = related["data"].(object)["setting"]
+			}
+		}
+		return object{"status": object{}, "children": parts}
+	})
+	r.hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
+		if call.Path != customizePath {
+			return synced(ctx, call)
+		}
+		var asked request
+		if err := call.Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		return hook.JSON(object{"relatedResources": []object{
+			{"apiVersion": "v1", "resource": "configmaps", "names": []string{"settings-" + versionOf(&asked.Parent)}},
+		}})
+	})
+	for version, setting := range map[string]string{"1": "old", "2": "new"} {
+		_, err := env.Kube.CoreV1().ConfigMaps(r.namespace).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "settings-" + version}, Data: map[string]string{"setting": setting},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV1)))
+	r.settled(2)
+	r.rollOut("2")
+	r.waitForVersions("2", "1")
+	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+	r.deletePart("a-1")
+	r.waitForSettings("new", "old")
+	r.makeReady("a-0", "a-1")
+	r.waitForEnd("2", "2")
+	r.waitForSettings("new", "new")
+}
+
+func (r *rolling) waitForSettings(want ...string) {
+	r.Helper()
+	env.Eventually(r, func(ctx context.Context) error {
+		parts, err := r.listParts(ctx)
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, part := range parts {
+			setting, _, _ := unstructured.NestedString(part.Object, "spec", "setting")
+			got = append(got, setting)
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("the settings are %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
+// A controller that stops rolling brings all children up to date, and leaves no revisions that would hold them back later.
+func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
+	t.Parallel()
+	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
+	r.settled(3)
+	r.rollOut("2")
+	r.waitForVersions("2", "1", "1")
+	rule := childRule(r.parts.GroupVersion().String(), r.parts.Resource, v1alpha1.ChildUpdateRecreate)
+	r.patchController(object{"spec": object{"childResources": []any{rule}}})
+	r.waitForVersions("2", "2", "2")
+	r.waitForRevisions(0)
+	r.patchController(object{"spec": object{"childResources": []any{rollingRule(r.parts, v1alpha1.ChildUpdateRollingRecreate)}}})
+	r.waitForEnd("2", "2", "2")
+}
+
+// A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives them.
+func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
+	t.Parallel()
+	r := prepareRolling(t)
+	parent := r.parent("a", object{"replicas": int64(2), "version": "2"})
+	left := &v1alpha1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: r.nameOf(parent, `{"spec":{"version":"1"}}`),
+			Labels: map[string]string{
+				"controller-uid":                 string(parent.GetUID()),
+				v1alpha1.GroupName + "/apiGroup": r.parents.Group, v1alpha1.GroupName + "/resource": r.parents.Resource,
+			},
+		},
+		ParentPatch: runtime.RawExtension{Raw: []byte(`{"spec":{"version":"1"}}`)},
+		Children:    []v1alpha1.ControllerRevisionChildren{{APIGroup: r.parts.Group, Kind: "Part", Names: []string{"a-0", "a-1"}}},
+	}
+	revisions := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions(r.namespace)
+	if _, err := revisions.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	r.waitForVersions("2", "1")
+	for version, children := range map[string]string{"1": "[a-1]", "2": "[a-0]"} {
+		name := r.nameOf(parent, `{"spec":{"version":"`+version+`"}}`)
+		env.Eventually(t, func(ctx context.Context) error {
+			revision, err := revisions.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if owner := metav1.GetControllerOf(revision); owner == nil || owner.UID != parent.GetUID() {
+				return fmt.Errorf("the revision of version %s is owned by %v", version, owner)
+			}
+			if len(revision.Children) != 1 || fmt.Sprint(revision.Children[0].Names) != children {
+				return fmt.Errorf("the revision of version %s names %v, want %s", version, revision.Children, children)
+			}
+			return nil
+		})
+	}
+	r.makeReady("a-0", "a-1")
+	r.waitForEnd("2", "2")
+}
+
+// nameOf is how Metacontroller calls the revision that remembers this of a parent.
+func (r *rolling) nameOf(parent *unstructured.Unstructured, patch string) string {
+	return fmt.Sprintf("%s-%x", r.parents.GroupResource(), sha1.Sum([]byte(string(parent.GetUID())+patch)))
+}
+
+// A step of a rollout is one child, and no more writes than that takes. Nothing is written while it waits, nor after it.
+func TestWhatARolloutWrites(t *testing.T) {
+	underBothEngines(t, func(t *testing.T, engine change) {
+		t.Parallel()
+		r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, engine)
+		r.settled(2)
+		r.expectQuiet()
+		from := r.position()
+		r.rollOut("2")
+		for i := range 2 {
+			r.waitForVersions(slices.Concat(slices.Repeat([]string{"2"}, i+1), slices.Repeat([]string{"1"}, 1-i))...)
+			r.makeReady(fmt.Sprintf("a-%d", i))
+		}
+		r.waitForEnd("2", "2")
+		r.expectQuiet()
+		children := slices.DeleteFunc(r.requests(from, writesOf(r.parts)), func(made string) bool { return strings.Contains(made, "dryRun") })
+		if len(children) != 4 {
+			t.Errorf("the writes of children are %v, want each deleted and created", children)
+		}
+		// Of each part: that it moves, that it is missing, that it is not ready. At the end: that all is done.
+		if statuses := r.requests(from, writesOf(r.parents)); len(statuses) > 6 {
+			t.Errorf("the condition was written %d times: %v", len(statuses), statuses)
+		}
+
+		r.rollOut("3")
+		r.waitForVersions("3", "2")
+		r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+		r.expectQuiet()
+	})
+}
+
+// expectQuiet checks that a sync of parent a writes nothing, neither at the host nor of the revisions.
+func (r *rolling) expectQuiet() {
+	r.Helper()
+	r.waitUntilQuiet("a")
+	before, err := r.revisions(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	from := r.position()
+	r.waitUntilQuiet("a")
+	for _, of := range []schema.GroupVersionResource{r.parents, r.parts} {
+		r.expectNoRequests(from, writesOf(of))
+	}
+	after, err := r.revisions(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	if len(before) != len(after) {
+		r.Errorf("the revisions were %v and are %v", before, after)
+	}
+	for i := range min(len(before), len(after)) {
+		if before[i].ResourceVersion != after[i].ResourceVersion {
+			r.Errorf("a quiet sync has written revision %s", after[i].Name)
+		}
+	}
+}
