@@ -10,10 +10,13 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -100,9 +103,17 @@ func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapsho
 				return err
 			}
 		}
-		if err := c.Revisions.Write(ctx, &memory.revisions, write); err != nil {
+		err := c.Revisions.Write(ctx, &memory.revisions, write)
+		if err != nil && !isPointless(err, snapshot.Parent) {
 			return err
 		}
 	}
 	return nil
+}
+
+// isPointless tells whether a revision could not be made because its namespace is being deleted,
+// with the parent in it. The namespace's revisions may go before the parent is finalized, and
+// it has to be: else it would keep the namespace for ever.
+func isPointless(err error, parent *object.Object) bool {
+	return parent.DeletionTimestamp != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

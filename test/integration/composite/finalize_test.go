@@ -134,7 +134,10 @@ func (f *fixture) waitForParentGone(name string) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.Join(err, fmt.Errorf("parent %s should be gone, but has the finalizers %v", name, parent.GetFinalizers()))
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("parent %s should be gone, but has the finalizers %v", name, parent.GetFinalizers())
 	})
 }
 

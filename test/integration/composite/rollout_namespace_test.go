@@ -1,0 +1,59 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// The revisions of a namespace that is deleted go with it, and can go first. Parents are finalized without them.
+func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
+	t.Parallel()
+	r := prepareRolling(t)
+	var released atomic.Bool
+	r.answer(func(asked request) object {
+		if asked.Finalizing {
+			return object{"status": object{}, "finalized": released.Load()}
+		}
+		return object{"status": object{}, "children": r.desired(asked)}
+	})
+	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withFinalize))
+	r.settled(2)
+	r.rollOut("2")
+	r.waitForRevisions(2)
+
+	const hostControllers = 2 * time.Minute // the host looks for new types every half minute
+	namespaces := env.Kube.CoreV1().Namespaces()
+	if err := namespaces.Delete(t.Context(), r.namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	env.Within(t, hostControllers, func(ctx context.Context) error {
+		parent, err := r.getParent(ctx, "a")
+		if err == nil && parent.GetDeletionTimestamp() == nil {
+			err = errors.New("the parent is not being deleted yet")
+		}
+		return err
+	})
+	r.waitForRevisions(0)
+	released.Store(true)
+	r.patchParent("a", `{"metadata":{"annotations":{"touched":"yes"}}}`)
+	r.waitForParentGone("a")
+	env.Within(t, hostControllers, func(ctx context.Context) error {
+		_, err := namespaces.Get(ctx, r.namespace, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the namespace is still there: %v", err)
+		}
+		return nil
+	})
+}
