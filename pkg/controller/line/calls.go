@@ -37,6 +37,13 @@ func (c *calls) record(hookName string, parent stage.Key, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made = true
+	// A parent is either synced or finalized: what the other hook did not answer is over.
+	switch hookName {
+	case hook.Sync:
+		delete(c.unanswered, call{hook.Finalize, parent})
+	case hook.Finalize:
+		delete(c.unanswered, call{hook.Sync, parent})
+	}
 	if hook.Answered(err) {
 		delete(c.unanswered, call{hookName, parent})
 		return

@@ -74,3 +74,24 @@ func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 		t.Errorf("left are %v", c.unanswered)
 	}
 }
+
+// A parent that was opted out and in again is not finalized any more.
+func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
+	refused := errors.New("connection refused")
+	for last, before := range map[string]string{hook.Sync: hook.Finalize, hook.Finalize: hook.Sync} {
+		var c calls
+		c.record(before, web("a"), refused)
+		c.record(hook.Customize, web("a"), nil)
+		if _, err := c.error(); !errors.Is(err, refused) {
+			t.Errorf("after a call of the customize hook the error is %v", err)
+		}
+		c.record(last, web("b"), nil)
+		if _, err := c.error(); !errors.Is(err, refused) {
+			t.Errorf("after a call about another parent the error is %v", err)
+		}
+		c.record(last, web("a"), nil)
+		if _, err := c.error(); err != nil {
+			t.Errorf("the call of the %s hook that was not answered is not over: %v", before, err)
+		}
+	}
+}
