@@ -14,14 +14,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// Ignores tells whether a change of a parent is to be passed over, since only its status
-// has changed.
+// Ignores tells whether a change of an object of a parents' type is to be passed over, since
+// only its status has changed or the controller has nothing to do with it, and had not before.
 func (o *Observer) Ignores(before, after *object.Object) bool {
-	if !onlyStatusChanged(before, after) {
-		return false
-	}
 	target := o.target(after.GroupVersionKind().GroupKind())
-	return target.ignoresStatus(after) && o.concerns(target, after)
+	switch {
+	case target == nil:
+		return true // the host sends other kinds than it says
+	case o.concerns(target, after):
+		return onlyStatusChanged(before, after) && target.ignoresStatus(after)
+	default:
+		return before == nil || !o.concerns(target, before)
+	}
 }
 
 // onlyStatusChanged tells whether a change of a parent can be passed over by a
