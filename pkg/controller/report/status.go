@@ -164,6 +164,11 @@ func SameReadiness(a, b v1alpha1.ControllerStatus) bool {
 		if condition == nil {
 			return "", ""
 		}
+		switch condition.Reason {
+		case ReasonHookDown, ReasonWatchFailed, ReasonHostUnreachable:
+			// Errors of connections may read otherwise each time: there are ports in them.
+			return condition.Status, condition.Reason
+		}
 		return condition.Status, condition.Message
 	}
 	aStatus, aMessage := ready(a)

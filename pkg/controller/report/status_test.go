@@ -203,10 +203,15 @@ func TestSameReadiness(t *testing.T) {
 	broken := func(message string) v1alpha1.ControllerStatus {
 		return Status(v1alpha1.ControllerStatus{}, 1, nil, &Problem{Reason: ReasonInvalidSpec, Err: errors.New(message)})
 	}
+	down := func(reason, message string) v1alpha1.ControllerStatus {
+		return Status(v1alpha1.ControllerStatus{}, 1, nil, &Problem{Reason: reason, Err: errors.New(message)})
+	}
 	tests := map[string]struct {
 		a, b v1alpha1.ControllerStatus
 		want bool
 	}{
+		"down, from another port":       {down(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), down(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
+		"down in another way":           {down(ReasonHookDown, "reset"), down(ReasonWatchFailed, "reset"), false},
 		"the same":                      {running, running, true},
 		"other counts":                  {running, Status(v1alpha1.ControllerStatus{}, 1, &Health{Total: 5}, nil), true},
 		"another state of the hook":     {running, Status(v1alpha1.ControllerStatus{}, 1, &Health{HookCalled: true}, nil), true},
