@@ -53,8 +53,11 @@ func (r *reconciler) writeStatuses(ctx context.Context) {
 // disown says in the status of an object, if it is still there, that this process does not
 // run it any more. If another one does, that will say so.
 func (r *reconciler) disown(ctx context.Context, hosted *hostedController) error {
+	hosted.mu.Lock()
+	known := hosted.seen.uid // statuses may still be looked at
+	hosted.mu.Unlock()
 	object, err := r.own.live(ctx, hosted.name)
-	if err == nil && object.GetUID() == hosted.seen.uid {
+	if err == nil && object.GetUID() == known {
 		changed := object.DeepCopyObject().(declared)
 		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
 			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
