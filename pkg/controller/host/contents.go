@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
@@ -28,7 +29,12 @@ type contents struct {
 	listed  bool
 	// version is the resource version that the objects are up to.
 	version string
-	cancel  context.CancelFunc
+	// blind is since when the host lets nothing be watched, and why; zero if it does.
+	blind struct {
+		since time.Time
+		why   error
+	}
+	cancel context.CancelFunc
 }
 
 func (c *contents) empty() cache.Indexer {
@@ -45,12 +51,26 @@ func (c *contents) fill() {
 	ctx, c.cancel = context.WithCancel(c.of.ctx)
 	lister := &listWatch{
 		client: c.of.client, of: c.of.scope.of, only: c.of.scope.only, labels: c.bounds.selector(),
-		consistent: c.of.current.listed, refused: c.of.refused, asks: c.of.narrow, watches: c.of.watched,
+		consistent: c.of.current.listed, refused: c.of.refused, asks: c.of.narrow, watches: c.watched,
 	}
 	reflector := cache.NewReflectorWithOptions(lister.listWatch(), &object.Object{}, c, cache.ReflectorOptions{
 		Name: "host", TypeDescription: c.of.scope.of.String(),
 	})
 	c.of.running.Go(func() { reflector.RunWithContext(ctx) })
+}
+
+// watched takes note of how the request for a watch ended.
+func (c *contents) watched(err error) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	switch {
+	case err == nil:
+		c.blind.since, c.blind.why = time.Time{}, nil
+	case c.blind.since.IsZero():
+		c.blind.since, c.blind.why = time.Now(), err
+	default:
+		c.blind.why = err
+	}
 }
 
 // get returns what there is under the name of an object, nil if there is nothing.

@@ -357,3 +357,21 @@ func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
 		t.Error("a watch that was released can be subscribed to")
 	}
 }
+
+func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
+	host, client := newSelectingHost(t)
+	host.refuse(func(selector string) bool { return selector == "" })
+	watches := NewWatches(t.Context(), client)
+	first := listen(t, watches, "app=x")
+	defer watches.Release(first.Watch)
+	first.sync(t)
+	second := listen(t, watches, "")
+	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.shared.blindness(second.Watch, 0) != nil })
+	if err := first.shared.blindness(first.Watch, 0); err != nil {
+		t.Errorf("what is watched counts as not watched: %v", err)
+	}
+	watches.Release(second.Watch)
+	if err := first.shared.blindness(first.Watch, 0); err != nil {
+		t.Errorf("after who wanted more has gone, what is watched counts as not watched: %v", err)
+	}
+}

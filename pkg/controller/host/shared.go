@@ -33,11 +33,6 @@ type shared struct {
 	byNamespace bool
 	// failure is why the host last refused to list; nil if it never did.
 	failure error
-	// blind is since when the host lets nothing be watched, and why; zero if it does.
-	blind struct {
-		since time.Time
-		why   error
-	}
 	// hasRefused is closed when it does so first.
 	hasRefused chan struct{}
 }
@@ -119,28 +114,19 @@ func (s *shared) refused(err error) {
 	s.failure = fmt.Errorf("failed to list %s: %w", s.scope.of, err)
 }
 
-// watched takes note of how the request for a watch ended.
-func (s *shared) watched(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case err == nil:
-		s.blind.since, s.blind.why = time.Time{}, nil
-	case s.blind.since.IsZero():
-		s.blind.since, s.blind.why = time.Now(), err
-	default:
-		s.blind.why = err
-	}
-}
-
-// blindness is why the host has let nothing be watched for that long; nil if it has.
-func (s *shared) blindness(patience time.Duration) error {
+// blindness is why the host has let nothing be watched for that long of what a user reads, or
+// waits for; nil if it has. How others fare who want more is nothing to the user.
+func (s *shared) blindness(user *Watch, patience time.Duration) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.blind.since.IsZero() || time.Since(s.blind.since) < patience {
+	of := s.current
+	if !user.admitted && s.next != nil {
+		of = s.next
+	}
+	if of.blind.since.IsZero() || time.Since(of.blind.since) < patience {
 		return nil
 	}
-	return s.blind.why
+	return of.blind.why
 }
 
 // stop ends the watch of the host, and waits until it has ended.

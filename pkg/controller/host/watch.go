@@ -90,7 +90,7 @@ const patience = 10 * time.Second
 
 // Failing is why the host has not let the type be watched for some time now; nil if it
 // has.
-func (w *Watch) Failing() error { return w.shared.blindness(patience) }
+func (w *Watch) Failing() error { return w.shared.blindness(w, patience) }
 
 // selects tells whether an object, if there is one, is one of those that the user wants.
 // The cache may hold others.

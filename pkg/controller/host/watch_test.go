@@ -273,9 +273,9 @@ func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	watches := NewWatches(t.Context(), client)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
-	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(0) != nil })
+	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(watch, 0) != nil })
 	if err := watch.Failing(); err != nil {
 		t.Errorf("a host that has been away for a moment is told of: %v", err)
 	}
-	waitUntil(t, "it does not fail any more", func() bool { return watch.shared.blindness(0) == nil })
+	waitUntil(t, "it does not fail any more", func() bool { return watch.shared.blindness(watch, 0) == nil })
 }
