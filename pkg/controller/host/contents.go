@@ -54,7 +54,7 @@ func (c *contents) fill() {
 		consistent: c.of.current.listed, refused: c.of.refused, asks: c.of.narrow, watches: c.watched,
 	}
 	reflector := cache.NewReflectorWithOptions(lister.listWatch(), &object.Object{}, c, cache.ReflectorOptions{
-		Name: "host", TypeDescription: c.of.scope.of.String(),
+		Name: "host", TypeDescription: c.of.scope.of.String(), Clock: endingClock{ctx: ctx},
 	})
 	c.of.running.Go(func() { reflector.RunWithContext(ctx) })
 }
