@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -93,8 +94,11 @@ func TestSelectorsOfARule(t *testing.T) {
 	if got := rule.Labels.String(); got != "run=here" || !rule.IgnoreStatusChanges {
 		t.Errorf("labels are selected by %s, status changes ignored: %v", got, rule.IgnoreStatusChanges)
 	}
-	if !rule.Annotations.Matches(map[string]string{"what": "any text, of any length"}) ||
-		rule.Annotations.Matches(map[string]string{"what": "any text, of any length", "not": ""}) || rule.Annotations.Matches(nil) {
+	matches := func(annotations map[string]string) bool {
+		return rule.Annotations.Matches(&object.Object{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}})
+	}
+	if !matches(map[string]string{"what": "any text, of any length"}) ||
+		matches(map[string]string{"what": "any text, of any length", "not": ""}) || matches(nil) {
 		t.Errorf("annotations are selected by %+v", rule.Annotations)
 	}
 }

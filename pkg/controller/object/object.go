@@ -86,6 +86,23 @@ func (o *Object) Decode() (map[string]any, error) {
 	return content, nil
 }
 
+// Annotation returns the value of an annotation and whether there is one, also of those that
+// Annotations leaves out.
+func (o *Object) Annotation(name string) (value string, there bool) {
+	value, there = o.Annotations[name]
+	if there || !repeatsObject(name) {
+		return value, there
+	}
+	raw := o.Lookup("metadata", "annotations", name)
+	there = raw != nil && json.Unmarshal(raw, &value) == nil
+	return value, there
+}
+
+// repeatsObject tells whether an annotation of that name repeats a whole object.
+func repeatsObject(name string) bool {
+	return name == LastAppliedAnnotation || name == kubectlLastAppliedAnnotation
+}
+
 // String names the object as messages do: "Pod default/web", "Namespace web".
 func (o *Object) String() string {
 	if o.Namespace == "" {

@@ -158,7 +158,7 @@ func (p *parser) annotations(path string) (map[string]string, error) {
 	p.recorded = false
 	return p.stringMap(path, func(name string) bool {
 		p.recorded = p.recorded || name == LastAppliedAnnotation
-		return name == LastAppliedAnnotation || name == kubectlLastAppliedAnnotation
+		return repeatsObject(name)
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // AnnotationSelector selects objects by their annotations. It works as a label selector
@@ -49,15 +51,15 @@ func NewAnnotationSelector(match map[string]string, expressions []metav1.LabelSe
 	return selector, nil
 }
 
-// Matches tells whether annotations are as the selector wants.
-func (s AnnotationSelector) Matches(annotations map[string]string) bool {
-	return !slices.ContainsFunc(s.requirements, func(r annotationRequirement) bool { return !r.holds(annotations) })
+// Matches tells whether the annotations of an object are as the selector wants.
+func (s AnnotationSelector) Matches(o *object.Object) bool {
+	return !slices.ContainsFunc(s.requirements, func(r annotationRequirement) bool { return !r.holds(o) })
 }
 
 // holds is what a requirement of labels would be: an annotation that is not there is not
 // among any values.
-func (r annotationRequirement) holds(annotations map[string]string) bool {
-	value, present := annotations[r.key]
+func (r annotationRequirement) holds(o *object.Object) bool {
+	value, present := o.Annotation(r.key)
 	switch r.operator {
 	case metav1.LabelSelectorOpIn:
 		return present && slices.Contains(r.values, value)

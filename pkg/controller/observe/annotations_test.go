@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 const (
@@ -56,7 +58,7 @@ func TestQ40AnnotationSelector(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := selector.Matches(test.annotations); got != test.want {
+			if got := selector.Matches(&object.Object{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}); got != test.want {
 				t.Errorf("matches: %v, want %v", got, test.want)
 			}
 		})
@@ -80,5 +82,18 @@ func TestAnAnnotationSelectorThatCannotBeEvaluated(t *testing.T) {
 				t.Errorf("error is %v, want %s", err, test.want)
 			}
 		})
+	}
+}
+
+// What repeats a whole object is not kept beside the object's JSON, and can be selected all the same.
+func TestAnAnnotationThatRepeatsTheObjectIsSelected(t *testing.T) {
+	applied, made := parsed(t, `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`), parsed(t, `{metadata: {}}`)
+	there := []metav1.LabelSelectorRequirement{{Key: "kubectl.kubernetes.io/last-applied-configuration", Operator: exists}}
+	selector, err := NewAnnotationSelector(nil, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !selector.Matches(applied) || selector.Matches(made) {
+		t.Errorf("selected are what kubectl has applied: %v, and what it has not: %v", selector.Matches(applied), selector.Matches(made))
 	}
 }

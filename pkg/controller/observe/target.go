@@ -30,7 +30,7 @@ type Rule struct {
 }
 
 func (r *Rule) selects(parent *object.Object) bool {
-	return r.Labels.Matches(labels.Set(parent.Labels)) && r.Annotations.Matches(parent.Annotations)
+	return r.Labels.Matches(labels.Set(parent.Labels)) && r.Annotations.Matches(parent)
 }
 
 // selects tells whether the controller is for the parent.

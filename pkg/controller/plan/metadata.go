@@ -22,8 +22,8 @@ type metadataChange struct{ labels, annotations map[string]*string }
 // metadataChange compares what the hook answers with what the target has.
 func (t *target) metadataChange(response *stage.Response) metadataChange {
 	return metadataChange{
-		labels:      t.differing("labels", t.Labels, response.Labels),
-		annotations: t.differing("annotations", t.Annotations, response.Annotations),
+		labels:      differing(t.label, response.Labels),
+		annotations: differing(t.Annotation, response.Annotations),
 	}
 }
 
@@ -41,34 +41,26 @@ func (c metadataChange) path() string {
 	}
 }
 
+func (t *target) label(name string) (value string, there bool) {
+	value, there = t.Labels[name]
+	return value, there
+}
+
 // differing are those of the wanted labels or annotations that the target does not have
-// so.
-func (t *target) differing(field string, have map[string]string, wanted map[string]*string) map[string]*string {
+// so. A nil is wanted to be not there.
+func differing(have func(name string) (value string, there bool), wanted map[string]*string) map[string]*string {
 	var differing map[string]*string
-	for name, value := range wanted {
-		if t.hasMetadata(field, have, name, value) {
+	for name, want := range wanted {
+		value, there := have(name)
+		if there == (want != nil) && (want == nil || value == *want) {
 			continue
 		}
 		if differing == nil {
 			differing = map[string]*string{}
 		}
-		differing[name] = value
+		differing[name] = want
 	}
 	return differing
-}
-
-// hasMetadata tells whether a label or an annotation has a value; nil is that it is not
-// there. Some annotations are only in the target's JSON.
-func (t *target) hasMetadata(field string, have map[string]string, name string, value *string) bool {
-	text, there := have[name]
-	if !there {
-		raw := t.Lookup("metadata", field, name)
-		there = raw != nil && json.Unmarshal(raw, &text) == nil
-	}
-	if value == nil {
-		return !there
-	}
-	return there && text == *value
 }
 
 func first(changes map[string]*string) string {
