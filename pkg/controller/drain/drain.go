@@ -46,7 +46,7 @@ func (d *Drainer) Drain(ctx context.Context, apiVersion, resource, finalizer str
 		return err
 	}
 	var failures []error
-	err = d.Client.Pages(ctx, of, func(page []*object.Object) error {
+	err = d.Client.Pages(ctx, of, finalizer, func(page []*object.Object) error {
 		failures = append(failures, d.release(ctx, of, finalizer, page)...)
 		return ctx.Err()
 	})

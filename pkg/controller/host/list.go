@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,20 +102,24 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 // list is what a host without streaming lists is asked for. It reads a stream since
 // the client logs, at its highest verbosity, what it reads otherwise, Secrets included.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	var body []byte
-	err := retryUntilServed(ctx, func() (err error) {
+	var body bytes.Buffer
+	if err := l.readList(ctx, options, &body); err != nil {
+		return nil, err
+	}
+	return l.parseList(body.Bytes(), func(item []byte) []byte { return item })
+}
+
+func (l *listWatch) readList(ctx context.Context, options metav1.ListOptions, body *bytes.Buffer) error {
+	return retryUntilServed(ctx, func() error {
 		stream, err := l.request(options).Stream(ctx)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = stream.Close() }()
-		body, err = io.ReadAll(stream)
+		body.Reset()
+		_, err = body.ReadFrom(stream)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return l.parseList(body)
 }
 
 // retryUntilServed bridges the moments in which the host already announces a new
@@ -144,12 +147,17 @@ type objectList struct {
 
 func (l *objectList) DeepCopyObject() runtime.Object { return l }
 
-func (l *listWatch) parseList(body []byte) (runtime.Object, error) {
+// parseList reads a list. Of each item, choose returns what is to be parsed; nil passes it
+// over.
+func (l *listWatch) parseList(body []byte, choose func(item []byte) []byte) (*objectList, error) {
 	list := &objectList{}
 	if err := json.Unmarshal(object.Lookup(body, "metadata"), &list.ListMeta); err != nil {
 		return nil, fmt.Errorf("list of %s: metadata: %w", l.of, err)
 	}
 	err := object.Elements(object.Lookup(body, "items"), func(_ int, element []byte) error {
+		if element = choose(element); element == nil {
+			return nil
+		}
 		item, err := object.ParseOwned(l.withType(element), l.client.applier)
 		if err != nil {
 			return err

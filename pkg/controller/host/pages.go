@@ -4,6 +4,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -16,19 +17,30 @@ import (
 // pageSize is how many objects are asked for and held at once.
 const pageSize = 500
 
-// Pages calls visit with all objects of a type, some at a time, as the host has them
-// now: past all caches, which may not show yet what was written last.
-func (c *Client) Pages(ctx context.Context, of stage.Type, visit func(page []*object.Object) error) error {
+// Pages calls visit with the objects of a type that mention a text, some at a time, as the
+// host has them now: past all caches, which may not show yet what was written last. To
+// look through very many objects takes no more memory than one page of them.
+func (c *Client) Pages(ctx context.Context, of stage.Type, text string, visit func(page []*object.Object) error) error {
 	lister := &listWatch{client: c, of: of}
 	options := metav1.ListOptions{Limit: pageSize}
+	var body bytes.Buffer
 	for {
-		listed, err := lister.list(ctx, options)
-		if err != nil {
+		if err := lister.readList(ctx, options, &body); err != nil {
 			return fmt.Errorf("list %s: %w", of, err)
 		}
-		page := listed.(*objectList)
-		if err := visit(page.Items); err != nil {
+		page, err := lister.parseList(body.Bytes(), func(item []byte) []byte {
+			if !bytes.Contains(item, []byte(text)) {
+				return nil
+			}
+			return bytes.Clone(item) // the body is overwritten by the next
+		})
+		if err != nil {
 			return err
+		}
+		if len(page.Items) > 0 {
+			if err := visit(page.Items); err != nil {
+				return err
+			}
 		}
 		if page.Continue == "" {
 			return nil

@@ -20,13 +20,14 @@ import (
 
 var pods = stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 
-// paging is a client of a host with the Pods a, b and c, of which it tells one at a time.
+// paging is a client of a host with the Pods a, b and c, which it tells of on a page each, and
+// one that mentions nothing.
 func paging(t *testing.T) *Client {
 	t.Helper()
 	pages := map[string]string{
-		"":  `{"metadata":{"resourceVersion":"9","continue":"b"},"items":[{"metadata":{"name":"a","resourceVersion":"1"}}]}`,
-		"b": `{"metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"b","resourceVersion":"2"}}]}`,
-		"c": `{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"c","resourceVersion":"3"}}]}`,
+		"":  `{"metadata":{"resourceVersion":"9","continue":"b"},"items":[{"metadata":{"name":"a","resourceVersion":"1","finalizers":["seen"]}},{"metadata":{"name":"passed-over","resourceVersion":"1"}}]}`,
+		"b": `{"metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"b","resourceVersion":"2","finalizers":["seen"]}}]}`,
+		"c": `{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"c","resourceVersion":"3","finalizers":["seen"]}}]}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -46,7 +47,7 @@ func paging(t *testing.T) *Client {
 
 func TestPages(t *testing.T) {
 	var seen []string
-	err := paging(t).Pages(t.Context(), pods, func(page []*object.Object) error {
+	err := paging(t).Pages(t.Context(), pods, "seen", func(page []*object.Object) error {
 		for _, one := range page {
 			seen = append(seen, one.String())
 		}
@@ -59,7 +60,7 @@ func TestPages(t *testing.T) {
 
 func TestPagesEndWithTheFirstError(t *testing.T) {
 	visits, enough := 0, errors.New("enough")
-	err := paging(t).Pages(t.Context(), pods, func([]*object.Object) error {
+	err := paging(t).Pages(t.Context(), pods, "seen", func([]*object.Object) error {
 		visits++
 		return enough
 	})
