@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -126,5 +127,14 @@ func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 				t.Error("it is pending")
 			}
 		})
+	}
+}
+
+// The parents' watch may show only some objects of the type.
+func TestWritesOfChildrenOfTheParentsTypeAreLookedForAmongChildren(t *testing.T) {
+	observer, _ := observing(t, webs, NewByLabels(false))
+	observer.Targets = append(observer.Targets, &Target{Watch: &host.Watch{Type: configMaps}})
+	if observer.watchOf(configMaps.GroupVersionResource) != observer.Children[0] {
+		t.Error("they are looked for among the parents")
 	}
 }
