@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 type record = v1alpha1.ControllerRevision
@@ -96,5 +97,18 @@ func TestAControllerThatRollsNothingLeavesNoRevisions(t *testing.T) {
 	w.write(Abandon(&w.snapshot, w.stored))
 	if len(w.stored) != 1 || w.stored[0].Name != nameOfV("v3") {
 		t.Errorf("there is left %v", w.remembered())
+	}
+}
+
+func TestAControllerThatRollsNothingLeavesThoseOfAnother(t *testing.T) {
+	w := newWorld(t, "v2")
+	w.remembers("v1: Pod b", "v2: Pod a")
+	w.snapshot.Children = []stage.Group{{Type: files}}
+	if writes := Abandon(&w.snapshot, w.stored); len(writes) > 0 {
+		t.Errorf("the writes are %v", writes)
+	}
+	w.snapshot.Children = []stage.Group{{Type: files}, {Type: pods}}
+	if writes := Abandon(&w.snapshot, w.stored); len(writes) != 2 {
+		t.Errorf("of its own types the writes are %v", writes)
 	}
 }

@@ -25,13 +25,17 @@ type Write struct {
 	Adopts bool
 }
 
-// Abandon returns the writes that remove all revisions of a parent whose controller rolls
+// Abandon returns the writes that remove the revisions of a parent whose controller rolls
 // nothing. Left behind, they would take the children back to what they remember when the
-// controller rolls again.
+// controller rolls again. Those stay that only name children of types that the controller
+// does not have: they are of another controller, which may roll.
 func Abandon(snapshot *stage.Snapshot, stored []*v1alpha1.ControllerRevision) []Write {
 	var writes []Write
 	for _, record := range own(snapshot, stored) {
-		writes = append(writes, remove(record))
+		claimed := namesByKind(record.Children)
+		if len(claimed) == 0 || slices.ContainsFunc(snapshot.Children, func(group stage.Group) bool { return claimed[group.Type.GroupKind()] != nil }) {
+			writes = append(writes, remove(record))
+		}
 	}
 	return writes
 }
