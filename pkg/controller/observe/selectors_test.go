@@ -154,6 +154,7 @@ func TestOnlyStatusChanged(t *testing.T) {
 		"the status of one without generations":  {`{metadata: {name: a}, status: {x: 1}}`, `{metadata: {name: a}, status: {x: 2}}`, true},
 		"the content of one without generations": {`{metadata: {name: a}, data: {x: "1"}}`, `{metadata: {name: a}, data: {x: "2"}}`, false},
 		"the parent is gone":                     {before, "", false},
+		"another one of that name":               {before, `{metadata: {uid: u, generation: 3, labels: {a: "1"}, annotations: {b: "1"}}}`, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,11 +30,11 @@ func (o *Observer) Ignores(before, after *object.Object) bool {
 
 // onlyStatusChanged tells whether a change of a parent can be passed over by a
 // controller that ignores status changes: its generation, labels and annotations are
-// what they were, and it is not being deleted. Where there are no generations, all that
-// is not status counts.
+// what they were, and it is not being deleted, nor another one of the same name. Where
+// there are no generations, all that is not status counts.
 func onlyStatusChanged(before, after *object.Object) bool {
 	return before != nil && after != nil && after.DeletionTimestamp == nil &&
-		before.Generation == after.Generation &&
+		before.UID == after.UID && before.Generation == after.Generation &&
 		(after.Generation != 0 || before.Hash == after.Hash) &&
 		maps.Equal(before.Labels, after.Labels) &&
 		maps.Equal(before.Annotations, after.Annotations)
