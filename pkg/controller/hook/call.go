@@ -24,6 +24,22 @@ type reply struct {
 	unchanged bool
 }
 
+// refusal is the error of a call that was answered with a status that is no answer.
+type refusal struct {
+	status int
+	body   string
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("unsupported status code: %d body: %s (a hook answers with status 200)", r.status, r.body)
+}
+
+// ofHook tells whether the hook itself has refused, and not what stands before it because the
+// hook is not there.
+func (r *refusal) ofHook() bool {
+	return r.status != http.StatusBadGateway && r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout
+}
+
 // call posts the body and returns the answer. The deadline covers connecting, sending and
 // reading. An etag is that of the answer that is known already.
 func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret bool) (reply, error) {
@@ -58,7 +74,7 @@ func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret boo
 		return reply{unchanged: true}, nil
 	default:
 		r := &reader{secret: secret || mentionsSecrets(answer)}
-		return reply{}, fmt.Errorf("unsupported status code: %d body: %s (a hook answers with status 200)", status, r.quote(hide(answer)))
+		return reply{}, &refusal{status: status, body: r.quote(hide(answer))}
 	}
 }
 

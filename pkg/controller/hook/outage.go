@@ -112,11 +112,12 @@ func (o *outage) done(parent *object.Object, err error, now time.Time) {
 	}
 }
 
-// down is why the hook counts as down; nil if it does not.
+// down is why the hook counts as down; nil if it does not. One that refuses is there, though
+// it is called as seldom: it may refuse a single parent because of a mistake in that.
 func (o *outage) down() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failures < downAfter {
+	if refused, ok := errors.AsType[*refusal](o.last); o.failures < downAfter || ok && refused.ofHook() {
 		return nil
 	}
 	return o.last

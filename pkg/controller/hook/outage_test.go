@@ -314,3 +314,35 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 		})
 	}
 }
+
+func TestAHookThatRefusesIsNotDown(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"no connection":              {errRefused, true},
+		"a mistake in a parent":      {&refusal{status: http.StatusBadRequest}, false},
+		"an exception in the hook":   {&refusal{status: http.StatusInternalServerError}, false},
+		"nobody behind the gateway":  {&refusal{status: http.StatusBadGateway}, true},
+		"nobody behind the Service":  {&refusal{status: http.StatusServiceUnavailable}, true},
+		"nobody answers the gateway": {&refusal{status: http.StatusGatewayTimeout}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var o outage
+			parent, now := parentOf("a", 1), time.Now()
+			for range downAfter {
+				if err := o.admit(parent, now); err != nil {
+					t.Fatal(err)
+				}
+				o.done(parent, fmt.Errorf("sync hook failed: %w", test.err), now)
+			}
+			if err := o.down(); (err != nil) != test.want {
+				t.Errorf("it is down: %v, want %v", err, test.want)
+			}
+			if err := o.admit(parent, now); err == nil {
+				t.Error("it is called on and on")
+			}
+		})
+	}
+}
