@@ -6,6 +6,7 @@ package admission
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,18 +25,24 @@ type controller struct {
 	decorates bool
 	// finalizes tells that parents get a finalizer.
 	finalizes bool
+	// spec is all of it.
+	spec any
 }
 
 // typeRule names a type of the host, and where the spec does.
 type typeRule struct {
 	path *field.Path
 	schema.GroupVersionResource
+	// selector chooses the objects of a CompositeController's parents.
+	selector *metav1.LabelSelector
 }
 
 // hookRule is a hook that has a webhook, and where it is.
 type hookRule struct {
 	path    *field.Path // of the webhook
 	webhook *metacontroller.Webhook
+	// called tells that there is something that calls it.
+	called bool
 }
 
 // controllerOf returns nil for what is no controller.
@@ -51,25 +58,28 @@ func controllerOf(object runtime.Object) *controller {
 
 func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := &controller{endpoints: spec.EndpointConfigs}
+	c := &controller{endpoints: spec.EndpointConfigs, spec: spec}
 	c.parents = appendType(nil, spec.ParentResource.ResourceRule, path.Child("parentResource"))
+	for i := range c.parents {
+		c.parents[i].selector = spec.ParentResource.LabelSelector
+	}
 	for i, rule := range spec.ChildResources {
 		c.children = appendType(c.children, rule.ResourceRule, path.Child("childResources").Index(i))
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
-		c.addHook("sync", hooks.Sync)
-		c.addHook("finalize", hooks.Finalize)
-		c.addHook("customize", hooks.Customize)
-		c.addHook("preUpdateChild", hooks.PreUpdateChild)
-		c.addHook("postUpdateChild", hooks.PostUpdateChild)
+		c.addHook("sync", hooks.Sync, true)
+		c.addHook("finalize", hooks.Finalize, true)
+		c.addHook("customize", hooks.Customize, true)
+		c.addHook("preUpdateChild", hooks.PreUpdateChild, false)
+		c.addHook("postUpdateChild", hooks.PostUpdateChild, false)
 	}
 	return c
 }
 
 func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := &controller{endpoints: spec.EndpointConfigs, decorates: true}
+	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, spec: spec}
 	for i, rule := range spec.Resources {
 		c.parents = appendType(c.parents, rule.ResourceRule, path.Child("resources").Index(i))
 	}
@@ -78,9 +88,9 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
-		c.addHook("sync", hooks.Sync)
-		c.addHook("finalize", hooks.Finalize)
-		c.addHook("customize", hooks.Customize)
+		c.addHook("sync", hooks.Sync, true)
+		c.addHook("finalize", hooks.Finalize, true)
+		c.addHook("customize", hooks.Customize, true)
 	}
 	return c
 }
@@ -94,9 +104,9 @@ func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Pat
 	return append(to, typeRule{path: path, GroupVersionResource: version.WithResource(rule.Resource)})
 }
 
-func (c *controller) addHook(name string, hook *metacontroller.Hook) {
+func (c *controller) addHook(name string, hook *metacontroller.Hook, called bool) {
 	if hook != nil && hook.Webhook != nil {
-		c.hooks = append(c.hooks, hookRule{path: field.NewPath("spec", "hooks", name, "webhook"), webhook: hook.Webhook})
+		c.hooks = append(c.hooks, hookRule{path: field.NewPath("spec", "hooks", name, "webhook"), webhook: hook.Webhook, called: called})
 	}
 }
 

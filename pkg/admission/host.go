@@ -5,6 +5,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -20,6 +21,14 @@ import (
 type Host struct {
 	Reviews Reviews
 	Types   Types
+}
+
+// validate tells whether the host can be asked.
+func (h Host) validate() error {
+	if h.Reviews == nil || h.Types == nil {
+		return errors.New("there is no way to ask the host")
+	}
+	return nil
 }
 
 // Types tells which types the host has.

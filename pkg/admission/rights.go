@@ -5,7 +5,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -45,12 +44,7 @@ func NewRights(io.Reader) (admission.Interface, error) {
 func (r *Rights) SetHost(host Host) { r.host = host }
 
 // ValidateInitialization tells whether the plugin has what it needs.
-func (r *Rights) ValidateInitialization() error {
-	if r.host.Reviews == nil || r.host.Types == nil {
-		return errors.New("there is no way to ask the host")
-	}
-	return nil
-}
+func (r *Rights) ValidateInitialization() error { return r.host.validate() }
 
 // Validate returns an error if the author of a controller lacks rights that the controller adds, or if the host does not
 // say whether that is so.

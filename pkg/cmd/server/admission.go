@@ -4,25 +4,36 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"sync"
 
 	genericadmission "k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
 )
 
-// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change an object.
-func addAdmissionPlugins(options *genericoptions.AdmissionOptions, controllers *ControllerOptions) {
-	options.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
-		return admission.NewHookAddresses(controllers.HookDenied), nil
+// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change an object. The last of
+// them only warns of what the others let pass.
+func (o *Options) addAdmissionPlugins() {
+	plugins := o.Recommended.Admission
+	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
+		return admission.NewHookAddresses(o.Controllers.HookDenied), nil
 	})
-	options.Plugins.Register(admission.RightsPlugin, admission.NewRights)
-	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, admission.HookAddressesPlugin, admission.RightsPlugin)
+	plugins.Plugins.Register(admission.RightsPlugin, admission.NewRights)
+	plugins.Plugins.Register(admission.WarningsPlugin, func(io.Reader) (genericadmission.Interface, error) {
+		names := admission.HookNames{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
+		return admission.NewWarnings(o.siblings, names), nil
+	})
+	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder,
+		admission.HookAddressesPlugin, admission.RightsPlugin, admission.WarningsPlugin)
 }
 
 // initializeAdmission tells our plugins how to ask the host.
@@ -39,4 +50,19 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	}
 	host := admission.Host{Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery()}
 	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
+}
+
+// watchSiblings has admission know the controllers of this server. What it returns ends that.
+func (o *Options) watchSiblings(ctx context.Context, loopback *rest.Config) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if err := o.siblings.Run(ctx, loopback); err != nil {
+			klog.FromContext(ctx).Error(err, "Authors are not warned of other controllers of the same parents")
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
 }

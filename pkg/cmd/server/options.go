@@ -14,6 +14,8 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
 )
 
 const (
@@ -45,6 +47,9 @@ type Options struct {
 
 	Logs    *logsapi.LoggingConfiguration
 	Metrics *metrics.Options
+
+	// siblings are what admission knows of other controllers.
+	siblings *admission.Siblings
 }
 
 // NewOptions returns the defaults.
@@ -71,10 +76,11 @@ func NewOptions() (*Options, error) {
 		Plain:       NewPlainOptions(),
 		Logs:        logsapi.NewLoggingConfiguration(),
 		Metrics:     metrics.NewOptions(),
+		siblings:    &admission.Siblings{},
 	}
 	o.Recommended.EgressSelector = nil
 	o.Recommended.ExtraAdmissionInitializers = initializeAdmission
-	addAdmissionPlugins(o.Recommended.Admission, o.Controllers)
+	o.addAdmissionPlugins()
 	o.Recommended.SecureServing.BindPort = defaultPort
 	o.Recommended.SecureServing.Required = true
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""

@@ -1,0 +1,261 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// recorder keeps warnings.
+type recorder []string
+
+func (r *recorder) AddWarning(_, text string) { *r = append(*r, text) }
+
+// fakeNames resolves hooks.default, evil.default to where no hook may be, and nothing else.
+type fakeNames struct {
+	err error
+
+	mu     sync.Mutex
+	lookUp []string
+}
+
+func (n *fakeNames) Lookup(_ context.Context, _, name string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	n.lookUp = append(n.lookUp, name)
+	n.mu.Unlock()
+	switch {
+	case n.err != nil:
+		return nil, n.err
+	case name == "hooks.default":
+		return []netip.Addr{netip.MustParseAddr("10.0.0.1")}, nil
+	case name == "half.default":
+		return []netip.Addr{netip.MustParseAddr("169.254.0.1"), netip.MustParseAddr("10.0.0.1")}, nil
+	case name == "evil.default":
+		return []netip.Addr{netip.MustParseAddr("::ffff:169.254.169.254")}, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+}
+
+// proxyFor is the proxy of hooks at one host.
+func proxyFor(host string) func(*http.Request) (*url.URL, error) {
+	return func(request *http.Request) (*url.URL, error) {
+		if request.URL.Hostname() == host {
+			return &url.URL{Scheme: "http", Host: "proxy:3128"}, nil
+		}
+		return nil, nil
+	}
+}
+
+// siblings are CompositeControllers of pages, by name.
+func siblings(t *testing.T, selectors map[string]*metav1.LabelSelector) *Siblings {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentOf})
+	for name, selector := range selectors {
+		stored, err := onlyParents(&v1alpha1.CompositeController{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.CompositeControllerSpec{ParentResource: v1alpha1.CompositeControllerParentResourceRule{
+				ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v2", Resource: "pages"}, LabelSelector: selector,
+			}},
+		})
+		if err == nil {
+			err = indexer.Add(stored)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := &Siblings{}
+	known.known.Store(&indexer)
+	return known
+}
+
+// served are the types that all is well with.
+func served() map[string][]string {
+	return map[string][]string{"example.com/v1": {"pages", "pages/status"}, "v1": {"pods", "pods/status"}}
+}
+
+func TestWarnings(t *testing.T) {
+	at := func(url string) func(*metacontroller.CompositeControllerSpec) {
+		return func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks.Sync = hookAt(url) }
+	}
+	const (
+		noPages  = `spec.parentResource: the host does not serve "pages" in example.com/v1 yet; the controller starts as soon as it does`
+		noStatus = `spec.parentResource: "pages" in example.com/v1 has no status subresource, so the status that hooks answer is not written; ` +
+			`if the type comes from a CustomResourceDefinition, the controller does not run before it has one`
+		noName = `spec.hooks.sync.webhook.url: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`
+	)
+	for name, test := range map[string]struct {
+		host     *fakeHost
+		names    *fakeNames
+		siblings map[string]*metav1.LabelSelector
+		object   runtime.Object
+		stored   runtime.Object
+		want     []string
+	}{
+		"all is well":                              {object: composed()},
+		"no type of parents":                       {host: &fakeHost{served: map[string][]string{"v1": {"pods"}}}, object: composed(), want: []string{noPages}},
+		"no such version":                          {host: &fakeHost{served: map[string][]string{"example.com/v1": {"books"}, "v1": {"pods"}}}, object: composed(), want: []string{noPages}},
+		"no type of children":                      {object: composed(child("v1", "wheels")), want: []string{`spec.childResources[1]: the host does not serve "wheels" in v1 yet; the controller starts as soon as it does`}},
+		"no status":                                {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
+		"no status of a decorator's target":        {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}, object: decorated("pages")},
+		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the host does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
+		"no answer of the host":                    {host: &fakeHost{discoveryErr: errGone}, object: composed()},
+		"no name of a hook":                        {object: composed(at("http://nowhere.default:8080/sync")), want: []string{noName}},
+		"no answer of the name service":            {names: &fakeNames{err: &net.DNSError{Err: "timeout", IsTimeout: true}}, object: composed(at("http://nowhere.default/sync"))},
+		"another error of the name service":        {names: &fakeNames{err: errors.New("no route")}, object: composed(at("http://nowhere.default/sync"))},
+		"a name that the proxy resolves":           {object: composed(at("http://behind.proxy/sync"))},
+		"an address, which has not to be resolved": {object: composed(at("http://[::1]:80/sync"))},
+		"a name of a denied address": {object: composed(at("http://evil.default/sync")), want: []string{
+			`spec.hooks.sync.webhook.url: the host "evil.default" leads to 169.254.169.254, and hooks must not have the address ::ffff:169.254.169.254: the server denies 169.254.0.0/16 (--hook-deny-cidrs)`,
+		}},
+		"a name of an address that is denied, and of one that is not": {object: composed(at("http://half.default/sync"))},
+		"no service": {
+			object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+				spec.Hooks.Sync.Webhook = &metacontroller.Webhook{Service: &metacontroller.ServiceReference{Name: "nowhere", Namespace: "default"}, Path: ptr.To("/sync")}
+			}),
+			want: []string{`spec.hooks.sync.webhook.service: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`},
+		},
+		"a hook that is never called": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
+		})},
+		"another controller of the parents, in another version": {siblings: map[string]*metav1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
+			`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
+		}},
+		"two others": {siblings: map[string]*metav1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
+			`spec.parentResource: CompositeController "a" and 2 more may handle the same parents: each would write their status, and delete children that only the other wants`,
+		}},
+		"another of other parents by their labels": {
+			siblings: map[string]*metav1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
+			object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "blog"}}
+			}),
+		},
+		"a decorator, of which there may be many": {siblings: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
+		"an update of metadata":                   {host: &fakeHost{}, object: composed(), stored: composed()},
+		"an update of the spec": {
+			object: composed(at("http://nowhere.default/sync")), stored: composed(), want: []string{noName},
+		},
+		"all at once": {
+			host: &fakeHost{}, siblings: map[string]*metav1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
+			want: []string{
+				noPages, `spec.childResources[0]: the host does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
+				`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, names := test.host, test.names
+			if host == nil {
+				host = &fakeHost{served: served()}
+			}
+			if names == nil {
+				names = &fakeNames{}
+			}
+			plugin := NewWarnings(siblings(t, test.siblings), HookNames{Lookup: names.Lookup, Proxy: proxyFor("behind.proxy"), Denied: hookaddress.LinkLocal()})
+			NewInitializer(Host{Reviews: host, Types: host}).Initialize(plugin)
+			var got recorder
+			if err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &got), request(jane(), "", test.object, test.stored), nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, []string(got)); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNobodyIsWarnedBeforeControllersAreKnown(t *testing.T) {
+	if got := (&Siblings{}).warnings("pages", controllerOf(composed())); got != nil {
+		t.Errorf("warned of %q", got)
+	}
+}
+
+func TestANameIsLookedUpOnce(t *testing.T) {
+	names := &fakeNames{}
+	controller := composed(func(spec *metacontroller.CompositeControllerSpec) {
+		spec.Hooks.Finalize, spec.Hooks.Customize = hookAt("http://nowhere.default/finalize"), hookAt("https://hooks.default/customize")
+	})
+	warnings := hookNames{HookNames{Lookup: names.Lookup, Proxy: proxyFor("")}}.warnings(t.Context(), controllerOf(controller))
+	slices.Sort(names.lookUp)
+	if !slices.Equal(names.lookUp, []string{"hooks.default", "nowhere.default"}) || len(warnings) != 1 {
+		t.Errorf("looked up %q, warned of %q", names.lookUp, warnings)
+	}
+}
+
+// Who waits for a name service or a host that does not answer waits for a second.
+func TestWarningsTakeASecondAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		host := &fakeHost{served: served()}
+		plugin := NewWarnings(&Siblings{}, HookNames{Lookup: slow, Proxy: proxyFor("")})
+		NewInitializer(Host{Reviews: host, Types: host}).Initialize(plugin)
+		var got recorder
+		began := time.Now()
+		if err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &got), request(jane(), "", composed(), nil), nil); err != nil || len(got) > 0 {
+			t.Errorf("error %v, warnings %q", err, got)
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestSelectorsThatKeepParentsApart(t *testing.T) {
+	label := func(operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: operator, Values: values}}}
+	}
+	for i, test := range []struct {
+		a, b *metav1.LabelSelector
+		want bool
+	}{
+		{nil, nil, false},
+		{nil, label("Exists"), false},
+		{&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, true},
+		{&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "b"}}, false},
+		{label("In", "a", "b"), label("In", "b", "c"), false},
+		{label("In", "a", "b"), label("In", "c"), true},
+		{label("In", "a"), label("NotIn", "a", "b"), true},
+		{label("In", "a", "c"), label("NotIn", "a", "b"), false},
+		{label("In", "a"), label("DoesNotExist"), true},
+		{label("Exists"), label("DoesNotExist"), true},
+		{label("Exists"), label("In", "a"), false},
+		{label("NotIn", "a"), label("NotIn", "b"), false},
+		{label("NotIn", "a"), label("DoesNotExist"), false},
+		{label("In"), label("In", "a"), false}, // the first is no selector
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			if got := apart(test.a, test.b); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+			if apart(test.b, test.a) != test.want {
+				t.Error("it is otherwise the other way round")
+			}
+		})
+	}
+}
