@@ -169,16 +169,16 @@ func replaced(err error) bool {
 func describe(step stage.Step, err error) error {
 	switch {
 	case step.Op == stage.Status:
-		return fmt.Errorf("can't update status for %s %s: %w", step.Type.Kind, nameOf(step), err)
+		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)
 	case step.Op == stage.Metadata:
-		return fmt.Errorf("can't update %s %s: %w", step.Type.Kind, nameOf(step), err)
+		return fmt.Errorf("can't update %s: %w", step.Key(), err)
 	case step.Op == stage.Finalizer:
-		return fmt.Errorf("can't update the finalizers of %s %s: %w", step.Type.Kind, nameOf(step), err)
+		return fmt.Errorf("can't update the finalizers of %s: %w", step.Key(), err)
 	case apierrors.IsUnsupportedMediaType(err):
-		return fmt.Errorf("can't %s %s %s: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: %w",
-			step.Op, step.Type.Kind, nameOf(step), err)
+		return fmt.Errorf("can't %s %s: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: %w",
+			step.Op, step.Key(), err)
 	}
-	return fmt.Errorf("can't %s %s %s: %w", step.Op, step.Type.Kind, nameOf(step), err)
+	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)
 }
 
 // MayAdopt asks the host itself whether the parent is still there and alive. A cache

@@ -31,7 +31,7 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
-	return fmt.Sprintf("unsupported status code: %d body: %s (a hook answers with status 200)", r.status, r.body)
+	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)", r.status, r.body)
 }
 
 // ofHook tells whether the hook itself has refused, and not what stands before it because the

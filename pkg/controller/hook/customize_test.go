@@ -209,7 +209,7 @@ func TestRelatedRulesThatAreRefused(t *testing.T) {
 func TestACustomizeHookThatCannotBeAsked(t *testing.T) {
 	address := serve(t, answer(500, "no"))
 	rules, err := customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
-	want := "customize hook failed: " + address + ": unsupported status code: 500 body: no (a hook answers with status 200)"
+	want := "customize hook failed: " + address + ": unsupported status code: 500 body: no (200 is expected)"
 	if rules != nil || err == nil || err.Error() != want {
 		t.Errorf("rules %v and error\n%v\nwant\n%s", rules, err, want)
 	}

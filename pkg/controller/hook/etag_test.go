@@ -78,7 +78,7 @@ func TestAnswersAreKnownByTheirETags(t *testing.T) {
 	const first, second = `{"status":{"n":1}}`, `{"status":{"n":2}}`
 	const one, two = `{"n":1}`, `{"n":2}`
 	enabled := v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
-	const notEnabled304 = "unsupported status code: 304 body:  (a hook answers with status 200)"
+	const notEnabled304 = "unsupported status code: 304 body:  (200 is expected)"
 	tests := map[string]struct {
 		etag  v1alpha1.WebhookEtagConfig
 		turns []turn
@@ -97,7 +97,7 @@ func TestAnswersAreKnownByTheirETags(t *testing.T) {
 		}},
 		"nothing is known at first": {enabled, []turn{
 			{parent: "a", status: 304, refused: true, want: notEnabled304},
-			{parent: "a", status: 412, body: "no", refused: true, want: "unsupported status code: 412 body: no (a hook answers with status 200)"},
+			{parent: "a", status: 412, body: "no", refused: true, want: "unsupported status code: 412 body: no (200 is expected)"},
 			{parent: "a", body: first, want: one},
 			{parent: "a", status: 304, refused: true, want: notEnabled304},
 		}},
@@ -114,7 +114,7 @@ func TestAnswersAreKnownByTheirETags(t *testing.T) {
 		}},
 		"other statuses are errors as ever": {enabled, []turn{
 			{parent: "a", etag: `"x"`, body: first, want: one},
-			{parent: "a", ifNoneMatch: `"x"`, status: 500, etag: `"y"`, body: "no", refused: true, want: "unsupported status code: 500 body: no (a hook answers with status 200)"},
+			{parent: "a", ifNoneMatch: `"x"`, status: 500, etag: `"y"`, body: "no", refused: true, want: "unsupported status code: 500 body: no (200 is expected)"},
 			{parent: "a", ifNoneMatch: `"x"`, status: 304, want: one},
 		}},
 		"a weak ETag": {enabled, []turn{

@@ -19,7 +19,7 @@ func TestErrorsDoNotQuoteAnswersWithSecrets(t *testing.T) {
 		status     int
 		body, want string
 	}{
-		"a refusal": {500, `cannot make Secret {"password":"cGFzcw=="}`, "unsupported status code: 500 body: " + hidden + " (a hook answers with status 200)"},
+		"a refusal": {500, `cannot make Secret {"password":"cGFzcw=="}`, "unsupported status code: 500 body: " + hidden + " (200 is expected)"},
 		"no JSON":   {200, `Secret cGFzcw==`, "it must be a JSON object, but it starts with " + hidden},
 		"a list":    {200, `[` + secret + `]`, "it must be a JSON object, but it starts with " + hidden},
 		"children in an object": {

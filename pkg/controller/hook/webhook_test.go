@@ -102,7 +102,7 @@ func TestOnlyStatus200IsAnAnswer(t *testing.T) {
 			if err == nil {
 				t.Fatalf("the answer is %+v", response)
 			}
-			want := fmt.Sprintf("sync hook failed: %s: unsupported status code: %d body: %s (a hook answers with status 200)", address, status, body)
+			want := fmt.Sprintf("sync hook failed: %s: unsupported status code: %d body: %s (200 is expected)", address, status, body)
 			if err.Error() != want {
 				t.Errorf("error is\n%s\nwant\n%s", err, want)
 			}
@@ -116,7 +116,7 @@ func TestOnlyStatus200IsAnAnswer(t *testing.T) {
 func TestAnErrorQuotesTheBeginningOfALongBody(t *testing.T) {
 	address := serve(t, answer(500, "Traceback: "+strings.Repeat("x", 900)))
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-	want := "unsupported status code: 500 body: Traceback: " + strings.Repeat("x", 109) + "… (a hook answers with status 200)"
+	want := "unsupported status code: 500 body: Traceback: " + strings.Repeat("x", 109) + "… (200 is expected)"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error is %v, want it to end in %s", err, want)
 	}

@@ -74,7 +74,7 @@ func (c *calls) error() (made bool, err error) {
 	})
 	err = fmt.Errorf("about %s: %w", first.parent, c.unanswered[first])
 	if more := len(c.unanswered) - 1; more > 0 {
-		err = fmt.Errorf("%w (%d more calls were not answered)", err, more)
+		err = fmt.Errorf("%w (calls about others were not answered either: %d)", err, more)
 	}
 	return true, err
 }

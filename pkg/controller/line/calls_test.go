@@ -65,7 +65,7 @@ func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
-	expect("about Web default/a: connection refused (1 more calls were not answered)")
+	expect("about Web default/a: connection refused (calls about others were not answered either: 1)")
 	c.record(hook.Sync, web("a"), nil)
 	expect("about Web default/b: connection refused")
 	c.forget(web("b"))

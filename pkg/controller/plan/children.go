@@ -109,6 +109,8 @@ func (c *children) typeOf(child *object.Object, observed []stage.Group) (int, er
 		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
 	})
 	switch {
+	case child.APIVersion == "":
+		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rules)
 	case i < 0:
 		return 0, fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; declare it, or leave the child out",
 			child, c.parent.rules, child.Kind, child.APIVersion)

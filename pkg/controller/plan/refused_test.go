@@ -52,7 +52,7 @@ func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
 		"a child without an apiVersion": {
 			parent: web,
 			child:  `{kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
-			want:   `child ConfigMap x: spec.childResources declares no kind "ConfigMap" in apiVersion ""; declare it, or leave the child out`,
+			want:   `child ConfigMap x has no apiVersion; name the one that spec.childResources declares for the kind`,
 		},
 	})
 }

@@ -105,9 +105,15 @@ func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *f
 	if len(spec.Resources) == 0 {
 		w.add(path, "is empty, so that nothing is decorated")
 	}
-	seen := map[schema.GroupResource]int{}
-	for i := range spec.Resources {
-		w.repeated(seen, spec.Resources[i].ResourceRule, i, path.Index(i))
+	first := map[schema.GroupResource]int{}
+	for i, target := range spec.Resources {
+		known, found := first[typeOf(target.ResourceRule)]
+		switch {
+		case !found:
+			first[typeOf(target.ResourceRule)] = i
+		case spec.Resources[known].APIVersion != target.APIVersion:
+			w.add(path.Index(i), "is for the type of item %d in another version: hooks are shown objects in the version of that item", known)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@
 package decoratorcontroller
 
 import (
+	"slices"
+
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -17,7 +19,9 @@ func newTable() rest.TableConvertor {
 			Status:              &controller.Status,
 		}
 		for _, target := range controller.Spec.Resources {
-			shown.Parents = append(shown.Parents, target.ResourceRule)
+			if !slices.Contains(shown.Parents, target.ResourceRule) {
+				shown.Parents = append(shown.Parents, target.ResourceRule)
+			}
 		}
 		for _, attachment := range controller.Spec.Attachments {
 			shown.Children = append(shown.Children, attachment.ResourceRule)
