@@ -4,9 +4,11 @@
 package admission
 
 import (
+	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -128,10 +130,11 @@ func (a add) conferred(of schema.GroupResource) {
 }
 
 // added are the needs of a controller that it did not have as it was stored; stored is nil if it is new. Who turns a hook
-// to another address gives all the controller's rights to somebody else, so then all of them are new.
+// to another address, or has others vouch for the one it has, gives all the controller's rights to somebody else, so then
+// all of them are new.
 func (c *controller) added(stored *controller) []need {
 	needs := c.needs()
-	if stored == nil || !stored.addresses().IsSuperset(c.addresses()) {
+	if stored == nil || !stored.addresses().IsSuperset(c.addresses()) || !equality.Semantic.DeepEqual(c.trust(), stored.trust()) {
 		return needs
 	}
 	type use struct {
@@ -143,6 +146,19 @@ func (c *controller) added(stored *controller) []need {
 		had.Insert(use{need.right, need.to})
 	}
 	return slices.DeleteFunc(needs, func(need need) bool { return had.Has(use{need.right, need.to}) })
+}
+
+// trust says who vouches for the addresses of hooks: the authorities of hooks, by their addresses, and those of hosts.
+func (c *controller) trust() map[string]*metacontroller.CABundle {
+	trust := map[string]*metacontroller.CABundle{}
+	for _, hook := range c.hooks {
+		trust["hook "+hook.address()] = hook.webhook.CABundle
+	}
+	for _, endpoint := range c.endpoints {
+		trust["host "+endpoint.Host] = endpoint.CABundle
+	}
+	maps.DeleteFunc(trust, func(_ string, bundle *metacontroller.CABundle) bool { return bundle == nil })
+	return trust
 }
 
 func (c *controller) addresses() sets.Set[string] {

@@ -134,6 +134,16 @@ func TestOnlyWhatAnUpdateAddsIsNeeded(t *testing.T) {
 			}}
 		}
 	}
+	authority := func(pem string) func(*metacontroller.CompositeControllerSpec) {
+		return func(spec *metacontroller.CompositeControllerSpec) {
+			spec.Hooks.Sync.Webhook.CABundle = &metacontroller.CABundle{Inline: ptr.To(pem)}
+		}
+	}
+	authorityOfHost := func(pem string) func(*metacontroller.CompositeControllerSpec) {
+		return func(spec *metacontroller.CompositeControllerSpec) {
+			spec.EndpointConfigs = []metacontroller.EndpointConfig{{Host: "hooks.default", CABundle: &metacontroller.CABundle{Inline: ptr.To(pem)}}}
+		}
+	}
 	tests := map[string]struct {
 		stored, updated *metacontroller.CompositeController
 		want            []string
@@ -158,6 +168,10 @@ func TestOnlyWhatAnUpdateAddsIsNeeded(t *testing.T) {
 		"a url said as a service": {composed(func(spec *metacontroller.CompositeControllerSpec) {
 			spec.Hooks.Sync = hookAt("http://hooks.default:80/sync")
 		}), composed(service("hooks")), nil},
+		"other authorities":                        {composed(authority("theirs")), composed(authority("mallory's")), everything},
+		"authorities taken away":                   {composed(authority("theirs")), composed(), everything},
+		"the same authorities":                     {composed(authority("theirs")), composed(authority("theirs")), nil},
+		"other authorities for a host":             {composed(authorityOfHost("theirs")), composed(authorityOfHost("mallory's")), everything},
 		"a credential":                             {composed(), composed(token("hooks.default")), []string{"spec.endpointConfigs[0].authorization.secretRef: get secrets keys/token"}},
 		"the same credential":                      {composed(token("hooks.default")), composed(token("hooks.default")), nil},
 		"the same credential, sent somewhere else": {composed(token("hooks.default")), composed(token("mallory.example")), []string{"spec.endpointConfigs[0].authorization.secretRef: get secrets keys/token"}},
