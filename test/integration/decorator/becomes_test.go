@@ -6,6 +6,7 @@ package decorator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -28,6 +30,10 @@ func TestWhatBecomesOfATarget(t *testing.T) {
 	both := object{"kept": "1", "removed": "1"}
 	old := object{"phase": "old"}
 	const metadata, status = "update", "update status"
+	types := map[bool]schema.GroupVersionResource{} // by whether they are without the subresource
+	for _, noStatus := range []bool{false, true} {
+		types[noStatus] = env.Install(t, harness.CRD{Kind: "Thing", NoStatus: noStatus})
+	}
 	for name, test := range map[string]struct {
 		answer              object
 		labels, annotations object
@@ -82,14 +88,23 @@ func TestWhatBecomesOfATarget(t *testing.T) {
 			}
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
-				f := prepare(t, harness.CRD{Kind: "Thing", NoStatus: noStatus}, answers(t, func(request) object { return test.answer }))
-				f.target("a", object{"labels": both, "annotations": both}, object{})
+				f := &fixture{T: t, targets: types[noStatus], namespace: env.Namespace(t)}
+				f.hook = hook.Serve(t, answers(t, func(request) object { return test.answer }))
+				with := func(labels object) object {
+					labels = maps.Clone(labels)
+					if labels == nil {
+						labels = object{}
+					}
+					labels["test"] = f.namespace // by which it is selected
+					return labels
+				}
+				f.target("a", object{"labels": with(both), "annotations": both}, object{})
 				f.patch("a", object{"status": old}, subresources...)
 				from := env.Now(t)
-				f.controller = f.create(f.spec())
+				f.controller = f.create(f.spec(rules(byLabel("test", f.namespace))))
 				is := func(target *unstructured.Unstructured) error {
 					got := object{"labels": target.GetLabels(), "annotations": target.GetAnnotations(), "status": target.Object["status"]}
-					want := object{"labels": texts(test.labels), "annotations": texts(test.annotations), "status": test.status}
+					want := object{"labels": texts(with(test.labels)), "annotations": texts(test.annotations), "status": test.status}
 					if diff := cmp.Diff(want, got); diff != "" {
 						return fmt.Errorf("the target (-want +got):\n%s", diff)
 					}

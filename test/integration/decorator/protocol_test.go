@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,6 +156,19 @@ func TestFieldsOfRequests(t *testing.T) {
 // Bad answers are the error of one target, and what there is stays.
 func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 	t.Parallel()
+	var bodies sync.Map // by the name of the target that they are answered about when its value is 2
+	good := answers(t, oneConfigMap)
+	f := start(t, func(ctx context.Context, call hook.Call) hook.Answer {
+		var asked request
+		if err := call.Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		value, _, _ := unstructured.NestedString(asked.Object.Object, "spec", "value")
+		if body, bad := bodies.Load(asked.Object.GetName()); bad && value == "2" {
+			return hook.Text(200, body.(string))
+		}
+		return good(ctx, call)
+	})
 	for name, test := range map[string]struct {
 		body string
 		says string
@@ -171,22 +185,18 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, answers(t, oneConfigMap))
-			f.target("bad", nil, object{"value": "1"})
-			kept := env.WaitForConfigMap(t, f.namespace, "bad", hasData("value", "1"))
-			f.target("good", nil, object{"value": "1"})
-			f.hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
-				var asked request
-				if err := call.Decode(&asked); err == nil && asked.Object.GetName() == "bad" {
-					return hook.Text(200, test.body)
-				}
-				return answers(t, oneConfigMap)(ctx, call)
-			})
-			f.patch("bad", object{"spec": object{"value": "2"}})
-			env.WaitForEvent(t, f.namespace, "bad", "SyncError", test.says)
-			f.patch("good", object{"spec": object{"value": "2"}})
-			env.WaitForConfigMap(t, f.namespace, "good", hasData("value", "2"))
-			if still := env.WaitForConfigMap(t, f.namespace, "bad", hasData("value", "1")); still.UID != kept.UID {
+			bad := harness.Name("bad")
+			bodies.Store(bad, test.body)
+			f := *f
+			f.T = t
+			f.target(bad, nil, object{"value": "1"})
+			kept := env.WaitForConfigMap(t, f.namespace, bad, hasData("value", "1"))
+			f.patch(bad, object{"spec": object{"value": "2"}})
+			env.WaitForEvent(t, f.namespace, bad, "SyncError", test.says)
+			good := harness.Name("good")
+			f.target(good, nil, object{"value": "2"})
+			env.WaitForConfigMap(t, f.namespace, good, hasData("value", "2"))
+			if still := env.WaitForConfigMap(t, f.namespace, bad, hasData("value", "1")); still.UID != kept.UID {
 				t.Error("the attachment was made anew")
 			}
 		})

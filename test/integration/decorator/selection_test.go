@@ -21,7 +21,12 @@ import (
 )
 
 // marks answers that the target gets the label marked: yes.
-func marks(request) object { return object{"labels": object{"marked": "yes"}} }
+func marks(asked request) object { return marksBy("marked")(asked) }
+
+// marksBy answers that the target gets a label of that name.
+func marksBy(name string) func(request) object {
+	return func(request) object { return object{"labels": object{name: "yes"}} }
+}
 
 // rules replaces the rules by which targets of the fixture's type are selected.
 func rules(selectors ...v1alpha1.DecoratorControllerResourceRule) change {
@@ -46,19 +51,19 @@ func byLabel(name, value string) v1alpha1.DecoratorControllerResourceRule {
 	return v1alpha1.DecoratorControllerResourceRule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{name: value}}}
 }
 
-// expectMarked waits until these targets are marked, and then fails if another is or a hook
-// was called about it.
-func (f *fixture) expectMarked(all []string, marked ...string) {
+// expectMarked waits until these targets have a mark, and then fails if another has or a
+// hook was called about it.
+func (f *fixture) expectMarked(mark string, all []string, marked ...string) {
 	f.Helper()
 	for _, name := range marked {
-		f.waitForLabel(name, "marked", "yes")
+		f.waitForLabel(name, mark, "yes")
 	}
 	f.quiesce(marked[0]) // what came before that has been seen
 	for _, name := range all {
 		if slices.Contains(marked, name) {
 			continue
 		}
-		f.waitForLabel(name, "marked", "")
+		f.waitForLabel(name, mark, "")
 		if calls := f.calls(syncPath, name); len(calls) > 0 {
 			f.Errorf("the hook was called %d times about %s, which is not selected", len(calls), name)
 		}
@@ -81,9 +86,11 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 		"long":    {"annotations": object{"a": long}},
 		"empty":   {"annotations": object{"a": ""}},
 	}
+	all := &fixture{T: t, targets: env.Install(t, harness.CRD{Kind: "Thing"}), namespace: env.Namespace(t)}
 	var names []string
-	for name := range targets {
+	for name, metadata := range targets {
 		names = append(names, name)
+		all.target(name, metadata, object{})
 	}
 	labelsAndNotes := byLabel("a", "1")
 	labelsAndNotes.AnnotationSelector = byAnnotations(map[string]string{"a": "1"}).AnnotationSelector
@@ -105,11 +112,10 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t, answers(t, marks), rules(test.rule))
-			for name, metadata := range targets {
-				f.target(name, metadata, object{})
-			}
-			f.expectMarked(names, test.want...)
+			mark := harness.Name("marked")
+			f := &fixture{T: t, targets: all.targets, namespace: all.namespace, hook: hook.Serve(t, answers(t, marksBy(mark)))}
+			f.controller = f.create(f.spec(rules(test.rule)))
+			f.expectMarked(mark, names, test.want...)
 		})
 	}
 }
@@ -122,7 +128,7 @@ func TestQ41RulesOfOneTypeAddUp(t *testing.T) {
 	f.target("by-second", object{"labels": object{"b": "1"}}, object{})
 	f.target("by-third", object{"annotations": object{"c": "1"}}, object{})
 	f.target("by-none", object{"labels": object{"c": "1"}, "annotations": object{"a": "1"}}, object{})
-	f.expectMarked([]string{"by-first", "by-second", "by-third", "by-none"}, "by-first", "by-second", "by-third")
+	f.expectMarked("marked", []string{"by-first", "by-second", "by-third", "by-none"}, "by-first", "by-second", "by-third")
 
 	f.patch("by-second", object{"metadata": object{"labels": object{"a": "1"}}})
 	f.touch(syncPath, "by-second")
