@@ -24,7 +24,7 @@ import (
 func startExample(t *testing.T, name, usualPort, protocol string) (directory string) {
 	t.Helper()
 	directory = filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", name)
-	port := startPython(t, filepath.Join(directory, "hook.py"))
+	port := startHook(t, directory)
 	file := filepath.Join(directory, "controller.yaml")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -58,8 +58,23 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 	return directory
 }
 
-// startPython runs a server that takes the port as its argument and says that it listens, and returns the port.
+// startHook runs the hook of an example, in whatever language it is.
+func startHook(t *testing.T, directory string) (port string) {
+	t.Helper()
+	file := filepath.Join(directory, "hook.js")
+	if _, err := os.Stat(file); err == nil {
+		return startServer(t, file, "node")
+	}
+	return startPython(t, filepath.Join(directory, "hook.py"))
+}
+
 func startPython(t *testing.T, file string) (port string) {
+	t.Helper()
+	return startServer(t, file, "python3", "-B")
+}
+
+// startServer runs a server that takes the port as its argument and says that it listens, and returns the port.
+func startServer(t *testing.T, file string, interpreter ...string) (port string) {
 	t.Helper()
 	free, err := process.FreePort()
 	if err != nil {
@@ -68,7 +83,7 @@ func startPython(t *testing.T, file string) (port string) {
 	port = strconv.Itoa(free)
 	name := filepath.Base(file)
 	log := filepath.Join(t.TempDir(), name+".log")
-	server, err := process.Start(name, log, exec.Command("python3", "-B", file, port))
+	server, err := process.Start(name, log, exec.Command(interpreter[0], append(interpreter[1:], file, port)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+"use strict";
+// The sync and finalize hook of catset: ordered Pods with names that stay, each with volumes of its own.
+
+const http = require("node:http");
+
+/** What there is to be of a CatSet. To finalize one is to scale it down to nothing. */
+function sync({parent, children, finalizing}) {
+  const replicas = finalizing ? 0 : parent.spec.replicas;
+  const templates = parent.spec.volumeClaimTemplates ?? [];
+  const pods = byOrdinal(children["Pod.v1"], parent.metadata.name);
+
+  let ready = 0; // how many are ready before the first that is not
+  while (ready < replicas && isReady(pods.get(ready))) ready++;
+
+  const ordinals = new Set(pods.keys());
+  if (ready < replicas) {
+    ordinals.add(ready); // when all before it are ready, the next one comes
+  } else if (Math.max(...ordinals) >= replicas) {
+    ordinals.delete(Math.max(...ordinals)); // when all that stay are ready, the last one goes
+  }
+
+  // Pods move to a new template in the order of this list: the last one first.
+  const descending = [...ordinals].sort((a, b) => b - a);
+  return {
+    status: {replicas: pods.size, readyReplicas: ready},
+    children: [
+      ...descending.map((ordinal) => pod(parent, ordinal, templates)),
+      ...templates.flatMap((template) => claims(parent, template, ordinals, children["PersistentVolumeClaim.v1"])),
+    ],
+    finalized: finalizing && pods.size === 0,
+  };
+}
+
+/** The objects that are called <prefix>-<number>, by their numbers. */
+function byOrdinal(objects, prefix) {
+  const found = new Map();
+  for (const object of Object.values(objects)) {
+    const [, ordinal] = object.metadata.name.match(/^.*-(\d+)$/) ?? [];
+    if (object.metadata.name === `${prefix}-${ordinal}`) found.set(Number(ordinal), object);
+  }
+  return found;
+}
+
+function isReady(pod) {
+  return pod !== undefined && pod.metadata.deletionTimestamp === undefined && pod.status?.phase === "Running" &&
+    (pod.status.conditions ?? []).some(({type, status}) => type === "Ready" && status === "True");
+}
+
+function pod(parent, ordinal, claimTemplates) {
+  const name = `${parent.metadata.name}-${ordinal}`;
+  const {metadata, spec} = parent.spec.template;
+  const claimed = claimTemplates.map(({metadata}) => metadata.name);
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {...metadata, name},
+    spec: {
+      ...spec,
+      hostname: name,
+      subdomain: parent.spec.serviceName,
+      volumes: [
+        ...(spec.volumes ?? []).filter((volume) => !claimed.includes(volume.name)),
+        ...claimed.map((volume) => ({name: volume, persistentVolumeClaim: {claimName: `${volume}-${name}`}})),
+      ],
+    },
+  };
+}
+
+/** The claims by one template: those of the Pods, and those that Pods which are gone have left. */
+function claims(parent, template, ordinals, existing) {
+  const prefix = `${template.metadata.name}-${parent.metadata.name}`;
+  const wanted = new Set([...ordinals, ...byOrdinal(existing, prefix).keys()]);
+  return [...wanted].map((ordinal) => ({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: {...template.metadata, name: `${prefix}-${ordinal}`},
+    spec: template.spec,
+  }));
+}
+
+const server = http.createServer((request, response) => {
+  const chunks = [];
+  request.on("data", (chunk) => chunks.push(chunk));
+  request.on("end", () => {
+    try {
+      const answer = JSON.stringify(sync(JSON.parse(Buffer.concat(chunks))));
+      response.writeHead(200, {"Content-Type": "application/json"}).end(answer);
+    } catch (error) {
+      response.writeHead(500, {"Content-Type": "text/plain"}).end(String(error));
+    }
+  });
+});
+
+const port = Number(process.argv[2] ?? 8090);
+const address = process.argv[3] ?? "127.0.0.1";
+server.listen(port, address, () => console.log(`The hook listens on port ${port}.`));
