@@ -266,6 +266,29 @@ func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
 	r.waitForEnd("2", "2", "2")
 }
 
+// Another controller of the same parents, which does not roll, leaves the revisions alone.
+func TestRevisionsAreLeftAloneByAControllerThatDoesNotRoll(t *testing.T) {
+	t.Parallel()
+	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
+	r.settled(2)
+	r.rollOut("2")
+	r.waitForVersions("2", "1")
+	r.waitForRevisions(2)
+	other := *r.fixture
+	other.hook = hook.Serve(t, answers(t, func(asked request) object {
+		answer := oneConfigMap(asked)
+		answer["status"] = asked.Parent.Object["status"]
+		return answer
+	}))
+	other.create(other.spec())
+	other.waitForConfigMap("a", func(*corev1.ConfigMap) error { return nil })
+	r.waitUntilQuiet("a")
+	r.waitForVersions("2", "1")
+	r.waitForRevisions(2)
+	r.makeReady("a-0")
+	r.waitForEnd("2", "2")
+}
+
 // A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives them.
 func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
 	t.Parallel()
