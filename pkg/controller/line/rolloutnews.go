@@ -11,6 +11,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // longWait is how long a rollout waits for the same before people are told.
@@ -77,4 +78,10 @@ func statusOfCondition(o *object.Object, conditionType string) metav1.ConditionS
 		}
 	}
 	return ""
+}
+
+// settles tells whether it is known only by a step that a child is as it should be. A rollout that
+// waits for the child can go on then, and if the step has changed nothing no event tells.
+func settles(outcome stage.Outcome) bool {
+	return outcome.Result != nil && (outcome.Op == stage.Keep || outcome.Op == stage.Apply)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -162,6 +163,9 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	result.resync = sooner(result.resync, after)
 	c.observer.Wrote(&memory.pending, outcomes)
 	memory.settled.Wrote(outcomes)
+	if memory.rollout.waitsFor != "" && slices.ContainsFunc(outcomes, settles) {
+		result.resync = sooner(result.resync, readBackInterval)
+	}
 
 	var taken []stage.Key
 	errs := planned.Refused

@@ -159,14 +159,18 @@ func (r *rolling) waitForEnd(versions ...string) {
 	r.waitForRevisions(1)
 }
 
-// makeReady says that a part is ready, as its own controller would.
-func (r *rolling) makeReady(names ...string) {
+// makeReady says that parts are ready, as their own controller would.
+func (r *rolling) makeReady(names ...string) { r.Helper(); r.setReady("True", names) }
+
+func (r *rolling) makeUnready(names ...string) { r.Helper(); r.setReady("False", names) }
+
+func (r *rolling) setReady(status string, names []string) {
 	r.Helper()
 	for _, name := range names {
 		_, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).Patch(r.Context(), name, types.MergePatchType,
-			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), metav1.PatchOptions{}, "status")
+			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"`+status+`"}]}}`), metav1.PatchOptions{}, "status")
 		if err != nil {
-			r.Fatalf("make %s ready: %v", name, err)
+			r.Fatalf("make Ready of %s %s: %v", name, status, err)
 		}
 	}
 }

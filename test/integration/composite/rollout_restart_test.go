@@ -1,0 +1,54 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// A new controller does not know what the host makes of a null, and has to ask. That is no change, of which an
+// event would tell, but the rollout goes on.
+func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
+	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateRollingRecreate, v1alpha1.ChildUpdateRollingInPlace} {
+		t.Run(string(method), func(t *testing.T) {
+			t.Parallel()
+			r := prepareRolling(t)
+			r.parts = env.Install(t, harness.CRD{Kind: "Part", Schema: object{
+				"spec": object{"type": "object", "properties": object{
+					"version": object{"type": "string"}, "filled": object{"type": "string", "default": "by the host"},
+				}},
+				"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}})
+			r.answer(func(asked request) object {
+				parts := r.desired(asked)
+				for _, part := range parts {
+					part["spec"].(object)["filled"] = nil
+				}
+				return object{"status": object{}, "children": parts}
+			})
+			spec := r.rollingSpec(method, applied(v1alpha1.ChildApplyServerSide), func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
+			})
+			r.controller = r.create(spec)
+			r.settled(3)
+			r.makeUnready("a-0", "a-1")
+			r.rollOut("2")
+			r.waitForVersions("2", "1", "1")
+			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+
+			r.deleteController()
+			r.waitForControllerGone()
+			r.makeReady("a-0")
+			r.controller = r.create(spec)
+			r.waitForVersions("2", "2", "1")
+			r.makeReady("a-1")
+			r.waitForEnd("2", "2", "2")
+		})
+	}
+}
