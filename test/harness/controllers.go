@@ -92,7 +92,7 @@ func (e *Env) WaitForReady(t testing.TB, controller Controller, status metav1.Co
 				return nil
 			}
 		}
-		return fmt.Errorf("condition Ready should be %s because of %s, but the conditions are %v", status, reason, have.Conditions)
+		return fmt.Errorf("the condition Ready should be %s because of %s, but the conditions are %v", status, reason, have.Conditions)
 	})
 }
 

@@ -104,6 +104,10 @@ func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapsho
 			}
 		}
 		err := c.Revisions.Write(ctx, &memory.revisions, write)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).V(2).Info("A ControllerRevision changed meanwhile, the next sync sees how", "err", err)
+			return errOvertaken
+		}
 		if err != nil && !isPointless(err, snapshot.Parent) {
 			return err
 		}

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -136,6 +137,9 @@ func (w *world) remembers(texts ...string) {
 				CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(version[1]) * time.Minute)),
 			},
 			ParentPatch: runtime.RawExtension{Raw: patch},
+		}
+		if now, err := patchOf(w.snapshot.Parent, w.rules.fieldPaths()); err == nil && bytes.Equal(now, patch) {
+			record.Annotations[v1alpha1.CurrentRevisionAnnotation] = "true"
 		}
 		for claim := range strings.SplitSeq(claims, ", ") {
 			kind, name, found := strings.Cut(claim, " ")

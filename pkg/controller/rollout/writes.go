@@ -99,11 +99,17 @@ func (r *Rollout) newRecord(revision *Revision, claims []v1alpha1.ControllerRevi
 	return record
 }
 
-// describe has a record of the latest revision say what that is, and tells whether it
-// changed. Of older ones nothing more is known than what their records say.
+// describe has a record say what its revision is, and tells whether it changed. Of all but
+// the latest nothing more is known than what their records say, and that they are not it.
 func (r *Rollout) describe(revision *Revision, record *v1alpha1.ControllerRevision) (changed bool) {
+	_, isCurrent := record.Annotations[v1alpha1.CurrentRevisionAnnotation]
 	if revision != r.Revisions[0] {
-		return false
+		delete(record.Annotations, v1alpha1.CurrentRevisionAnnotation)
+		return isCurrent
+	}
+	if !isCurrent {
+		metav1.SetMetaDataAnnotation(&record.ObjectMeta, v1alpha1.CurrentRevisionAnnotation, "true")
+		changed = true
 	}
 	if patch, err := canonicalPatch(record); err != nil || !bytes.Equal(patch, revision.patch) {
 		record.ParentPatch = runtime.RawExtension{Raw: revision.patch}

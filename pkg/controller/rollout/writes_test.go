@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestANewRevision(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: nameOfV("v1"),
 			Labels:      map[string]string{"app": "shop", "metacontroller.k8s.io/apiGroup": "ctl.example", "metacontroller.k8s.io/resource": "webs"},
-			Annotations: map[string]string{"metacontroller.k8s.io/field-paths": `["spec.version"]`},
+			Annotations: map[string]string{"metacontroller.k8s.io/field-paths": `["spec.version"]`, "metacontroller.k8s.io/current": "true"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "ctl.example/v1", Kind: "Web", Name: "shop", UID: "parent-uid",
 				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
@@ -72,7 +73,7 @@ func TestARevisionOfTheOriginalIsTakenOverAsItIs(t *testing.T) {
 	before := w.stored[0].DeepCopy()
 	writes := w.decide().Writes
 	want := before.DeepCopy()
-	want.Annotations = map[string]string{fieldPathsAnnotation: `["spec.version"]`}
+	want.Annotations = map[string]string{fieldPathsAnnotation: `["spec.version"]`, v1alpha1.CurrentRevisionAnnotation: "true"}
 	if diff := cmp.Diff([]Write{{Op: stage.Update, Revision: want}}, writes); diff != "" {
 		t.Errorf("writes differ (-want +got):\n%s", diff)
 	}
@@ -130,5 +131,21 @@ func TestTheHooksAreAskedAboutTheParentItselfIfThereIsNoRollout(t *testing.T) {
 	}
 	if len(asked) != 1 || asked[0] != w.snapshot.Parent {
 		t.Errorf("they are asked about %v", asked)
+	}
+}
+
+// People see in a table which revision the children move to.
+func TestOnlyTheLatestRevisionIsCurrent(t *testing.T) {
+	w := newWorld(t, "v1", "Pod a", "Pod b")
+	w.remembers("v1: Pod a, Pod b")
+	w.has("Pod a v1", "Pod b v1")
+	w.setParent(`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid}, spec: {version: v2, children: [Pod a, Pod b]}}`)
+	w.write(w.decide().Writes)
+	current := map[string]bool{}
+	for _, record := range w.stored {
+		_, current[record.Name] = record.Annotations[v1alpha1.CurrentRevisionAnnotation]
+	}
+	if want := map[string]bool{nameOfV("v1"): false, nameOfV("v2"): true}; !maps.Equal(current, want) {
+		t.Errorf("current are %v, want %v", current, want)
 	}
 }

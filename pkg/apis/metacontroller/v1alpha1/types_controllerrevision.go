@@ -8,6 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// CurrentRevisionAnnotation is on the ControllerRevision that remembers a parent as it is now, and on no other of that
+// parent.
+const CurrentRevisionAnnotation = GroupName + "/current"
+
 // +genclient
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

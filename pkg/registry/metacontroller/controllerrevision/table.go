@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
@@ -21,10 +22,16 @@ func newTable() rest.TableConvertor {
 		{Name: "Parent", Type: "string", Description: "The object that this is a version of."},
 		{Name: "Revision", Type: "string", Description: "The beginning of the hash that tells the versions of the parent apart."},
 		{Name: "Children", Type: "integer", Description: "How many children are, or are to be, at this version."},
+		{Name: "Current", Type: "boolean", Description: "Whether the parent is at this version now, so that its children move to it."},
 	}
 	return resource.NewTable(columns, nil, func(revision *metacontroller.ControllerRevision) ([]any, []any) {
-		return []any{parent(revision), hash(revision.Name), int64(children(revision))}, nil
+		return []any{parent(revision), hash(revision.Name), int64(children(revision)), isCurrent(revision)}, nil
 	})
+}
+
+func isCurrent(revision *metacontroller.ControllerRevision) bool {
+	_, current := revision.Annotations[v1alpha1.CurrentRevisionAnnotation]
+	return current
 }
 
 func parent(revision *metacontroller.ControllerRevision) string {
