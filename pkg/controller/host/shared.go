@@ -142,6 +142,12 @@ func (s *shared) stop() {
 
 // indexByNamespace has the objects indexed by namespace.
 func (s *shared) indexByNamespace() {
+	s.mu.RLock()
+	there := s.byNamespace
+	s.mu.RUnlock()
+	if there {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byNamespace {

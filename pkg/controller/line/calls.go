@@ -28,12 +28,15 @@ type call struct {
 	parent stage.Key
 }
 
-// record notes how a call went, if there was one. An answer that cannot be read is an
-// answer, and so is the request to be called later.
-func (c *calls) record(hookName string, parent stage.Key, err error) {
-	if _, notMade := errors.AsType[*hook.Down](err); notMade {
+// record notes how a call about the snapshot's parent went, if there was one. An answer that
+// cannot be read is an answer, and so is the request to be called later. Calls about earlier
+// versions of a parent do not count: those about the present one tell whether the hook is
+// there.
+func (c *calls) record(hookName string, snapshot *stage.Snapshot, err error) {
+	if _, notMade := errors.AsType[*hook.Down](err); notMade || snapshot.Earlier {
 		return
 	}
+	parent := stage.KeyOf(snapshot.Parent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made = true

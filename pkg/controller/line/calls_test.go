@@ -26,8 +26,8 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var c calls
-			c.record(hook.Sync, web("a"), errors.New("an earlier failure"))
-			c.record(hook.Sync, web("a"), test.err)
+			c.record(hook.Sync, snapshotOf("a"), errors.New("an earlier failure"))
+			c.record(hook.Sync, snapshotOf("a"), test.err)
 			if made, err := c.error(); !made || (err == nil) != test.want {
 				t.Errorf("called %v, error %v", made, err)
 			}
@@ -39,12 +39,12 @@ func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
 	var c calls
 	refused := errors.New("connection refused")
 	notMade := fmt.Errorf("sync hook failed: %w", &hook.Down{After: time.Second})
-	c.record(hook.Sync, web("a"), notMade)
+	c.record(hook.Sync, snapshotOf("a"), notMade)
 	if made, err := c.error(); made || err != nil {
 		t.Error("the hook counts as called")
 	}
-	c.record(hook.Sync, web("a"), refused)
-	c.record(hook.Sync, web("a"), notMade)
+	c.record(hook.Sync, snapshotOf("a"), refused)
+	c.record(hook.Sync, snapshotOf("a"), notMade)
 	if _, err := c.error(); !errors.Is(err, refused) {
 		t.Errorf("the error is %v, want that of the last call", err)
 	}
@@ -54,10 +54,10 @@ func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
 func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 	refused := errors.New("connection refused")
 	var c calls
-	c.record(hook.Sync, web("b"), refused)
-	c.record(hook.Sync, web("a"), refused)
-	c.record(hook.Customize, web("a"), nil)
-	c.record(hook.Sync, web("c"), nil)
+	c.record(hook.Sync, snapshotOf("b"), refused)
+	c.record(hook.Sync, snapshotOf("a"), refused)
+	c.record(hook.Customize, snapshotOf("a"), nil)
+	c.record(hook.Sync, snapshotOf("c"), nil)
 	expect := func(want string) {
 		t.Helper()
 		made, err := c.error()
@@ -66,7 +66,7 @@ func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 		}
 	}
 	expect("about Web default/a: connection refused (calls about others were not answered either: 1)")
-	c.record(hook.Sync, web("a"), nil)
+	c.record(hook.Sync, snapshotOf("a"), nil)
 	expect("about Web default/b: connection refused")
 	c.forget(web("b"))
 	expect("")
@@ -80,18 +80,35 @@ func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
 	refused := errors.New("connection refused")
 	for last, before := range map[string]string{hook.Sync: hook.Finalize, hook.Finalize: hook.Sync} {
 		var c calls
-		c.record(before, web("a"), refused)
-		c.record(hook.Customize, web("a"), nil)
+		c.record(before, snapshotOf("a"), refused)
+		c.record(hook.Customize, snapshotOf("a"), nil)
 		if _, err := c.error(); !errors.Is(err, refused) {
 			t.Errorf("after a call of the customize hook the error is %v", err)
 		}
-		c.record(last, web("b"), nil)
+		c.record(last, snapshotOf("b"), nil)
 		if _, err := c.error(); !errors.Is(err, refused) {
 			t.Errorf("after a call about another parent the error is %v", err)
 		}
-		c.record(last, web("a"), nil)
+		c.record(last, snapshotOf("a"), nil)
 		if _, err := c.error(); err != nil {
 			t.Errorf("the call of the %s hook that was not answered is not over: %v", before, err)
 		}
+	}
+}
+
+// A version of a parent that is on its way out says nothing about the present one.
+func TestCallsAboutEarlierVersionsDoNotCount(t *testing.T) {
+	var c calls
+	refused := errors.New("connection refused")
+	earlier := snapshotOf("a")
+	earlier.Earlier = true
+	c.record(hook.Sync, earlier, refused)
+	if made, err := c.error(); made || err != nil {
+		t.Errorf("called %v, error %v", made, err)
+	}
+	c.record(hook.Sync, snapshotOf("a"), refused)
+	c.record(hook.Sync, earlier, nil)
+	if _, err := c.error(); !errors.Is(err, refused) {
+		t.Errorf("the error is %v, want that of the present version", err)
 	}
 }

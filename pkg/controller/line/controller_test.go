@@ -155,7 +155,7 @@ func TestHealth(t *testing.T) {
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
 		c.parents.record(web(name), err)
 	}
-	c.calls.record(hook.Sync, web("c"), failed)
+	c.calls.record(hook.Sync, snapshotOf("c"), failed)
 	got := c.Health()
 	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || !errors.Is(got.HookErr, failed) || got.LastError == nil || got.LastError.Parent.Name != "c" {
 		t.Errorf("it is %+v", got)

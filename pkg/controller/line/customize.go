@@ -30,7 +30,7 @@ func (c *Controller) newRelated() *related.Observer {
 
 func (c *Controller) customize(ctx context.Context, snapshot *stage.Snapshot) ([]stage.RelatedRule, error) {
 	rules, err := c.hooks.customize.Customize(ctx, snapshot)
-	c.calls.record(hook.Customize, stage.KeyOf(snapshot.Parent), err)
+	c.calls.record(hook.Customize, snapshot, err)
 	return rules, err
 }
 

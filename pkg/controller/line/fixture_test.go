@@ -4,12 +4,14 @@
 package line
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -40,6 +42,14 @@ func specOf(webhook v1alpha1.Webhook, children ...stage.Type) *Spec {
 }
 
 func at(url string) v1alpha1.Webhook { return v1alpha1.Webhook{URL: &url} }
+
+// snapshotOf begins the snapshot of a parent.
+func snapshotOf(name string) *stage.Snapshot {
+	return &stage.Snapshot{Parent: &object.Object{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "ctl.example/v1", Kind: "Web"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+	}}
+}
 
 // web is the key of a parent.
 func web(name string) stage.Key {

@@ -145,7 +145,7 @@ func (c *Controller) askRelated(ctx context.Context, answer *related.Answer, web
 		return nil, err
 	}
 	response, err := c.spec.Kind.Ask(webhook, ctx, snapshot)
-	c.calls.record(webhook.Name(), stage.KeyOf(snapshot.Parent), err)
+	c.calls.record(webhook.Name(), snapshot, err)
 	return response, err
 }
 

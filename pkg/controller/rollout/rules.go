@@ -18,7 +18,7 @@ import (
 // Rules are how a controller rolls changes out.
 type Rules struct {
 	// FieldPaths are the dotted paths of the parent's fields whose change is rolled out.
-	// None are those of DefaultFieldPaths.
+	// None are the spec as a whole.
 	FieldPaths []string
 	// Kinds are the child types with a rolling update method, each once.
 	Kinds []Kind
@@ -26,9 +26,6 @@ type Rules struct {
 	// are beside the parent.
 	Namespace string
 }
-
-// DefaultFieldPaths returns the paths that count where a controller names none.
-func DefaultFieldPaths() []string { return []string{"spec"} }
 
 // Kind is a child type and how its children roll.
 type Kind struct {
@@ -78,7 +75,7 @@ func (r *Rules) NamespaceOf(parent *object.Object) string {
 
 func (r *Rules) fieldPaths() []string {
 	if len(r.FieldPaths) == 0 {
-		return DefaultFieldPaths()
+		return []string{"spec"}
 	}
 	return r.FieldPaths
 }
