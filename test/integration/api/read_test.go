@@ -47,7 +47,15 @@ func TestGetYAMLCanBeAppliedAgain(t *testing.T) {
 			t.Errorf("no %q in:\n%s", line, yaml)
 		}
 	}
-	env.Apply(t, env.Kubectl(t, "get", "cc", name, "-o", "yaml"))
+	// The server may write the status in between.
+	env.Eventually(t, func(ctx context.Context) error {
+		apply := env.Host.KubectlCommand(ctx, "apply", "-f", "-")
+		apply.Stdin = strings.NewReader(env.Kubectl(t, "get", "cc", name, "-o", "yaml"))
+		if out, err := apply.CombinedOutput(); err != nil {
+			return fmt.Errorf("kubectl apply: %w\n%s", err, out)
+		}
+		return nil
+	})
 	if got := env.Kubectl(t, "get", "cc", name, "-o", "jsonpath={.metadata.generation}"); got != "1" {
 		t.Errorf("the generation is %s after applying what was read, want 1", got)
 	}

@@ -133,19 +133,6 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatContradictAreRefused(t *testing.T) {
-	t.Parallel()
-	f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing"}), hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
-	f.controller = f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
-		webhook := spec.Hooks.Sync.Webhook
-		webhook.Authorization = &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: f.namespace, Name: "a", Key: "b"}}
-		webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: f.namespace, Name: "a"}}
-	}))
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError",
-		"can't resolve endpoint config for sync hook: spec.hooks.sync.webhook: authorization and basicAuth are mutually exclusive")
-	f.waitForReady(metav1.ConditionFalse, "InvalidSpec")
-}
-
 func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "Bearer a-token-for-all-hooks", nil)

@@ -25,8 +25,11 @@ func TestTheHostAcceptsTheExamplesAsAWhole(t *testing.T) {
 			if err != nil {
 				t.Fatalf("kubectl apply -k: %v\n%s", err, out)
 			}
-			if strings.Contains(string(out), "Warning") {
-				t.Errorf("the host has objections:\n%s", out)
+			for line := range strings.Lines(string(out)) {
+				// The server of the tests is outside of the cluster.
+				if strings.HasPrefix(line, "Warning") && !strings.Contains(line, "cannot be resolved where the server runs") {
+					t.Errorf("the host has an objection: %s", line)
+				}
 			}
 			if strings.Contains(env.Kubectl(t, "kustomize", example), "url: http://127.0.0.1") {
 				t.Error("a hook inside the cluster is looked for on the server's own machine")
