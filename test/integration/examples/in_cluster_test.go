@@ -26,8 +26,9 @@ func TestTheHostAcceptsTheExamplesAsAWhole(t *testing.T) {
 				t.Fatalf("kubectl apply -k: %v\n%s", err, out)
 			}
 			for line := range strings.Lines(string(out)) {
-				// The server of the tests is outside of the cluster.
-				if strings.HasPrefix(line, "Warning") && !strings.Contains(line, "cannot be resolved where the server runs") {
+				// The server of the tests is outside of the cluster, and a dry run makes no types.
+				expected := strings.Contains(line, "cannot be resolved where the server runs") || strings.Contains(line, "the host does not serve")
+				if strings.HasPrefix(line, "Warning") && !expected {
 					t.Errorf("the host has an objection: %s", line)
 				}
 			}
