@@ -22,9 +22,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// rollOut asks about all versions of a parent that its children are at, stores at which of
-// them each is to be, and makes one answer of the answers.
-func (c *Controller) rollOut(ctx context.Context, memory *memory, snapshot *stage.Snapshot, webhook *hook.Webhook) (*stage.Response, error) {
+// answers are what the hooks say about a parent: one answer or, while its children roll, one
+// about each of the versions that they are at.
+type answers struct {
+	responses []*stage.Response
+	// rollout knows the versions; nil if no children roll.
+	rollout *rollout.Rollout
+}
+
+// answers asks the hooks about the snapshot's parent.
+func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *stage.Snapshot, webhook *hook.Webhook) (*answers, error) {
+	if rules := c.spec.Rollout; rules == nil || !rules.Active(snapshot) {
+		response, err := c.askRelated(ctx, &memory.related, webhook, snapshot)
+		return &answers{responses: []*stage.Response{response}}, err
+	}
 	stored, err := c.revisionsOf(snapshot)
 	if err != nil {
 		return nil, err
@@ -34,28 +45,29 @@ func (c *Controller) rollOut(ctx context.Context, memory *memory, snapshot *stag
 		return nil, err
 	}
 	responses, err := c.askAll(ctx, memory, snapshot, open.Revisions, webhook)
-	if err != nil {
-		return nil, err
-	}
-	decision, err := open.Decide(responses, plan.UpToDate(snapshot, c.strategies, &memory.settled), time.Now())
-	if err != nil {
-		return nil, err
-	}
-	if err := c.storeRevisions(ctx, memory, snapshot, decision.Writes); err != nil {
-		return nil, err
-	}
-	next := c.tellRollout(memory, snapshot.Parent, decision, time.Now())
-	decision.Response.ResyncAfter = sooner(decision.Response.ResyncAfter, next)
-	return decision.Response, nil
+	return &answers{responses, open}, err
 }
 
-// abandon removes what is left of rollouts of a parent whose children do not roll any more.
-func (c *Controller) abandon(ctx context.Context, memory *memory, snapshot *stage.Snapshot) error {
+// decide makes one answer of all, and says what of it is stored before it is carried out.
+func (c *Controller) decide(memory *memory, snapshot *stage.Snapshot, answers *answers, now time.Time) (*rollout.Decision, error) {
+	if answers.rollout == nil {
+		writes, err := c.abandon(snapshot)
+		return &rollout.Decision{Response: answers.responses[0], Writes: writes}, err
+	}
+	return answers.rollout.Decide(answers.responses, plan.UpToDate(snapshot, c.strategies, &memory.settled), now)
+}
+
+// abandon returns the writes that remove what is left of rollouts of a parent whose children
+// do not roll any more.
+func (c *Controller) abandon(snapshot *stage.Snapshot) ([]rollout.Write, error) {
+	if rules := c.spec.Rollout; rules == nil || len(rules.Kinds) > 0 {
+		return nil, nil
+	}
 	stored, err := c.revisionsOf(snapshot)
 	if err != nil || len(stored) == 0 {
-		return err
+		return nil, err
 	}
-	return c.storeRevisions(ctx, memory, snapshot, rollout.Abandon(snapshot, stored))
+	return rollout.Abandon(snapshot, stored), nil
 }
 
 func (c *Controller) revisionsOf(snapshot *stage.Snapshot) ([]*v1alpha1.ControllerRevision, error) {

@@ -94,16 +94,16 @@ func (c *Controller) attempt(ctx context.Context, parent stage.Key, memory *memo
 		}
 	}()
 	started := time.Now()
-	snapshot, response, err := c.ask(ctx, memory, parent)
-	if response == nil {
+	snapshot, answers, err := c.ask(ctx, memory, parent)
+	if answers == nil || err != nil {
 		return attempt{gone: snapshot == nil && err == nil, err: err}
 	}
-	return c.carryOut(ctx, started, memory, snapshot, response)
+	return c.carryOut(ctx, started, memory, snapshot, answers)
 }
 
 // ask observes the parent and asks the hook about it. Without a parent there is no
-// snapshot, and without a hook for it no response.
-func (c *Controller) ask(ctx context.Context, memory *memory, parent stage.Key) (*stage.Snapshot, *stage.Response, error) {
+// snapshot, and without a hook for it there are no answers.
+func (c *Controller) ask(ctx context.Context, memory *memory, parent stage.Key) (*stage.Snapshot, *answers, error) {
 	snapshot, err := c.hold(ctx, memory, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
@@ -120,23 +120,8 @@ func (c *Controller) ask(ctx context.Context, memory *memory, parent stage.Key) 
 		return nil, nil, err
 	}
 	snapshot.Controller = *c.object.Load()
-	response, err := c.answer(ctx, memory, snapshot, webhook)
-	return snapshot, response, err
-}
-
-// answer is what the hooks answer about the snapshot's parent and, while its children roll,
-// about its earlier versions.
-func (c *Controller) answer(ctx context.Context, memory *memory, snapshot *stage.Snapshot, webhook *hook.Webhook) (*stage.Response, error) {
-	switch rules := c.spec.Rollout; {
-	case rules == nil:
-	case rules.Active(snapshot):
-		return c.rollOut(ctx, memory, snapshot, webhook)
-	case len(rules.Kinds) == 0:
-		if err := c.abandon(ctx, memory, snapshot); err != nil {
-			return nil, err
-		}
-	}
-	return c.askRelated(ctx, &memory.related, webhook, snapshot)
+	answers, err := c.answers(ctx, memory, snapshot, webhook)
+	return snapshot, answers, err
 }
 
 // askRelated completes the snapshot with the related objects and asks the hook.
@@ -149,10 +134,20 @@ func (c *Controller) askRelated(ctx context.Context, answer *related.Answer, web
 	return response, err
 }
 
-// carryOut plans what the hook's answer takes and does it.
-func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *memory, snapshot *stage.Snapshot, response *stage.Response) attempt {
-	result := attempt{resync: response.ResyncAfter}
-	planned, err := c.spec.Kind.Plan(snapshot, response, c.strategies, &memory.settled)
+// carryOut decides and plans what the answers take and does it.
+func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *memory, snapshot *stage.Snapshot, answers *answers) attempt {
+	decision, err := c.decide(memory, snapshot, answers, time.Now())
+	if err != nil {
+		return attempt{err: err}
+	}
+	if err := c.storeRevisions(ctx, memory, snapshot, decision.Writes); err != nil {
+		return attempt{err: err}
+	}
+	result := attempt{resync: decision.Response.ResyncAfter}
+	if answers.rollout != nil {
+		result.resync = sooner(result.resync, c.tellRollout(memory, snapshot.Parent, decision, time.Now()))
+	}
+	planned, err := c.spec.Kind.Plan(snapshot, decision.Response, c.strategies, &memory.settled)
 	if err != nil {
 		result.err = err
 		return result
