@@ -18,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 )
 
-// hostedController is what there is to one CompositeController or DecoratorController: the controller that
-// runs, and why a newer one does not.
+// hostedController is what there is to one CompositeController or DecoratorController: the
+// controller that runs, and why a newer one does not.
 type hostedController struct {
 	name string
 
@@ -69,8 +69,7 @@ func (h *hostedController) isNew(object declared, now time.Time) bool {
 func (h *hostedController) runs(object declared, spec *line.Spec) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.controller != nil && equalSpecs(h.running, object) &&
-		h.spec.SameTypes(spec)
+	return h.controller != nil && equalSpecs(h.running, object) && h.spec.SameTypes(spec)
 }
 
 // setProblem remembers why the object's spec does not run, nil if it does. It tells

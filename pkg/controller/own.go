@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -23,12 +22,10 @@ import (
 
 // declared is a CompositeController or DecoratorController.
 type declared interface {
-	runtime.Object
-	metav1.Object
+	line.Declared
 	ParentTypes() []v1alpha1.ResourceRule
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any
-	GetStatus() *v1alpha1.ControllerStatus
 }
 
 // ownAPI is what the own API has of one kind of controllers.

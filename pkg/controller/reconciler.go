@@ -168,8 +168,8 @@ func uses(object declared, group string) bool {
 	})
 }
 
-// reconcile makes what runs under a name be what the object of that
-// name says. It is not done if it is to be tried again; the error says why it failed.
+// reconcile makes what runs under a name be what the object of that name says. It is not
+// done if it is to be tried again; the error says why it failed.
 func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("controller", name)
 	object, err := r.own.get(name)

@@ -14,7 +14,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -118,7 +117,7 @@ func (a *Actor) takeOne(ctx context.Context, step stage.Step, mayAdopt func() er
 }
 
 func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, error) {
-	name := nameOf(step)
+	name := step.Key().NamespacedName
 	switch step.Op {
 	case stage.Create:
 		return a.Writer.Create(ctx, step.Type, step.Namespace, step.Body)
@@ -139,10 +138,6 @@ func (a *Actor) write(ctx context.Context, step stage.Step) (*object.Object, err
 	default:
 		return nil, fmt.Errorf("there is no way to %s", step.Op)
 	}
-}
-
-func nameOf(step stage.Step) types.NamespacedName {
-	return types.NamespacedName{Namespace: step.Namespace, Name: step.Name}
 }
 
 // taken tells whether a child was not created because its name belongs to another

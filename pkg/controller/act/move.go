@@ -19,7 +19,7 @@ import (
 // move hands a child from one apply engine over to the other: who owns its fields and
 // the record of what was last applied change together, and nothing else.
 func (a *Actor) move(ctx context.Context, step stage.Step) (*object.Object, error) {
-	live, err := a.Writer.Metadata(ctx, step.Type, nameOf(step))
+	live, err := a.Writer.Metadata(ctx, step.Type, step.Key().NamespacedName)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (a *Actor) move(ctx context.Context, step stage.Step) (*object.Object, erro
 	if err != nil {
 		return nil, err
 	}
-	return a.Writer.PatchJSON(ctx, step.Type, nameOf(step), body)
+	return a.Writer.PatchJSON(ctx, step.Type, step.Key().NamespacedName, body)
 }
 
 // operation is one of a JSON patch. Replacing the resource version by the one that was

@@ -32,13 +32,13 @@ func (a *Actor) recreate(ctx context.Context, step stage.Step) (*object.Object, 
 			return step.Observed, nil
 		}
 	}
-	return nil, a.Writer.Delete(ctx, step.Type, nameOf(step), step.Observed.UID)
+	return nil, a.Writer.Delete(ctx, step.Type, step.Key().NamespacedName, step.Observed.UID)
 }
 
 // wouldChange tells whether applying the body would change the child's content. A
 // rise of the generation, which comes with such a change, is none by itself.
 func (a *Actor) wouldChange(ctx context.Context, step stage.Step) (bool, error) {
-	result, err := a.Writer.TryApply(ctx, step.Type, nameOf(step), step.Body)
+	result, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
 	case apierrors.IsInvalid(err) && !replaced(err):
 		return a.canComeBack(ctx, step, err)

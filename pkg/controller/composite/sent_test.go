@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 )
 
 // Hooks read the controller as the original sends it: with its kind, an empty
@@ -24,10 +25,11 @@ func TestTheControllerAsHooksAreSentIt(t *testing.T) {
 	object.Status = v1alpha1.ControllerStatus{ObservedGeneration: 3, Parents: &v1alpha1.ParentCounts{Total: 5}}
 	before := object.DeepCopy()
 
-	got, err := sent(object)
+	spec, err := Resolve(t.Context(), hosttest.Discovery(t), object)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := spec.Object
 	if diff := cmp.Diff(before, object); diff != "" {
 		t.Errorf("the object was changed (-before +after):\n%s", diff)
 	}

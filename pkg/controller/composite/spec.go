@@ -6,7 +6,6 @@ package composite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -36,20 +35,15 @@ func (e *NoStatusSubresourceError) Error() string {
 	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
 }
 
-// Resolve reads the spec of a CompositeController. The error is a
-// *host.UnknownTypeError or a *NoStatusSubresourceError if the host lacks something
-// that it may get, and otherwise says
-// what is wrong in the spec.
+// Resolve reads the spec of a CompositeController. The error is a *host.UnknownTypeError or
+// a *NoStatusSubresourceError if the host lacks something that it may get, and otherwise
+// says what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*line.Spec, error) {
-	sent, err := sent(object)
-	if err != nil {
-		return nil, err
-	}
 	var hooks *line.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &line.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := line.NewSpec(Kind(), object.Name, sent, hooks, object.Spec.EndpointConfigs)
+	spec, err := line.NewSpec(Kind(), sent(object), hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
@@ -95,26 +89,16 @@ func resolveParents(ctx context.Context, discovery *host.Discovery, rule *v1alph
 	}, nil
 }
 
-// sent is the JSON of a CompositeController as hooks are sent it.
-func sent(object *v1alpha1.CompositeController) ([]byte, error) {
+// sent is a CompositeController as hooks are sent it.
+func sent(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
 	sent := object.DeepCopy()
-	sent.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
-	sent.ManagedFields = nil
 	for _, child := range sent.Spec.ChildResources {
 		// Hooks have always been sent an object here.
 		if strategy := child.UpdateStrategy; strategy != nil && strategy.StatusChecks == nil {
 			strategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{}
 		}
 	}
-	body, err := json.Marshal(struct {
-		*v1alpha1.CompositeController
-		// Status hides the object's own, which would change all the time.
-		Status struct{} `json:"status"`
-	}{CompositeController: sent})
-	if err != nil {
-		return nil, fmt.Errorf("encode CompositeController %s: %w", object.Name, err)
-	}
-	return body, nil
+	return sent
 }
 
 func isTrue(value *bool) bool { return value != nil && *value }

@@ -6,7 +6,6 @@ package decorator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -31,15 +30,11 @@ func Kind() line.Kind {
 // Resolve reads the spec of a DecoratorController. The error is a *host.UnknownTypeError if
 // the host lacks a type that it may get, and otherwise says what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.DecoratorController) (*line.Spec, error) {
-	sent, err := sent(object)
-	if err != nil {
-		return nil, err
-	}
 	var hooks *line.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &line.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := line.NewSpec(Kind(), object.Name, sent, hooks, object.Spec.EndpointConfigs)
+	spec, err := line.NewSpec(Kind(), object.DeepCopy(), hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
@@ -92,20 +87,4 @@ func strategy(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Str
 		return plan.Strategy{}
 	}
 	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout()}
-}
-
-// sent is the JSON of a DecoratorController as hooks are sent it.
-func sent(object *v1alpha1.DecoratorController) ([]byte, error) {
-	sent := object.DeepCopy()
-	sent.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("DecoratorController"))
-	sent.ManagedFields = nil
-	body, err := json.Marshal(struct {
-		*v1alpha1.DecoratorController
-		// Status hides the object's own, which would change all the time.
-		Status struct{} `json:"status"`
-	}{DecoratorController: sent})
-	if err != nil {
-		return nil, fmt.Errorf("encode DecoratorController %s: %w", object.Name, err)
-	}
-	return body, nil
 }

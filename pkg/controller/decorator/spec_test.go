@@ -178,12 +178,12 @@ func TestTheControllerAsHooksAreSentIt(t *testing.T) {
 	object.UID, object.ResourceVersion = "u", "7"
 	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	object.Status = v1alpha1.ControllerStatus{ObservedGeneration: 3}
-	body, err := sent(object)
+	spec, err := Resolve(t.Context(), hosttest.Discovery(t), object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got any
-	if err := json.Unmarshal(body, &got); err != nil {
+	if err := json.Unmarshal(spec.Object, &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{

@@ -5,6 +5,7 @@ package line
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +13,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -24,14 +27,37 @@ type Hooks struct {
 	Sync, Finalize, Customize *v1alpha1.Hook
 }
 
-// NewSpec begins the spec of a controller of a kind, with its hooks, nil if it names none, and
-// the JSON that hooks are sent of its object.
-func NewSpec(kind Kind, name string, object []byte, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
+// Declared is a CompositeController or a DecoratorController.
+type Declared interface {
+	runtime.Object
+	metav1.Object
+	GetStatus() *v1alpha1.ControllerStatus
+}
+
+// NewSpec begins the spec of a controller of a kind with its hooks, nil if it names none. The
+// object is sent to hooks; it is changed for that.
+func NewSpec(kind Kind, object Declared, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
 	}
-	spec := &Spec{Kind: kind, Name: name, Object: object, Strategies: plan.Strategies{}, EndpointConfigs: endpoints}
+	sent, err := encode(kind, object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", kind.Name, object.GetName(), err)
+	}
+	spec := &Spec{Kind: kind, Name: object.GetName(), Object: sent, Strategies: plan.Strategies{}, EndpointConfigs: endpoints}
 	return spec, spec.ResolveHooks(*hooks)
+}
+
+// encode is the JSON of an object as hooks are sent it: with its kind, and with an empty status,
+// since it would be another one all the time.
+func encode(kind Kind, sent Declared) ([]byte, error) {
+	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
+	sent.SetManagedFields(nil)
+	raw, err := json.Marshal(sent)
+	if err != nil {
+		return nil, err
+	}
+	return object.WithMember(raw, "status", []byte("{}"))
 }
 
 // ResolveHooks notes which hooks there are. The error tells that there is none to sync with.
@@ -54,8 +80,7 @@ func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 }
 
 // ResolveChild adds a child type with the strategy for its children, and returns it. The
-// error is a
-// *host.UnknownTypeError if the host does not have the type.
+// error is a *host.UnknownTypeError if the host does not have the type.
 func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (stage.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {

@@ -6,7 +6,6 @@ package line
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -96,14 +95,6 @@ func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *stage
 	responses[0], errs[0] = c.askRelated(ctx, &memory.related, webhook, snapshot)
 	asking.Wait()
 	return responses, joined(errs)
-}
-
-// recoverInto makes a panic an error.
-func recoverInto(ctx context.Context, err *error) {
-	if panicked := recover(); panicked != nil {
-		*err = fmt.Errorf("panic: %v", panicked)
-		klog.FromContext(ctx).Error(*err, "Sync panicked", "stack", string(debug.Stack()))
-	}
 }
 
 // storeRevisions makes writes in their order. No child may be written before all are made.

@@ -87,18 +87,21 @@ type attempt struct {
 // attempt asks the hook about a parent and does what it answers. A panic becomes the
 // error of the sync.
 func (c *Controller) attempt(ctx context.Context, parent stage.Key, memory *memory) (result attempt) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			result.err = fmt.Errorf("panic: %v", panicked)
-			klog.FromContext(ctx).Error(result.err, "Sync panicked", "stack", string(debug.Stack()))
-		}
-	}()
+	defer recoverInto(ctx, &result.err)
 	started := time.Now()
 	snapshot, answers, err := c.ask(ctx, memory, parent)
 	if answers == nil || err != nil {
 		return attempt{gone: snapshot == nil && err == nil, err: err}
 	}
 	return c.carryOut(ctx, started, memory, snapshot, answers)
+}
+
+// recoverInto makes a panic an error.
+func recoverInto(ctx context.Context, err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = fmt.Errorf("panic: %v", panicked)
+		klog.FromContext(ctx).Error(*err, "Sync panicked", "stack", string(debug.Stack()))
+	}
 }
 
 // ask observes the parent and asks the hook about it. Without a parent there is no

@@ -65,5 +65,5 @@ func (m *members) list(listed []*member) string {
 
 // nameOf names a member as messages do.
 func (m *members) nameOf(member *member) string {
-	return member.Kind + " " + storedName(m.snapshot.Parent, member.child)
+	return member.Kind + " " + storedName(m.snapshot.Parent, member.Key)
 }

@@ -13,7 +13,7 @@ package rollout
 func (m *members) assign() error {
 	claims := m.claims()
 	for _, member := range m.inOrder {
-		at, claimed := claims[member.child]
+		at, claimed := claims[member.Key]
 		if !claimed || at == 0 || member.forms[at] == nil {
 			continue
 		}

@@ -14,33 +14,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// child identifies a child of a rolling kind.
-type child struct {
-	schema.GroupKind
-	types.NamespacedName
-}
-
 // identify returns which child of which rolling kind an object of an answer is. The kind is
 // nil if it is none: its kind does not roll, or it could not be a child of the parent,
 // which the plan refuses.
-func (r *Rollout) identify(desired *object.Object) (child, *Kind) {
+func (r *Rollout) identify(desired *object.Object) (stage.Key, *Kind) {
 	kind := r.rules.kind(desired.GroupVersionKind())
 	if kind == nil || desired.Name == "" {
-		return child{}, nil
+		return stage.Key{}, nil
 	}
 	parent := r.snapshot.Parent
-	id := child{kind.GroupKind(), types.NamespacedName{Name: desired.Name}}
+	id := stage.Key{GroupKind: kind.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
 	if kind.Namespaced {
 		id.Namespace = cmp.Or(desired.Namespace, parent.Namespace)
 	}
 	if kind.Namespaced != (id.Namespace != "") || parent.Namespace != "" && id.Namespace != parent.Namespace {
-		return child{}, nil
+		return stage.Key{}, nil
 	}
 	return id, kind
 }
 
 // storedName is how a revision and a message name a child: relative to its parent.
-func storedName(parent *object.Object, of child) string {
+func storedName(parent *object.Object, of stage.Key) string {
 	if parent.Namespace != "" || of.Namespace == "" {
 		return of.Name
 	}
@@ -48,8 +42,8 @@ func storedName(parent *object.Object, of child) string {
 }
 
 // storedChild is the child that a revision of the parent names.
-func storedChild(parent *object.Object, kind schema.GroupKind, name string) child {
-	id := child{kind, types.NamespacedName{Namespace: parent.Namespace, Name: name}}
+func storedChild(parent *object.Object, kind schema.GroupKind, name string) stage.Key {
+	id := stage.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: parent.Namespace, Name: name}}
 	if namespace, name, found := strings.Cut(name, "/"); found && parent.Namespace == "" {
 		id.NamespacedName = types.NamespacedName{Namespace: namespace, Name: name}
 	}
@@ -57,14 +51,14 @@ func storedChild(parent *object.Object, kind schema.GroupKind, name string) chil
 }
 
 // observedChildren are the children of rolling kinds that the snapshot shows.
-func (r *Rollout) observedChildren(groups []stage.Group) map[child]*object.Object {
-	observed := map[child]*object.Object{}
+func (r *Rollout) observedChildren(groups []stage.Group) map[stage.Key]*object.Object {
+	observed := map[stage.Key]*object.Object{}
 	for _, group := range groups {
 		if r.rules.kind(group.Type.GroupVersionKind()) == nil {
 			continue
 		}
 		for _, seen := range group.Claimed {
-			observed[child{group.Type.GroupKind(), seen.Key()}] = seen
+			observed[stage.KeyOf(seen)] = seen
 		}
 	}
 	return observed

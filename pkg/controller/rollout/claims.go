@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // claims reads which revision claims which child, by the index of the revision. Of several
 // the first counts: the latest before all others, then the newer before the older.
-func (m *members) claims() map[child]int {
-	claims := map[child]int{}
+func (m *members) claims() map[stage.Key]int {
+	claims := map[stage.Key]int{}
 	for i, revision := range m.Revisions {
 		for _, record := range revision.stored {
 			for kind, names := range namesByKind(record.Children) {
@@ -37,7 +38,7 @@ func (m *members) claimsOf(index int) []v1alpha1.ControllerRevisionChildren {
 	names := map[schema.GroupKind][]string{}
 	for _, member := range m.inOrder {
 		if member.at == index {
-			names[member.GroupKind] = append(names[member.GroupKind], storedName(m.snapshot.Parent, member.child))
+			names[member.GroupKind] = append(names[member.GroupKind], storedName(m.snapshot.Parent, member.Key))
 		}
 	}
 	var claims []v1alpha1.ControllerRevisionChildren

@@ -10,10 +10,10 @@ import "github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 // asks for it, and there is nothing left to finalize when all say so.
 func (m *members) compose(responses []*stage.Response) *stage.Response {
 	composed := *responses[0]
-	older := map[child]*member{}
+	older := map[stage.Key]*member{}
 	for _, member := range m.inOrder {
 		if member.at != 0 {
-			older[member.child] = member
+			older[member.Key] = member
 		}
 	}
 	composed.Children = nil

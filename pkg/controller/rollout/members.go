@@ -23,7 +23,7 @@ type members struct {
 
 // member is a child of a rolling kind.
 type member struct {
-	child
+	stage.Key
 	kind *Kind
 	// place counts the children of the kind that the latest answer lists before.
 	place int
@@ -43,7 +43,7 @@ type member struct {
 func (r *Rollout) members(responses []*stage.Response, upToDate UpToDate) *members {
 	m := &members{Rollout: r, ofKind: map[schema.GroupKind]int{}, upToDate: upToDate}
 	observed := r.observedChildren(r.snapshot.Children)
-	known := map[child]*member{}
+	known := map[stage.Key]*member{}
 	for i, response := range responses {
 		for _, desired := range response.Children {
 			id, kind := r.identify(desired)
@@ -52,7 +52,7 @@ func (r *Rollout) members(responses []*stage.Response, upToDate UpToDate) *membe
 			}
 			if i == 0 && known[id] == nil {
 				known[id] = &member{
-					child: id, kind: kind, place: m.ofKind[id.GroupKind],
+					Key: id, kind: kind, place: m.ofKind[id.GroupKind],
 					observed: observed[id], forms: make([]*object.Object, len(responses)),
 				}
 				m.inOrder = append(m.inOrder, known[id])
