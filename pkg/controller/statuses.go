@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -24,6 +25,8 @@ const (
 	// statusInterval is how often a controller's status is brought up to date. Whether
 	// it is ready, and at which generation, is told at once.
 	statusInterval = 5 * time.Second
+	// statusWriters is how many statuses are written at once.
+	statusWriters = 8
 	// newFor is how long a new spec is left alone: who creates a controller and
 	// then changes it, with what the first answer was, would be in conflict with us.
 	newFor = statusTick
@@ -42,11 +45,12 @@ func (r *reconciler) writeStatuses(ctx context.Context) {
 		r.mu.Lock()
 		all := slices.Collect(maps.Values(r.byName))
 		r.mu.Unlock()
-		for _, hosted := range all {
-			if err := r.writeStatus(ctx, hosted); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Write status of "+r.kind.Name, "controller", hosted.name)
+		// That of one must not wait for hundreds of others.
+		workqueue.ParallelizeUntil(ctx, statusWriters, len(all), func(i int) {
+			if err := r.writeStatus(ctx, all[i]); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Write status of "+r.kind.Name, "controller", all[i].name)
 			}
-		}
+		})
 	}
 }
 
