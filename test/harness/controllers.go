@@ -39,6 +39,26 @@ type controllerState struct {
 	Status            v1alpha1.ControllerStatus `json:"status"`
 }
 
+// CreateController creates a controller and deletes it, if it is still there, when the test ends.
+func CreateController[T metav1.Object](t testing.TB, client interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}, object T,
+) T {
+	t.Helper()
+	created, err := client.Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create %T %s: %v", object, object.GetName(), err)
+	}
+	t.Cleanup(func() {
+		err := client.Delete(context.WithoutCancel(t.Context()), created.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("delete %T %s: %v", created, created.GetName(), err)
+		}
+	})
+	return created
+}
+
 // PatchController applies a JSON merge patch to a controller.
 func (e *Env) PatchController(t testing.TB, controller Controller, patch map[string]any) {
 	t.Helper()

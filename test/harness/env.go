@@ -157,6 +157,7 @@ func (e *Env) startServer(ctx context.Context, binary string, flags []string) er
 		BindAddress:  "127.0.0.1",
 		ExternalName: "localhost",
 		Args:         flags,
+		Environment:  []string{fmt.Sprintf("GODEBUG=memprofilerate=%d", profileRate)},
 		LogPath:      filepath.Join(e.dir, "metacontroller-apiserver.log"),
 	})
 	return err

@@ -31,9 +31,13 @@ func (e *Env) Goroutines(ctx context.Context) (map[string]int, error) {
 type Heap struct {
 	All int64
 	// Controllers is what controllers have allocated of it. It is an estimate, out of one
-	// sample in half a megabyte.
+	// sample in profileRate bytes.
 	Controllers int64
 }
+
+// profileRate is how many bytes the server allocates for one sample of its heap profile. With Go's own, half a megabyte, two
+// samples more or less would look like a leak.
+const profileRate = 16 << 10
 
 // LiveHeap measures the server's heap.
 func (e *Env) LiveHeap(ctx context.Context) (Heap, error) {
@@ -60,11 +64,10 @@ func (e *Env) LiveHeap(ctx context.Context) (Heap, error) {
 
 // inAll is how many bytes samples of objects stand for.
 func inAll(objects, bytes float64) float64 {
-	const rate = 512 << 10 // of Go's profiler, unless it is told otherwise
 	if objects == 0 {
 		return 0
 	}
-	return bytes / (1 - math.Exp(-bytes/objects/rate))
+	return bytes / (1 - math.Exp(-bytes/objects/profileRate))
 }
 
 // getAsAdministrator reads a path from the server directly, as a user who may do everything.

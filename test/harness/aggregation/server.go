@@ -43,6 +43,7 @@ type Config struct {
 	// ExternalName is the name or IPv4 address under which kube-apiserver reaches BindAddress.
 	ExternalName string
 	Args         []string // further flags
+	Environment  []string // further variables, as "name=value"
 	LogPath      string   // empty: our own standard error
 }
 
@@ -97,7 +98,9 @@ func (s *Server) startProcess() (err error) {
 		"--service-namespace=" + Namespace,
 		"--service-name=" + ServiceName,
 	}, s.Args...)
-	s.process, err = process.Start("metacontroller-apiserver", s.LogPath, exec.Command(s.Binary, args...))
+	cmd := exec.Command(s.Binary, args...)
+	cmd.Env = append(cmd.Environ(), s.Environment...)
+	s.process, err = process.Start("metacontroller-apiserver", s.LogPath, cmd)
 	return err
 }
 

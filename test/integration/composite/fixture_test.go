@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,20 +105,9 @@ func (f *fixture) create(spec v1alpha1.CompositeControllerSpec) *v1alpha1.Compos
 
 func (f *fixture) createAs(name string, spec v1alpha1.CompositeControllerSpec) *v1alpha1.CompositeController {
 	f.Helper()
-	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
-	created, err := controllers.Create(f.Context(), &v1alpha1.CompositeController{
+	return harness.CreateController(f, env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers(), &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		f.Fatalf("create the CompositeController: %v", err)
-	}
-	f.Cleanup(func() {
-		err := controllers.Delete(context.WithoutCancel(f.Context()), created.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			f.Errorf("delete the CompositeController: %v", err)
-		}
 	})
-	return created
 }
 
 // parent creates a parent with a spec.

@@ -185,8 +185,8 @@ func TestFirstSyncComesWithinASecond(t *testing.T) {
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "CompositeController",
 		"metadata": object{"name": name}, "spec": f.spec(),
 	})
+	applied := time.Now()
 	env.Apply(t, f.definition("{status: {}}")+"---\n"+controller)
-	applied := time.Now() // kubectl takes its own time before
 	f.controller = &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	f.waitForReady(metav1.ConditionTrue, "Running")
 	ready := time.Since(applied)

@@ -100,20 +100,9 @@ func (f *fixture) create(spec v1alpha1.DecoratorControllerSpec) *v1alpha1.Decora
 
 func (f *fixture) createNamed(name string, spec v1alpha1.DecoratorControllerSpec) *v1alpha1.DecoratorController {
 	f.Helper()
-	controllers := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers()
-	created, err := controllers.Create(f.Context(), &v1alpha1.DecoratorController{
+	return harness.CreateController(f, env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers(), &v1alpha1.DecoratorController{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		f.Fatalf("create the DecoratorController: %v", err)
-	}
-	f.Cleanup(func() {
-		err := controllers.Delete(context.WithoutCancel(f.Context()), created.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			f.Errorf("delete the DecoratorController: %v", err)
-		}
 	})
-	return created
 }
 
 // target creates a target with metadata and a spec.
