@@ -243,11 +243,3 @@ func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCompositeRequest(b *testing.B) {
-	snapshot := large(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		compositeProtocol().request(v1alpha1.HookVersionV2, snapshot)
-	}
-}

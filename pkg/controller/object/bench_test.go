@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 )
 
 // samples are objects as a host sends them, by what is large in them.
@@ -78,4 +80,13 @@ func TestParseAllocatesNoMoreForLargerContent(t *testing.T) {
 			t.Errorf("a %s takes %.0f allocations, a ConfigMap of 1 KB %.0f", name, count, small)
 		}
 	}
+}
+
+func TestWhatParseAllocates(t *testing.T) {
+	input := []byte(samples["ConfigMap of 1 KB"])
+	alloctest.Exactly(t, 113, func() {
+		if _, err := Parse(input); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -268,7 +269,7 @@ func TestALargeAnnotationOfATargetIsComparedToo(t *testing.T) {
 
 // A quiet sync looks at what the hook answered, not at what is in the target.
 func TestAQuietSyncOfATargetDecodesNothing(t *testing.T) {
-	allocations := func(items int) float64 {
+	allocations := func(items int) int {
 		w := newTarget(t, targetWith(`, labels: {a: "1"}, annotations: {note: "1"}`, `, data: [`+strings.Repeat(`{a: b}, `, items)+`], status: {x: 1}`))
 		snapshot, response := w.snapshot(), answering(`{"x":1}`)
 		response.Labels, response.Annotations = changes("a", "1"), changes("note", "1")
@@ -278,10 +279,10 @@ func TestAQuietSyncOfATargetDecodesNothing(t *testing.T) {
 			}
 		}
 		plan()
-		return leastAllocations(plan)
+		return alloctest.Least(plan)
 	}
 	small, large := allocations(1), allocations(500)
 	if large > small {
-		t.Errorf("a large target takes %.0f allocations, a small one %.0f", large, small)
+		t.Errorf("a large target takes %d allocations, a small one %d", large, small)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -161,7 +162,7 @@ func TestAChildThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 func TestAQuietSyncDecodesNothing(t *testing.T) {
 	for _, method := range []Method{InPlace, Recreate} {
 		t.Run(string(method), func(t *testing.T) {
-			allocations := func(keys int) float64 {
+			allocations := func(keys int) int {
 				var data strings.Builder
 				for i := range keys {
 					fmt.Fprintf(&data, "k%d: v, ", i)
@@ -175,21 +176,11 @@ func TestAQuietSyncDecodesNothing(t *testing.T) {
 					}
 				}
 				plan()
-				return leastAllocations(plan)
+				return alloctest.Least(plan)
 			}
 			if small, large := allocations(1), allocations(1000); large > small {
-				t.Errorf("a child with 1000 keys takes %.0f allocations, one with a single key %.0f", large, small)
+				t.Errorf("a child with 1000 keys takes %d allocations, one with a single key %d", large, small)
 			}
 		})
 	}
-}
-
-// leastAllocations is how many allocations a function takes at the least: what comes from a
-// pool has to be made now and then.
-func leastAllocations(of func()) float64 {
-	least := testing.AllocsPerRun(1, of)
-	for range 50 {
-		least = min(least, testing.AllocsPerRun(1, of))
-	}
-	return least
 }
