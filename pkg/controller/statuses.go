@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
@@ -112,14 +113,14 @@ func (h *hostedController) status(object declared, now time.Time) (status v1alph
 	if problem == nil {
 		problem = h.controller.Trouble()
 	}
-	status = report.Status(*object.GetStatus(), object.GetGeneration(), nil, problem)
-	if report.SameReadiness(status, *object.GetStatus()) && now.Sub(h.statusLooked) < statusInterval {
+	if now.Sub(h.statusLooked) < statusInterval && report.SaysReadiness(object.GetStatus(), object.GetGeneration(), problem) {
 		return status, false
 	}
 	h.statusLooked = now
+	var health *report.Health
 	if h.controller != nil {
-		health := h.controller.Health()
-		status = report.Status(*object.GetStatus(), object.GetGeneration(), &health, problem)
+		health = ptr.To(h.controller.Health())
 	}
+	status = report.Status(*object.GetStatus(), object.GetGeneration(), health, problem)
 	return status, !equality.Semantic.DeepEqual(status, *object.GetStatus())
 }

@@ -20,12 +20,19 @@ type calls struct {
 	mu         sync.Mutex
 	made       bool
 	unanswered map[call]error
+	// first is the one of them that is told; nil if it has to be found.
+	first *call
 }
 
 // call is what a hook is asked about a parent.
 type call struct {
 	hook   string
 	parent stage.Key
+}
+
+func (c call) compare(other call) int {
+	return cmp.Or(cmp.Compare(c.hook, other.hook), cmp.Compare(c.parent.Kind, other.parent.Kind),
+		cmp.Compare(c.parent.Namespace, other.parent.Namespace), cmp.Compare(c.parent.Name, other.parent.Name))
 }
 
 // record notes how a call about the snapshot's parent went, if there was one. An answer that
@@ -43,25 +50,39 @@ func (c *calls) record(hookName string, snapshot *stage.Snapshot, err error) {
 	// A parent is either synced or finalized: what the other hook did not answer is over.
 	switch hookName {
 	case hook.Sync:
-		delete(c.unanswered, call{hook.Finalize, parent})
+		c.drop(call{hook.Finalize, parent})
 	case hook.Finalize:
-		delete(c.unanswered, call{hook.Sync, parent})
+		c.drop(call{hook.Sync, parent})
 	}
+	last := call{hookName, parent}
 	if hook.Answered(err) {
-		delete(c.unanswered, call{hookName, parent})
+		c.drop(last)
 		return
 	}
 	if c.unanswered == nil {
 		c.unanswered = map[call]error{}
 	}
-	c.unanswered[call{hookName, parent}] = err
+	c.unanswered[last] = err
+	if c.first != nil && last.compare(*c.first) < 0 {
+		c.first = &last
+	}
+}
+
+// drop forgets one call.
+func (c *calls) drop(one call) {
+	delete(c.unanswered, one)
+	if c.first != nil && *c.first == one {
+		c.first = nil
+	}
 }
 
 // forget drops what is remembered of the calls about a parent.
 func (c *calls) forget(parent stage.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.unanswered, func(call call, _ error) bool { return call.parent == parent })
+	for _, hookName := range []string{hook.Sync, hook.Finalize, hook.Customize} {
+		c.drop(call{hookName, parent})
+	}
 }
 
 // error tells of the calls that were not answered, and whether there were any at all. Of
@@ -72,10 +93,11 @@ func (c *calls) error() (made bool, err error) {
 	if len(c.unanswered) == 0 {
 		return c.made, nil
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(c.unanswered)), func(a, b call) int {
-		return cmp.Or(cmp.Compare(a.hook, b.hook), cmp.Compare(a.parent.String(), b.parent.String()))
-	})
-	err = fmt.Errorf("about %s: %w", first.parent, c.unanswered[first])
+	if c.first == nil {
+		first := slices.MinFunc(slices.Collect(maps.Keys(c.unanswered)), call.compare)
+		c.first = &first
+	}
+	err = fmt.Errorf("about %s: %w", c.first.parent, c.unanswered[*c.first])
 	if more := len(c.unanswered) - 1; more > 0 {
 		err = fmt.Errorf("%w (calls about others were not answered either: %d)", err, more)
 	}

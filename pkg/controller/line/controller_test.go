@@ -161,3 +161,50 @@ func TestHealth(t *testing.T) {
 		t.Errorf("it is %+v", got)
 	}
 }
+
+// Nobody counts thousands of parents every few seconds.
+func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	const parents = 2000
+	failed := errors.New("no")
+	for i := range parents {
+		name := fmt.Sprint("p-", i)
+		c.parentChanged(nil, snapshotOf(name).Parent)
+		c.parents.record(web(name), failed)
+		c.calls.record(hook.Sync, snapshotOf(name), failed)
+	}
+	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
+		t.Fatalf("it is %+v", got)
+	}
+	if allocations := testing.AllocsPerRun(10, func() { c.Health() }); allocations > 10 {
+		t.Errorf("it is told with %.0f allocations", allocations)
+	}
+}
+
+func TestCountsFollowParents(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	a, again, b := snapshotOf("a").Parent, snapshotOf("a").Parent, snapshotOf("b").Parent
+	expect := func(total, synced, failing int) {
+		t.Helper()
+		if got := c.Health(); got.Total != total || got.Synced != synced || got.Failing != failing {
+			t.Errorf("of %d parents %d are synced and %d failing, want %d, %d and %d", got.Total, got.Synced, got.Failing, total, synced, failing)
+		}
+	}
+	c.parentChanged(nil, a)
+	c.parentChanged(nil, b)
+	c.parentChanged(a, again)
+	expect(2, 0, 0)
+	for _, err := range []error{nil, errors.New("no"), errors.New("still no")} {
+		c.parents.record(web("a"), err)
+	}
+	c.parents.record(web("b"), nil)
+	expect(2, 1, 1)
+	c.parents.record(web("a"), nil)
+	expect(2, 2, 0)
+	c.parents.record(web("b"), errors.New("no"))
+	c.parentChanged(b, nil)
+	c.parents.forget(web("b"))
+	expect(1, 1, 0)
+}

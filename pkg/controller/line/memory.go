@@ -5,22 +5,17 @@ package line
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
 // memory is what one sync of a parent leaves to the next. Only the worker that
@@ -79,95 +74,4 @@ func (t *told) news(message string, now time.Time) bool {
 		return true
 	}
 	return false
-}
-
-// parents holds what is known of each parent.
-type parents struct {
-	mu    sync.Mutex
-	byKey map[stage.Key]*memory
-	// synced tells of each parent that was synced whether it went well.
-	synced    map[stage.Key]bool
-	lastError *report.ParentError
-}
-
-func newParents() *parents {
-	return &parents{
-		byKey:  map[stage.Key]*memory{},
-		synced: map[stage.Key]bool{},
-	}
-}
-
-func (p *parents) get(parent stage.Key) *memory {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.byKey[parent]
-	if known == nil {
-		known = &memory{}
-		p.byKey[parent] = known
-	}
-	return known
-}
-
-func (p *parents) forget(parent stage.Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byKey, parent)
-	delete(p.synced, parent)
-	if last := p.lastError; last != nil && last.Parent == parent && last.Over.IsZero() {
-		p.lastError = &report.ParentError{Parent: parent, Err: last.Err, Time: last.Time, Over: time.Now()}
-	}
-}
-
-// record notes how a sync went. One that was put off, by the hook, by related objects
-// that are not listed yet, by somebody who changed the parent meanwhile or because the
-// parent is written too often, has not gone at all. Of one whose hook is down the call that
-// was not answered tells more.
-func (p *parents) record(parent stage.Key, err error) {
-	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) || isTooEarly(err) {
-		return
-	}
-	_, down := errors.AsType[*hook.Down](err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.synced[parent] = err == nil
-	switch last := p.lastError; {
-	case err != nil && !down:
-		p.lastError = &report.ParentError{Parent: parent, Err: err, Time: time.Now()}
-	case err == nil && last != nil && last.Parent == parent && last.Over.IsZero():
-		p.lastError = &report.ParentError{Parent: parent, Err: last.Err, Time: last.Time, Over: time.Now()}
-	}
-}
-
-func isThrottled(err error) bool {
-	_, later := errors.AsType[*hook.Throttled](err)
-	return later
-}
-
-func isTooEarly(err error) bool {
-	_, early := errors.AsType[*tooEarly](err)
-	return early
-}
-
-func isWaiting(err error) bool {
-	_, waiting := errors.AsType[*related.Waiting](err)
-	return waiting
-}
-
-// Health tells how the controller is doing.
-func (c *Controller) Health() report.Health {
-	health := report.Health{Loops: c.loops(), Total: len(c.observer.Parents())}
-	health.HookCalled, health.HookErr = c.calls.error()
-	health.Stale = c.stale.error()
-
-	c.parents.mu.Lock()
-	defer c.parents.mu.Unlock()
-	for _, well := range c.parents.synced {
-		if well {
-			health.Synced++
-		} else {
-			health.Failing++
-		}
-	}
-	health.LastError = c.parents.lastError
-	return health
 }

@@ -81,6 +81,7 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	if err := c.observer.Targets[0].Watch.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
+	c.parentChanged(nil, c.observer.Get(web("a")))
 	c.object.Store(nil) // the bug
 
 	if verdict := c.sync(t.Context(), web("a")); verdict != hosted.Failed(0) {

@@ -51,6 +51,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 }
 
 func (c *Controller) parentChanged(before, after *object.Object) {
+	c.parents.total.Add(int64(c.observer.Gain(before, after)))
 	switch {
 	case after == nil:
 		gone := stage.KeyOf(before)

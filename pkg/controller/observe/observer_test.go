@@ -173,3 +173,34 @@ func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
 		})
 	}
 }
+
+func TestGain(t *testing.T) {
+	observer, _ := observing(t, webs, NewByLabels(false))
+	observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
+	observer.Finalizer = "example.com/held"
+	const (
+		selected = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: a, namespace: default, labels: {run: here}}}`
+		held     = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: a, namespace: default, finalizers: [example.com/held]}}`
+		other    = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: a, namespace: default}}`
+	)
+	tests := map[string]struct {
+		before, after string
+		want          int
+	}{
+		"a parent comes":                        {after: selected, want: 1},
+		"a parent goes":                         {before: selected, want: -1},
+		"a parent stays":                        {before: selected, after: selected},
+		"an object becomes a parent":            {before: other, after: selected, want: 1},
+		"a parent is let go":                    {before: held, after: other, want: -1},
+		"a parent is selected no more and held": {before: selected, after: held},
+		"an object of no concern":               {after: other},
+		"an object of another kind":             {after: `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default, labels: {run: here}}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := observer.Gain(optional(t, test.before), optional(t, test.after)); got != test.want {
+				t.Errorf("it is %d, want %d", got, test.want)
+			}
+		})
+	}
+}

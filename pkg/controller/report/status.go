@@ -156,22 +156,22 @@ func setStable(set setter, health *Health) {
 	}
 }
 
-// SameReadiness tells whether two statuses are of the same generation and say the
-// same of being ready.
-func SameReadiness(a, b v1alpha1.ControllerStatus) bool {
-	ready := func(status v1alpha1.ControllerStatus) (metav1.ConditionStatus, string) {
-		condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-		if condition == nil {
-			return "", ""
-		}
-		switch condition.Reason {
+// SaysReadiness tells whether a status is of that generation and says of being ready what is
+// to be said. It is cheap to ask.
+func SaysReadiness(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
+	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if said == nil || status.ObservedGeneration != generation {
+		return false
+	}
+	same := false
+	setReady(func(_ string, status metav1.ConditionStatus, reason, message string) {
+		same = said.Status == status && said.Reason == reason
+		switch reason {
 		case ReasonHookDown, ReasonWatchFailed, ReasonHostUnreachable:
 			// Errors of connections may read otherwise each time: there are ports in them.
-			return condition.Status, condition.Reason
+		default:
+			same = same && said.Message == message
 		}
-		return condition.Status, condition.Message
-	}
-	aStatus, aMessage := ready(a)
-	bStatus, bMessage := ready(b)
-	return a.ObservedGeneration == b.ObservedGeneration && aStatus == bStatus && aMessage == bMessage
+	}, problem)
+	return same
 }

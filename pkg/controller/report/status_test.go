@@ -198,35 +198,39 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 	}
 }
 
-func TestSameReadiness(t *testing.T) {
-	running := Status(v1alpha1.ControllerStatus{}, 1, &Health{}, nil)
-	broken := func(message string) v1alpha1.ControllerStatus {
-		return Status(v1alpha1.ControllerStatus{}, 1, nil, &Problem{Reason: ReasonInvalidSpec, Err: errors.New(message)})
-	}
-	down := func(reason, message string) v1alpha1.ControllerStatus {
-		return Status(v1alpha1.ControllerStatus{}, 1, nil, &Problem{Reason: reason, Err: errors.New(message)})
-	}
+func TestSaysReadiness(t *testing.T) {
+	problem := func(reason, message string) *Problem { return &Problem{Reason: reason, Err: errors.New(message)} }
+	broken := func(message string) *Problem { return problem(ReasonInvalidSpec, message) }
 	tests := map[string]struct {
-		a, b v1alpha1.ControllerStatus
-		want bool
+		generation    int64
+		health        *Health
+		before, after *Problem
+		want          bool
 	}{
-		"down, from another port":       {down(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), down(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
-		"down in another way":           {down(ReasonHookDown, "reset"), down(ReasonWatchFailed, "reset"), false},
-		"the same":                      {running, running, true},
-		"other counts":                  {running, Status(v1alpha1.ControllerStatus{}, 1, &Health{Total: 5}, nil), true},
-		"another state of the hook":     {running, Status(v1alpha1.ControllerStatus{}, 1, &Health{HookCalled: true}, nil), true},
-		"another generation":            {running, Status(v1alpha1.ControllerStatus{}, 2, &Health{}, nil), false},
-		"no longer ready":               {running, broken("x"), false},
-		"not ready for another reason":  {broken("x"), broken("y"), false},
-		"not ready for the same reason": {broken("x"), broken("x"), true},
-		"nothing was said so far":       {v1alpha1.ControllerStatus{ObservedGeneration: 1}, running, false},
-		"nothing is said at all":        {v1alpha1.ControllerStatus{}, v1alpha1.ControllerStatus{}, true},
+		"the same":                      {1, &Health{}, nil, nil, true},
+		"counts and hooks do not count": {1, &Health{Total: 5, HookCalled: true}, nil, nil, true},
+		"another generation":            {2, &Health{}, nil, nil, false},
+		"no longer ready":               {1, &Health{}, nil, broken("x"), false},
+		"ready again":                   {1, nil, broken("x"), nil, false},
+		"not ready for another reason":  {1, nil, broken("x"), broken("y"), false},
+		"not ready for the same reason": {1, nil, broken("x"), broken("x"), true},
+		"down, from another port":       {1, nil, problem(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), problem(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
+		"down in another way":           {1, nil, problem(ReasonHookDown, "reset"), problem(ReasonWatchFailed, "reset"), false},
+		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), OldRuns: true}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := SameReadiness(test.a, test.b); got != test.want {
-				t.Errorf("same: %v, want %v", got, test.want)
+			said := Status(v1alpha1.ControllerStatus{}, 1, test.health, test.before)
+			if got := SaysReadiness(&said, test.generation, test.after); got != test.want {
+				t.Errorf("it says so: %v, want %v", got, test.want)
 			}
 		})
+	}
+	if SaysReadiness(&v1alpha1.ControllerStatus{ObservedGeneration: 1}, 1, nil) {
+		t.Error("an empty status says that the controller is ready")
+	}
+	said := Status(v1alpha1.ControllerStatus{}, 1, &Health{}, nil)
+	if allocations := testing.AllocsPerRun(10, func() { SaysReadiness(&said, 1, nil) }); allocations > 2 {
+		t.Errorf("it takes %.0f allocations to see that nothing is new", allocations)
 	}
 }
