@@ -16,7 +16,8 @@ import (
 
 // A hook is down when that many calls in a row were not answered. Then one parent at a time
 // is a probe: it is tried after the first pause, which doubles up to the longest with
-// every probe in vain.
+// every probe in vain. If it is called about several versions of the parent, all these calls
+// are the probe, since a single answer would not make a sync.
 const (
 	downAfter    = 5
 	firstPause   = time.Second
@@ -39,7 +40,8 @@ func (d *Down) Error() string {
 }
 
 // outage bounds the calls of a hook that is down: about each parent it is called once, then for probes, and now
-// and then about a parent that has changed. The zero value is of a hook that is not down.
+// and then about a parent that has changed. Of a call about an earlier version it is told the
+// parent as it is. The zero value is of a hook that is not down.
 type outage struct {
 	mu sync.Mutex
 	// failures counts the calls in a row that were not answered, and failed has the parents that
@@ -72,7 +74,7 @@ func (o *outage) admit(parent *object.Object, now time.Time) error {
 	as, tried := o.failed[parent.UID]
 	changed := as != parent.Hash
 	switch {
-	case !tried:
+	case !tried || o.probing && o.probe == parent.UID:
 		return nil
 	case changed && !now.Before(o.nextChange):
 		o.nextChange, o.first = now.Add(changesApart), ""

@@ -113,6 +113,52 @@ func TestOneProbeAtATime(t *testing.T) {
 	}
 }
 
+// A rollout has several calls a sync.
+func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
+	c := &calling{T: t, now: time.Now()}
+	c.down()
+	for _, pause := range []time.Duration{1, 2, 4, 8, 15, 15} {
+		c.now = c.now.Add(pause * time.Second)
+		admitted := 0
+		for range 3 { // at the same time
+			if c.outage.admit(parentOf("a", 1), c.now) == nil {
+				admitted++
+			}
+		}
+		if admitted != 3 {
+			t.Fatalf("after a pause of %d s the hook is called %d times, want 3", pause, admitted)
+		}
+		for range 3 {
+			c.outage.done(parentOf("a", 1), errRefused, c.now)
+		}
+		if wait, want := c.call(parentOf("a", 1), nil), min(2*pause, 15)*time.Second; wait != want {
+			t.Errorf("after a probe of three calls the wait is %s, want %s", wait, want)
+		}
+	}
+}
+
+// An earlier version of a parent is not taken for one that has changed.
+func TestAHookThatIsDownIsNotCalledAboutEarlierVersions(t *testing.T) {
+	called := 0
+	hook := webhook(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		called++
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}), "")
+	present, earlier := snapshot(t), snapshot(t)
+	version := *present.Parent
+	version.Hash++
+	earlier.Parent, earlier.Present = &version, present.Parent
+	for i := range 5 * downAfter {
+		_, err := hook.SyncComposite(t.Context(), []*stage.Snapshot{present, earlier}[i%2])
+		if _, down := errors.AsType[*Down](err); down != (i >= downAfter) {
+			t.Fatalf("of call %d the error is %v", i, err)
+		}
+	}
+	if called != downAfter {
+		t.Errorf("the hook was called %d times, want %d", called, downAfter)
+	}
+}
+
 // One parent whose calls always fail must not be in the way of others.
 func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}

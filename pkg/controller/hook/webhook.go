@@ -6,6 +6,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -135,7 +136,7 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot
 // are about; a *Down says that there was no call. Secret tells that Secrets are
 // concerned, so that nothing of what is said is shown to others.
 func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request []byte, secret bool, read func(*reader, []byte) error) (err error) {
-	parent := snapshot.Parent
+	parent := cmp.Or(snapshot.Present, snapshot.Parent)
 	if err := w.outage.admit(parent, time.Now()); err != nil {
 		return w.explain(err)
 	}
@@ -175,7 +176,7 @@ func (w *Webhook) Down() error { return w.outage.down() }
 // answersAbout is the ETag cache for answers about a parent. An earlier version of one has
 // its UID and its generation, from which a hook may have made its ETag: there is none for it.
 func (w *Webhook) answersAbout(snapshot *stage.Snapshot) *answers {
-	if snapshot.Earlier {
+	if snapshot.Present != nil {
 		return nil
 	}
 	return w.answers

@@ -101,7 +101,7 @@ func TestCallsAboutEarlierVersionsDoNotCount(t *testing.T) {
 	var c calls
 	refused := errors.New("connection refused")
 	earlier := snapshotOf("a")
-	earlier.Earlier = true
+	earlier.Present = earlier.Parent
 	c.record(hook.Sync, earlier, refused)
 	if made, err := c.error(); made || err != nil {
 		t.Errorf("called %v, error %v", made, err)

@@ -82,7 +82,7 @@ func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *stage
 	var asking sync.WaitGroup
 	for i, revision := range revisions[1:] {
 		about := *snapshot
-		about.Parent, about.Earlier = revision.Parent, true
+		about.Parent, about.Present = revision.Parent, snapshot.Parent
 		asking.Go(func() {
 			defer recoverInto(ctx, &errs[i+1])
 			response, err := c.askRelated(ctx, memory.earlier[revision.Name], webhook, &about)

@@ -47,9 +47,9 @@ type Snapshot struct {
 	// Parent is the object that is synced: a CompositeController's parent, or a
 	// DecoratorController's target.
 	Parent *object.Object
-	// Earlier tells that Parent is an earlier version of the object, out of a
-	// ControllerRevision.
-	Earlier bool
+	// Present is the object as it is if Parent is an earlier version of it, out of a
+	// ControllerRevision; else nil.
+	Present *object.Object
 	// Selector selects the parent's children. Desired children must match it. Attachments
 	// are not selected by it.
 	Selector labels.Selector
