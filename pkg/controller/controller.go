@@ -139,7 +139,7 @@ func run(ctx context.Context, config Config) error {
 	defer config.Metrics.Unregister(calls)
 	watches := host.NewWatches(shared, client)
 	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
-	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0,
+	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields),
 		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
 	var reconcilers []*reconciler
 	discovery := host.NewDiscovery(client, func(group string) {

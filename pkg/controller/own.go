@@ -40,6 +40,15 @@ type ownAPI interface {
 	resolve(ctx context.Context, discovery *host.Discovery, object declared) (*line.Spec, error)
 }
 
+// withoutManagedFields drops what nobody reads of an object. An update without them leaves the
+// stored ones to the API server.
+func withoutManagedFields(obj any) (any, error) {
+	if object, ok := obj.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
 // controllers is the ownAPI of the kind that T is a pointer to.
 type controllers[T declared] struct {
 	client interface {

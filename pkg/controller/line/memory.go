@@ -32,6 +32,7 @@ type memory struct {
 	// their revisions.
 	earlier   map[string]*related.Answer
 	revisions revisions.Pending
+	versions  rollout.Known
 	rollout   rolloutNews
 	// told is about the last error, taken about the children whose names are taken,
 	// duplicates about the children that were last listed twice.

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
@@ -39,7 +38,7 @@ func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *stag
 	if err != nil {
 		return nil, err
 	}
-	open, err := rollout.Open(c.spec.Rollout, snapshot, stored)
+	open, err := rollout.Open(c.spec.Rollout, snapshot, stored, &memory.versions)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func (c *Controller) abandon(snapshot *stage.Snapshot) ([]rollout.Write, error) 
 	return rollout.Abandon(snapshot, stored), nil
 }
 
-func (c *Controller) revisionsOf(snapshot *stage.Snapshot) ([]*v1alpha1.ControllerRevision, error) {
+func (c *Controller) revisionsOf(snapshot *stage.Snapshot) ([]*rollout.Record, error) {
 	return c.Revisions.For(snapshot.Parent.UID, c.spec.Rollout.NamespaceOf(snapshot.Parent))
 }
 

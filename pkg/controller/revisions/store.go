@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,11 @@ type Store struct {
 	client    versioned.Interface
 	informers externalversions.SharedInformerFactory
 	cache     cache.SharedIndexInformer
+
+	// records are those of the revisions, by UID, as the informer last told them. A sync that
+	// comes before makes one of its own.
+	mu      sync.RWMutex
+	records map[types.UID]*rollout.Record
 }
 
 // The indices of the cache.
@@ -37,12 +43,56 @@ const (
 
 // New makes a store of the API that the client is of.
 func New(client versioned.Interface) (*Store, error) {
-	informers := externalversions.NewSharedInformerFactory(client, 0)
-	s := &Store{client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer()}
+	informers := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(withoutManagedFields))
+	s := &Store{
+		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
+		records: map[types.UID]*rollout.Record{},
+	}
 	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: orphanIn}); err != nil {
 		return nil, fmt.Errorf("index ControllerRevisions: %w", err)
 	}
+	_, err := s.cache.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: s.keep, UpdateFunc: func(_, after any) { s.keep(after) }, DeleteFunc: s.drop,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow ControllerRevisions: %w", err)
+	}
 	return s, nil
+}
+
+// withoutManagedFields drops what nobody reads. An update without them leaves the stored ones to
+// the API server, as clients' updates do that have read none.
+func withoutManagedFields(obj any) (any, error) {
+	if revision, ok := obj.(*v1alpha1.ControllerRevision); ok {
+		revision.ManagedFields = nil
+	}
+	return obj, nil
+}
+
+func (s *Store) keep(obj any) {
+	revision := obj.(*v1alpha1.ControllerRevision)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records[revision.UID] = rollout.NewRecord(revision)
+}
+
+func (s *Store) drop(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.records, obj.(*v1alpha1.ControllerRevision).UID)
+}
+
+// record is that of a revision out of the cache.
+func (s *Store) record(revision *v1alpha1.ControllerRevision) *rollout.Record {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if known := s.records[revision.UID]; known != nil && known.ControllerRevision == revision {
+		return known
+	}
+	return rollout.NewRecord(revision)
 }
 
 func controllerOf(obj any) ([]string, error) {
@@ -74,8 +124,8 @@ func (s *Store) WaitForSync(ctx context.Context) bool {
 
 // For returns the revisions that may be those of the parent with that UID: the ones it
 // controls, and the ones in the namespace that nobody does.
-func (s *Store) For(parent types.UID, namespace string) ([]*v1alpha1.ControllerRevision, error) {
-	var found []*v1alpha1.ControllerRevision
+func (s *Store) For(parent types.UID, namespace string) ([]*rollout.Record, error) {
+	var found []*rollout.Record
 	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
 		objects, err := s.cache.GetIndexer().ByIndex(at.index, at.value)
 		if err != nil {
@@ -83,7 +133,7 @@ func (s *Store) For(parent types.UID, namespace string) ([]*v1alpha1.ControllerR
 		}
 		for _, object := range objects {
 			if revision := object.(*v1alpha1.ControllerRevision); revision.Namespace == namespace {
-				found = append(found, revision)
+				found = append(found, s.record(revision))
 			}
 		}
 	}

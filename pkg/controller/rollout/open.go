@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -31,24 +30,20 @@ type Revision struct {
 
 	// patch is what the revision remembers of the parent, in canonical form.
 	patch []byte
-	// stored are the ControllerRevisions there are of this version: none of a new one, and
-	// rarely more than one, of which the first stays.
-	stored []*v1alpha1.ControllerRevision
+	// stored are the records there are of this version: none of a new one, and rarely more
+	// than one, of which the first stays.
+	stored []*Record
 }
 
 // Open finds the revisions of the snapshot's parent among those stored in its namespace.
 // The latest one may not be stored yet. Errors say what in the controller, the parent or a
 // revision must change.
-func Open(rules *Rules, snapshot *stage.Snapshot, stored []*v1alpha1.ControllerRevision) (*Rollout, error) {
-	patch, err := patchOf(snapshot.Parent, rules.fieldPaths())
+func Open(rules *Rules, snapshot *stage.Snapshot, stored []*Record, known *Known) (*Rollout, error) {
+	at, err := known.latestOf(snapshot, rules.fieldPaths())
 	if err != nil {
 		return nil, err
 	}
-	latest := &Revision{
-		Parent: snapshot.Parent,
-		Name:   revisionName(snapshot.ParentType, snapshot.Parent.UID, patch),
-		patch:  patch,
-	}
+	latest := &Revision{Parent: snapshot.Parent, Name: at.name, patch: at.patch}
 	r := &Rollout{Revisions: []*Revision{latest}, rules: rules, snapshot: snapshot}
 	for _, record := range own(snapshot, stored) {
 		if err := r.add(record); err != nil {
@@ -57,19 +52,20 @@ func Open(rules *Rules, snapshot *stage.Snapshot, stored []*v1alpha1.ControllerR
 	}
 	if len(latest.stored) > 0 {
 		latest.Name = latest.stored[0].Name
+		known.storedAs(latest.stored[0])
 	}
-	return r, nil
+	return r, r.restore(known)
 }
 
 // add puts a stored revision to the version of the parent that it remembers. The name of the
 // latest version could not be given to another revision, so what has it is the latest.
-func (r *Rollout) add(record *v1alpha1.ControllerRevision) error {
+func (r *Rollout) add(record *Record) error {
 	latest := r.Revisions[0]
 	if record.Name == latest.Name {
 		latest.stored = slices.Insert(latest.stored, 0, record)
 		return nil
 	}
-	patch, err := canonicalPatch(record)
+	patch, err := record.patch()
 	if err != nil {
 		return err
 	}
@@ -79,12 +75,20 @@ func (r *Rollout) add(record *v1alpha1.ControllerRevision) error {
 			return nil
 		}
 	}
-	parent, err := restore(r.snapshot.Parent, record, r.rules.fieldPaths())
-	if err != nil {
-		return err
-	}
-	r.Revisions = append(r.Revisions, &Revision{
-		Parent: parent, Name: record.Name, patch: patch, stored: []*v1alpha1.ControllerRevision{record},
-	})
+	r.Revisions = append(r.Revisions, &Revision{Name: record.Name, patch: patch, stored: []*Record{record}})
 	return nil
+}
+
+// restore makes the parents of all revisions but the latest.
+func (r *Rollout) restore(known *Known) error {
+	earlier := r.Revisions[1:]
+	var records []*Record
+	for _, revision := range earlier {
+		records = append(records, revision.stored[0])
+	}
+	restored, err := known.restore(r.snapshot.Parent, records, r.rules.fieldPaths())
+	for i, parent := range restored {
+		earlier[i].Parent = parent
+	}
+	return err
 }

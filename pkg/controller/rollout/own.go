@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -20,15 +19,15 @@ import (
 // One that the parent controls is never let go because its labels do not match the
 // selector. Metacontroller does that with its own revisions, and can then neither use nor
 // make anew what it has let go.
-func own(snapshot *stage.Snapshot, stored []*v1alpha1.ControllerRevision) []*v1alpha1.ControllerRevision {
-	var owned []*v1alpha1.ControllerRevision
+func own(snapshot *stage.Snapshot, stored []*Record) []*Record {
+	var owned []*Record
 	for _, record := range stored {
 		controller := metav1.GetControllerOfNoCopy(record)
 		if controller != nil && controller.UID == snapshot.Parent.UID || controller == nil && mayAdopt(snapshot, record) {
 			owned = append(owned, record)
 		}
 	}
-	slices.SortFunc(owned, func(a, b *v1alpha1.ControllerRevision) int {
+	slices.SortFunc(owned, func(a, b *Record) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return owned
@@ -36,18 +35,18 @@ func own(snapshot *stage.Snapshot, stored []*v1alpha1.ControllerRevision) []*v1a
 
 // mayAdopt tells whether a revision without a controller can become the parent's: it has the
 // labels of one, or its name tells that it was made for the parent.
-func mayAdopt(snapshot *stage.Snapshot, record *v1alpha1.ControllerRevision) bool {
+func mayAdopt(snapshot *stage.Snapshot, record *Record) bool {
 	if snapshot.Parent.DeletionTimestamp != nil || record.DeletionTimestamp != nil {
 		return false
 	}
 	if isLabelled(snapshot, record) {
 		return true
 	}
-	patch, err := canonicalPatch(record)
+	patch, err := record.patch()
 	return err == nil && record.Name == revisionName(snapshot.ParentType, snapshot.Parent.UID, patch)
 }
 
-func isLabelled(snapshot *stage.Snapshot, record *v1alpha1.ControllerRevision) bool {
+func isLabelled(snapshot *stage.Snapshot, record *Record) bool {
 	group, known := record.Labels[apiGroupLabel]
 	return known && group == snapshot.ParentType.Group &&
 		record.Labels[resourceLabel] == snapshot.ParentType.Resource &&

@@ -60,7 +60,7 @@ func TestWhichRevisionsAreTheParents(t *testing.T) {
 				w.setParent(`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid,
 					deletionTimestamp: "2026-03-04T05:06:07Z"}, spec: {version: v1, children: [Pod a]}}`)
 			}
-			owned := own(&w.snapshot, w.stored)
+			owned := own(&w.snapshot, records(w.stored))
 			if got := len(owned) == 1; got != test.want {
 				t.Fatalf("it is the parent's: %v", got)
 			}
@@ -94,7 +94,7 @@ func TestAControllerThatRollsNothingLeavesNoRevisions(t *testing.T) {
 	w := newWorld(t, "v2", "Pod a")
 	w.remembers("v1: Pod b", "v2: Pod a", "v3: Pod a")
 	ofOthers(w.stored[2])
-	w.write(Abandon(&w.snapshot, w.stored))
+	w.write(Abandon(&w.snapshot, records(w.stored)))
 	if len(w.stored) != 1 || w.stored[0].Name != nameOfV("v3") {
 		t.Errorf("there is left %v", w.remembered())
 	}
@@ -104,11 +104,11 @@ func TestAControllerThatRollsNothingLeavesThoseOfAnother(t *testing.T) {
 	w := newWorld(t, "v2")
 	w.remembers("v1: Pod b", "v2: Pod a")
 	w.snapshot.Children = []stage.Group{{Type: files}}
-	if writes := Abandon(&w.snapshot, w.stored); len(writes) > 0 {
+	if writes := Abandon(&w.snapshot, records(w.stored)); len(writes) > 0 {
 		t.Errorf("the writes are %v", writes)
 	}
 	w.snapshot.Children = []stage.Group{{Type: files}, {Type: pods}}
-	if writes := Abandon(&w.snapshot, w.stored); len(writes) != 2 {
+	if writes := Abandon(&w.snapshot, records(w.stored)); len(writes) != 2 {
 		t.Errorf("of its own types the writes are %v", writes)
 	}
 }

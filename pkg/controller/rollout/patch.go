@@ -25,10 +25,9 @@ const fieldPathsAnnotation = "metacontroller.k8s.io/field-paths"
 func patchOf(parent *object.Object, paths []string) ([]byte, error) {
 	patch := map[string]any{}
 	for _, path := range paths {
-		names := split(path)
-		raw, err := field(parent.JSON, names)
+		raw, err := fieldOf(parent, path)
 		if err != nil {
-			return nil, fmt.Errorf("revision of %s: spec.parentResource.revisionHistory.fieldPaths names %q: %w", parent, path, err)
+			return nil, err
 		}
 		if raw == nil {
 			continue
@@ -37,11 +36,20 @@ func patchOf(parent *object.Object, paths []string) ([]byte, error) {
 		if err := utiljson.Unmarshal(raw, &value); err != nil {
 			return nil, fmt.Errorf("revision of %s: %s: %w", parent, path, err)
 		}
-		if err := unstructured.SetNestedField(patch, value, names...); err != nil {
+		if err := unstructured.SetNestedField(patch, value, split(path)...); err != nil {
 			return nil, fmt.Errorf("revision of %s: %s: %w", parent, path, err)
 		}
 	}
 	return object.Canonical(patch)
+}
+
+// fieldOf returns the field of a parent that a path leads to, nil if it is not there.
+func fieldOf(parent *object.Object, path string) ([]byte, error) {
+	raw, err := field(parent.JSON, split(path))
+	if err != nil {
+		return nil, fmt.Errorf("revision of %s: spec.parentResource.revisionHistory.fieldPaths names %q: %w", parent, path, err)
+	}
+	return raw, nil
 }
 
 // canonicalPatch returns the parentPatch of a revision in canonical form.

@@ -49,6 +49,7 @@ type world struct {
 	rules    Rules
 	snapshot stage.Snapshot
 	stored   []*v1alpha1.ControllerRevision
+	known    Known
 	// hook answers about a parent.
 	hook func(parent *object.Object) *stage.Response
 	// created counts the revisions that were made.
@@ -160,11 +161,19 @@ func isUpToDate(observed, desired *object.Object) (bool, error) {
 
 func (w *world) open() *Rollout {
 	w.t.Helper()
-	opened, err := Open(&w.rules, &w.snapshot, w.stored)
+	opened, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.known)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return opened
+}
+
+func records(stored []*v1alpha1.ControllerRevision) []*Record {
+	var records []*Record
+	for _, revision := range stored {
+		records = append(records, NewRecord(revision))
+	}
+	return records
 }
 
 // ask asks the hook about all revisions.

@@ -29,7 +29,7 @@ type Write struct {
 // nothing. Left behind, they would take the children back to what they remember when the
 // controller rolls again. Those stay that only name children of types that the controller
 // does not have: they are of another controller, which may roll.
-func Abandon(snapshot *stage.Snapshot, stored []*v1alpha1.ControllerRevision) []Write {
+func Abandon(snapshot *stage.Snapshot, stored []*Record) []Write {
 	var writes []Write
 	for _, record := range own(snapshot, stored) {
 		claimed := namesByKind(record.Children)
@@ -58,8 +58,8 @@ func (r *Rollout) writes(m *members) []Write {
 	return append(writes, removals...)
 }
 
-func remove(record *v1alpha1.ControllerRevision) Write {
-	return Write{Op: stage.Delete, Revision: record, Adopts: isOrphan(record)}
+func remove(record *Record) Write {
+	return Write{Op: stage.Delete, Revision: record.ControllerRevision, Adopts: isOrphan(record)}
 }
 
 // store returns the write, if there is one to do, after which a revision is stored with the
@@ -69,20 +69,19 @@ func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevision
 		return []Write{{Op: stage.Create, Revision: r.newRecord(revision, claims)}}
 	}
 	before := revision.stored[0]
-	after := before.DeepCopy()
-	changed := r.describe(revision, after)
-	if isOrphan(before) {
-		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.owns), ownerReference(r.snapshot))
-		changed = true
-	}
-	if !sameClaims(before.Children, claims) {
-		after.Children = claims
-		changed = true
-	}
-	if !changed {
+	orphan, claimed := isOrphan(before), sameClaims(before.Children, claims)
+	if !orphan && claimed && r.describes(before, revision) {
 		return nil
 	}
-	return []Write{{Op: stage.Update, Revision: after, Adopts: isOrphan(before)}}
+	after := before.DeepCopy()
+	r.describe(revision, after)
+	if orphan {
+		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.owns), ownerReference(r.snapshot))
+	}
+	if !claimed {
+		after.Children = claims
+	}
+	return []Write{{Op: stage.Update, Revision: after, Adopts: orphan}}
 }
 
 func (r *Rollout) newRecord(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) *v1alpha1.ControllerRevision {
@@ -99,31 +98,33 @@ func (r *Rollout) newRecord(revision *Revision, claims []v1alpha1.ControllerRevi
 	return record
 }
 
-// describe has a record say what its revision is, and tells whether it changed. Of all but
-// the latest nothing more is known than what their records say, and that they are not it.
-func (r *Rollout) describe(revision *Revision, record *v1alpha1.ControllerRevision) (changed bool) {
-	_, isCurrent := record.Annotations[v1alpha1.CurrentRevisionAnnotation]
+// describe has a record say what its revision is. Of all but the latest nothing more is known
+// than what their records say, and that they are not it.
+func (r *Rollout) describe(revision *Revision, record *v1alpha1.ControllerRevision) {
 	if revision != r.Revisions[0] {
 		delete(record.Annotations, v1alpha1.CurrentRevisionAnnotation)
-		return isCurrent
+		return
 	}
-	if !isCurrent {
-		metav1.SetMetaDataAnnotation(&record.ObjectMeta, v1alpha1.CurrentRevisionAnnotation, "true")
-		changed = true
-	}
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, v1alpha1.CurrentRevisionAnnotation, "true")
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, fieldPathsAnnotation, formatPaths(r.rules.fieldPaths()))
 	if patch, err := canonicalPatch(record); err != nil || !bytes.Equal(patch, revision.patch) {
 		record.ParentPatch = runtime.RawExtension{Raw: revision.patch}
-		changed = true
 	}
-	if paths := formatPaths(r.rules.fieldPaths()); record.Annotations[fieldPathsAnnotation] != paths {
-		metav1.SetMetaDataAnnotation(&record.ObjectMeta, fieldPathsAnnotation, paths)
-		changed = true
+}
+
+// describes tells whether a record says what its revision is.
+func (r *Rollout) describes(record *Record, revision *Revision) bool {
+	_, isCurrent := record.Annotations[v1alpha1.CurrentRevisionAnnotation]
+	if revision != r.Revisions[0] {
+		return !isCurrent
 	}
-	return changed
+	patch, err := record.patch()
+	return isCurrent && err == nil && bytes.Equal(patch, revision.patch) &&
+		record.Annotations[fieldPathsAnnotation] == formatPaths(r.rules.fieldPaths())
 }
 
 func (r *Rollout) owns(owner metav1.OwnerReference) bool { return owner.UID == r.snapshot.Parent.UID }
 
-func isOrphan(record *v1alpha1.ControllerRevision) bool {
+func isOrphan(record *Record) bool {
 	return metav1.GetControllerOfNoCopy(record) == nil
 }

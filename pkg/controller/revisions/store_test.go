@@ -1,0 +1,80 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+)
+
+func newStore(t *testing.T) *Store {
+	client, err := versioned.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := New(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func revision(uid types.UID, version string) *v1alpha1.ControllerRevision {
+	return &v1alpha1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "r-" + string(uid), UID: uid, ResourceVersion: version,
+		OwnerReferences: []metav1.OwnerReference{{UID: "parent", Controller: ptr.To(true)}},
+	}}
+}
+
+// What was read of a revision is good as long as the revision is the same.
+func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
+	s := newStore(t)
+	only := func(what *v1alpha1.ControllerRevision) *rollout.Record {
+		t.Helper()
+		if err := s.cache.GetIndexer().Add(what); err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.For("parent", "default")
+		if err != nil || len(found) != 1 || found[0].ControllerRevision != what {
+			t.Fatalf("found %v, %v", found, err)
+		}
+		return found[0]
+	}
+	first, second := revision("a", "1"), revision("a", "2")
+	only(first) // before the informer has told of it
+	s.keep(first)
+	kept := only(first)
+	if only(first) != kept {
+		t.Error("each time there is another record of the same revision")
+	}
+	if only(second) == kept {
+		t.Error("the record is of an earlier version")
+	}
+	s.keep(second)
+	if kept = only(second); only(second) != kept {
+		t.Error("each time there is another record of the new version")
+	}
+	s.drop(cache.DeletedFinalStateUnknown{Obj: second})
+	if len(s.records) > 0 {
+		t.Error("the record of a revision that is gone stays")
+	}
+}
+
+func TestManagedFieldsAreNotKept(t *testing.T) {
+	fresh := revision("a", "1")
+	fresh.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "metacontroller"}}
+	kept, err := withoutManagedFields(fresh)
+	if err != nil || kept.(*v1alpha1.ControllerRevision).ManagedFields != nil || kept.(*v1alpha1.ControllerRevision).UID != "a" {
+		t.Errorf("kept is %v, %v", kept, err)
+	}
+}
