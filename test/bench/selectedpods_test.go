@@ -1,8 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures the server in a real cluster. `make help` tells how.
-package bench
+package main
 
 import (
 	"context"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,8 +31,6 @@ const (
 	selectedPods = 50
 	// pageSize is how many objects the server lists at once.
 	pageSize = 500
-	// patience is how long something may take that is about all Pods.
-	patience = 10 * time.Minute
 )
 
 // BenchmarkSelectedPods measures the memory of a server whose one DecoratorController is for
@@ -129,7 +125,7 @@ func measure(b *testing.B, env *harness.Env, selects int, labels map[string]stri
 	if selects > 0 {
 		decorate(b, env, selects, labels)
 	}
-	resident, err := env.Resident()
+	usage, err := env.Usage()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +133,7 @@ func measure(b *testing.B, env *harness.Env, selects int, labels map[string]stri
 	if err != nil {
 		b.Fatal(err)
 	}
-	for unit, bytes := range map[string]int64{"rss-MiB": resident.Now, "rss-max-MiB": resident.Most, "heap-MiB": heap.All} {
+	for unit, bytes := range map[string]int64{"rss-MiB": usage.Resident, "rss-max-MiB": usage.ResidentMost, "heap-MiB": heap.All} {
 		b.ReportMetric(float64(bytes)/(1<<20), unit)
 	}
 	b.ReportMetric(0, "ns/op") // how long it takes is not what is measured

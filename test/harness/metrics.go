@@ -15,7 +15,7 @@ import (
 
 // Metrics reads the server's /metrics, by the name of the family.
 func (e *Env) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	body, err := e.getAsAdministrator(ctx, "/metrics")
+	body, err := e.GetAsAdministrator(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // Goroutines counts the server's goroutines by the function that started them.
 func (e *Env) Goroutines(ctx context.Context) (map[string]int, error) {
-	dump, err := e.getAsAdministrator(ctx, "/debug/pprof/goroutine?debug=2")
+	dump, err := e.GetAsAdministrator(ctx, "/debug/pprof/goroutine?debug=2")
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ const profileRate = 16 << 10
 
 // LiveHeap measures the server's heap.
 func (e *Env) LiveHeap(ctx context.Context) (Heap, error) {
-	profile, err := e.getAsAdministrator(ctx, "/debug/pprof/heap?gc=1&debug=1")
+	profile, err := e.GetAsAdministrator(ctx, "/debug/pprof/heap?gc=1&debug=1")
 	if err != nil {
 		return Heap{}, err
 	}
@@ -70,8 +70,8 @@ func inAll(objects, bytes float64) float64 {
 	return bytes / (1 - math.Exp(-bytes/objects/profileRate))
 }
 
-// getAsAdministrator reads a path from the server directly, as a user who may do everything.
-func (e *Env) getAsAdministrator(ctx context.Context, path string) (string, error) {
+// GetAsAdministrator reads a path from the server directly, as a user who may do everything.
+func (e *Env) GetAsAdministrator(ctx context.Context, path string) (string, error) {
 	certificate, err := tls.X509KeyPair(e.Config.CertData, e.Config.KeyData)
 	if err != nil {
 		return "", fmt.Errorf("read the certificate of the administrator: %w", err)

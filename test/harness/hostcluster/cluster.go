@@ -186,3 +186,12 @@ func (c *Cluster) Stop() error {
 	}
 	return errors.Join(errs...)
 }
+
+// PIDs are the process ids of the cluster's programs.
+func (c *Cluster) PIDs() []int {
+	var pids []int
+	for _, p := range c.processes {
+		pids = append(pids, p.PID())
+	}
+	return pids
+}

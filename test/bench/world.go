@@ -1,0 +1,228 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/bench/site"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
+)
+
+// patience is how long something may take that is about thousands of objects.
+const patience = 5 * time.Minute
+
+// world is a host cluster of its own with our server joined to it, the type Site, a hook and somebody who looks at the
+// pages.
+type world struct {
+	env   *harness.Env
+	hook  *hook
+	pages *pages
+	dir   string // of the other contestants' programs
+	files string // for their logs
+}
+
+// withWorld brings a world up, uses it and takes it down.
+func withWorld(ctx context.Context, b *bench, use func(*world) error) (err error) {
+	env, err := harness.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, env.Stop()) }()
+	w := &world{env: env, hook: serveHook(), dir: b.programs, files: env.Host.Dir()}
+	defer w.hook.close()
+	// As it is deployed: the tests' finer heap profile costs something.
+	if err := w.restartServer(ctx, func() { env.Server.Environment = nil }); err != nil {
+		return err
+	}
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if w.pages, err = watchPages(ctx, env.Kube); err != nil {
+		return err
+	}
+	return use(w)
+}
+
+// restartServer stops the server, lets meanwhile be done and starts it again.
+func (w *world) restartServer(ctx context.Context, meanwhile func()) error {
+	if err := w.env.Server.Stop(); err != nil {
+		return err
+	}
+	meanwhile()
+	return w.env.Server.Start(ctx)
+}
+
+// prepare makes the type, the namespace and the rights of the other contestants, who are service accounts as our
+// server is one: the host treats all alike.
+func (w *world) prepare(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: site.Namespace}}
+	if _, err := w.env.Kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: contestants},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: contestants}},
+	}
+	if _, err := w.env.Kube.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	definition := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(definitionOfSites), &definition.Object); err != nil {
+		return err
+	}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if _, err := w.env.Dynamic.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return poll.Within(ctx, patience, func(ctx context.Context) error {
+		_, err := w.sites().List(ctx, metav1.ListOptions{})
+		return err
+	})
+}
+
+const definitionOfSites = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+	"metadata": {"name": "sites.bench.example.com"},
+	"spec": {"group": "bench.example.com", "scope": "Namespaced", "names": {"kind": "Site", "plural": "sites"},
+		"versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+			"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object",
+				"properties": {"pages": {"type": "integer"}, "pageBytes": {"type": "integer"}, "value": {"type": "string"},
+					"front": {"type": "string"}, "filler": {"type": "string"}}},
+				"status": {"type": "object", "properties": {"observedGeneration": {"type": "integer"}}}}}}}]}}`
+
+func (w *world) sites() dynamic.ResourceInterface {
+	return w.env.Dynamic.Resource(site.GroupVersion.WithResource(site.Resource)).Namespace(site.Namespace)
+}
+
+// createSites creates sites with the numbers from begin to end, end not included.
+func (w *world) createSites(ctx context.Context, begin, end int, spec site.Spec) error {
+	return parallel(end-begin, func(i int) error { return w.createSite(ctx, siteName(begin+i), spec) })
+}
+
+func siteName(number int) string { return fmt.Sprintf("site%d", number) }
+
+func (w *world) createSite(ctx context.Context, name string, spec site.Spec) error {
+	body, err := json.Marshal(&site.Site{
+		TypeMeta:   metav1.TypeMeta{APIVersion: site.GroupVersion.String(), Kind: site.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       spec,
+	})
+	if err != nil {
+		return err
+	}
+	return w.client().Post().AbsPath(sitesPath).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+}
+
+const sitesPath = "/apis/bench.example.com/v1/namespaces/" + site.Namespace + "/sites"
+
+func (w *world) client() rest.Interface { return w.env.Kube.CoreV1().RESTClient() }
+
+// patchSite applies a JSON merge patch to a site.
+func (w *world) patchSite(ctx context.Context, name, patch string) error {
+	return w.client().Patch(types.MergePatchType).AbsPath(sitesPath, name).Body([]byte(patch)).Do(ctx).Error()
+}
+
+// patchSites applies a JSON merge patch to the sites with the first numbers.
+func (w *world) patchSites(ctx context.Context, count int, patch string) error {
+	return parallel(count, func(i int) error { return w.patchSite(ctx, siteName(i), patch) })
+}
+
+// clean removes all sites and pages, while no contestant is there to make them anew.
+func (w *world) clean(ctx context.Context) error {
+	err := errors.Join(
+		w.sites().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+		w.env.Kube.CoreV1().ConfigMaps(site.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: site.Label}),
+	)
+	if err != nil {
+		return err
+	}
+	return w.pages.wait(ctx, func(seen *pages) bool { return len(seen.values) == 0 })
+}
+
+// settle waits until the machine has no more to do than it always has: what is measured next shall not suffer from what
+// was before.
+func (w *world) settle(ctx context.Context, others ...contestant) error {
+	const idle = 0.2 // of one processor
+	pids := append(w.env.Host.PIDs(), w.env.Server.PID())
+	for _, other := range others {
+		if !slices.Contains(pids, other.pid()) {
+			pids = append(pids, other.pid())
+		}
+	}
+	var begin time.Time
+	var used time.Duration
+	return poll.Within(ctx, patience, func(context.Context) error {
+		passed := time.Since(begin)
+		if passed < time.Second {
+			return errors.New("the machine was not looked at for long enough")
+		}
+		var now time.Duration
+		for _, pid := range pids {
+			usage, err := process.UsageOf(pid)
+			if err != nil {
+				return err
+			}
+			now += usage.CPU
+		}
+		first, busy := begin.IsZero(), (now-used).Seconds()/passed.Seconds()
+		begin, used = time.Now(), now
+		if first || busy > idle {
+			return fmt.Errorf("the machine still uses %.2f processors", busy)
+		}
+		return nil
+	})
+}
+
+// parallel does so many things, some of them at once, and stops at the first error.
+func parallel(count int, do func(int) error) error {
+	const atOnce = 20
+	var mu sync.Mutex
+	var failed error
+	next := 0
+	var group sync.WaitGroup
+	for range atOnce {
+		group.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				over := i >= count || failed != nil
+				mu.Unlock()
+				if over {
+					return
+				}
+				if err := do(i); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	return failed
+}
+
+func (w *world) log(name string) string { return filepath.Join(w.files, name+".log") }
