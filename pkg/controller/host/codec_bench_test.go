@@ -46,5 +46,5 @@ func BenchmarkWatchEvent(b *testing.B) {
 
 func TestWhatAWatchEventAllocates(t *testing.T) {
 	frame := modified()
-	alloctest.Exactly(t, 124, func() { decodeEvent(t, frame) })
+	alloctest.Exactly(t, 58, func() { decodeEvent(t, frame) })
 }

@@ -22,16 +22,15 @@ func appliedBy(manager string, managedFields []byte) (applied []byte, shared boo
 		return nil, false // of most objects there is no more to look at
 	}
 	var updated [][]byte
-	err := Elements(managedFields, func(_ int, raw []byte) error {
-		entry, err := readManagedFields(raw)
+	err := eachManager(managedFields, func(entry managedFieldsEntry) error {
 		switch {
-		case err != nil || entry.ofSubresource || entry.fields == nil:
-		case entry.manager == name && entry.operation == `"Apply"`:
+		case entry.ofSubresource || entry.fields == nil:
+		case string(entry.manager) == name && string(entry.operation) == `"Apply"`:
 			applied = entry.fields
-		case entry.manager == quotedFieldManager && entry.operation == `"Update"`:
+		case string(entry.manager) == quotedFieldManager && string(entry.operation) == `"Update"`:
 			updated = append(updated, entry.fields)
 		}
-		return err
+		return nil
 	})
 	if err != nil || applied == nil {
 		return nil, false

@@ -84,7 +84,7 @@ func TestParseAllocatesNoMoreForLargerContent(t *testing.T) {
 
 func TestWhatParseAllocates(t *testing.T) {
 	input := []byte(samples["ConfigMap of 1 KB"])
-	alloctest.Exactly(t, 113, func() {
+	alloctest.Exactly(t, 48, func() {
 		if _, err := Parse(input); err != nil {
 			t.Fatal(err)
 		}

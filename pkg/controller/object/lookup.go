@@ -24,7 +24,7 @@ func lookupMember(raw []byte, name string) []byte {
 	var found []byte
 	s := newScanner(raw)
 	err := s.members("", func(m member) error {
-		if m.name != name {
+		if string(m.name) != name {
 			return s.skip()
 		}
 		var err error
@@ -41,19 +41,13 @@ func lookupMember(raw []byte, name string) []byte {
 // counts as an empty list.
 func Elements(raw []byte, visit func(index int, element []byte) error) error {
 	s := newScanner(raw)
-	if isNull, err := s.open("list", '[', "a list"); isNull || err != nil {
-		return err
-	}
-	for index := 0; s.dec.PeekKind() != ']'; index++ {
+	return s.elements(func(index int) error {
 		element, err := s.value()
 		if err != nil {
 			return err
 		}
-		if err := visit(index, element); err != nil {
-			return err
-		}
-	}
-	return nil
+		return visit(index, element)
+	})
 }
 
 // Members calls visit with the name and the raw JSON of each member of a JSON
@@ -65,7 +59,7 @@ func Members(raw []byte, visit func(name string, value []byte) error) error {
 		if err != nil {
 			return err
 		}
-		return visit(m.name, value)
+		return visit(string(m.name), value)
 	})
 	if err != nil {
 		return err

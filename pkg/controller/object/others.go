@@ -12,12 +12,8 @@ const FieldManager = "metacontroller"
 func othersFields(managedFields []byte) string {
 	ours := false
 	others := []byte{'['}
-	err := Elements(managedFields, func(_ int, raw []byte) error {
-		entry, err := readManagedFields(raw)
-		switch {
-		case err != nil:
-			return err
-		case entry.manager == quotedFieldManager && entry.operation == `"Update"` && !entry.ofSubresource:
+	err := eachManager(managedFields, func(entry managedFieldsEntry) (err error) {
+		if string(entry.manager) == quotedFieldManager && string(entry.operation) == `"Update"` && !entry.ofSubresource {
 			ours = true
 			return nil
 		}
@@ -34,26 +30,35 @@ const quotedFieldManager = `"` + FieldManager + `"`
 
 // managedFieldsEntry is the raw JSON of what counts of an entry of managedFields.
 type managedFieldsEntry struct {
-	manager, operation string
+	manager, operation []byte
 	ofSubresource      bool
 	fields             []byte
 }
 
-func readManagedFields(raw []byte) (entry managedFieldsEntry, err error) {
-	err = Members(raw, func(name string, value []byte) error {
-		switch name {
-		case "manager":
-			entry.manager = string(value)
-		case "operation":
-			entry.operation = string(value)
-		case "subresource":
-			entry.ofSubresource = string(value) != `""`
-		case "fieldsV1":
-			entry.fields = value
+// eachManager visits the entries of managedFields.
+func eachManager(managedFields []byte, visit func(managedFieldsEntry) error) error {
+	s := newScanner(managedFields)
+	return s.elements(func(int) error {
+		var entry managedFieldsEntry
+		err := s.members("", func(m member) error {
+			value, err := s.value()
+			switch string(m.name) {
+			case "manager":
+				entry.manager = value
+			case "operation":
+				entry.operation = value
+			case "subresource":
+				entry.ofSubresource = string(value) != `""`
+			case "fieldsV1":
+				entry.fields = value
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
+		return visit(entry)
 	})
-	return entry, err
 }
 
 // appendContentFields appends to a list the fields of an entry that are neither metadata

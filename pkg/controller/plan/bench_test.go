@@ -99,8 +99,8 @@ func benchmark(b *testing.B, plan func(planning, *Settled)) {
 func TestWhatPlanningAllocates(t *testing.T) {
 	plannings := plannings(t)
 	for kind, want := range map[string]struct{ first, quiet, update int }{
-		"ConfigMap": {2603, 58, 3090},
-		"Pod":       {11573, 58, 13070},
+		"ConfigMap": {2591, 46, 3078},
+		"Pod":       {11561, 46, 13058},
 	} {
 		p, settled := plannings[kind], &Settled{}
 		p.quiet(settled)
