@@ -94,21 +94,18 @@ func (r *reader) children(value []byte) ([]*object.Object, error) {
 		return nil, fmt.Errorf("must be a list of objects, not %s", r.quote(value))
 	}
 	var children []*object.Object
-	err := object.Elements(value, func(index int, element []byte) error {
-		if string(element) == "null" {
-			return fmt.Errorf("entry %d is null, which is no object", index)
-		}
-		child, err := object.Parse(element)
-		if err != nil {
-			return fmt.Errorf("entry %d: %w", index, r.tell(err))
-		}
-		if child.Kind == "" {
-			return fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, r.quote(element))
+	for child, err := range object.Objects(value) {
+		switch index := len(children); {
+		case err != nil:
+			return nil, fmt.Errorf("entry %d: %w", index, r.tell(err))
+		case child == nil:
+			return nil, fmt.Errorf("entry %d is null, which is no object", index)
+		case child.Kind == "":
+			return nil, fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, r.quote(child.JSON))
 		}
 		children = append(children, child)
-		return nil
-	})
-	return children, err
+	}
+	return children, nil
 }
 
 // longestWait keeps a hook's number of seconds within what a timer can hold.

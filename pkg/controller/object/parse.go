@@ -4,9 +4,11 @@
 package object
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,22 +20,69 @@ import (
 func Parse(raw []byte) (*Object, error) { return parse(raw, "") }
 
 func parse(raw []byte, manager string) (*Object, error) {
-	p := &parser{out: &Object{}, manager: manager}
+	p := &parser{manager: manager}
 	p.scanner.reset(raw)
-	p.hash.Reset()
-	if err := p.object(); err != nil {
+	read, err := p.next()
+	if err != nil {
 		return nil, err
 	}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	p.out.JSON = p.withoutManagedFields()
+	read.JSON = p.withoutManagedFields(span{0, len(raw)})
+	return read, nil
+}
+
+// Objects reads the objects of a JSON list in a single pass; a null gives a nil. It ends with
+// the first error. Unlike those of Parse the objects may keep parts of the list.
+func Objects(list []byte) iter.Seq2[*Object, error] {
+	return func(yield func(*Object, error) bool) {
+		p := &parser{}
+		p.scanner.reset(list)
+		isNull, err := p.open("list", '[', "a list")
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for !isNull && err == nil && p.dec.PeekKind() != ']' {
+			var read *Object
+			if read, err = p.element(); !yield(read, err) {
+				return
+			}
+		}
+	}
+}
+
+// element reads an object of a list, or a null.
+func (p *parser) element() (*Object, error) {
+	if p.dec.PeekKind() == 'n' {
+		return nil, p.skip()
+	}
+	before := p.offset() // a comma and white space may follow
+	read, err := p.next()
+	if err != nil {
+		return nil, err
+	}
+	start := before + bytes.IndexByte(p.raw[before:], '{')
+	if read.JSON = p.raw[start:p.offset():p.offset()]; len(p.cuts) > 0 {
+		read.JSON = p.withoutManagedFields(span{start, p.offset()})
+	}
+	return read, nil
+}
+
+// next reads the object that comes next, but for its JSON.
+func (p *parser) next() (*Object, error) {
+	p.out, p.managedFields, p.recorded, p.cuts = &Object{}, nil, false, p.cuts[:0]
+	p.hash.Reset()
+	if err := p.object(); err != nil {
+		return nil, err
+	}
 	p.out.Hash = p.hash.Sum64()
 	if p.recorded {
 		p.out.Others = othersFields(p.managedFields)
 	}
-	if manager != "" {
-		p.out.Applied, p.out.Shared = appliedBy(manager, p.managedFields)
+	if p.manager != "" {
+		p.out.Applied, p.out.Shared = appliedBy(p.manager, p.managedFields)
 	}
 	return p.out, nil
 }
@@ -169,8 +218,9 @@ func (p *parser) addToHash(m member) {
 // bracketHash keeps the fields of the metadata apart from those of the object.
 func (p *parser) bracketHash(bracket byte) { _, _ = p.hash.Write([]byte{bracket}) }
 
-func (p *parser) withoutManagedFields() []byte {
-	size, end := len(p.raw), 0
+// withoutManagedFields copies the part of the input that is the object.
+func (p *parser) withoutManagedFields(of span) []byte {
+	size, end := of.end-of.start, of.start
 	for _, cut := range p.cuts {
 		size -= cut.end - cut.start
 	}
@@ -179,7 +229,7 @@ func (p *parser) withoutManagedFields() []byte {
 		kept = append(kept, p.raw[end:cut.start]...)
 		end = cut.end
 	}
-	return append(kept, p.raw[end:]...)
+	return append(kept, p.raw[end:of.end]...)
 }
 
 // decode reads the next value with encoding/json, which the Kubernetes types are
