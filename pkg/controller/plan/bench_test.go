@@ -99,8 +99,8 @@ func benchmark(b *testing.B, plan func(planning, *Settled)) {
 func TestWhatPlanningAllocates(t *testing.T) {
 	plannings := plannings(t)
 	for kind, want := range map[string]struct{ first, quiet, update int }{
-		"ConfigMap": {2591, 46, 3078},
-		"Pod":       {11561, 46, 13058},
+		"ConfigMap": {2574, 29, 3061},
+		"Pod":       {11544, 29, 13041},
 	} {
 		p, settled := plannings[kind], &Settled{}
 		p.quiet(settled)

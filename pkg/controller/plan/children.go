@@ -34,6 +34,7 @@ func (c *children) manage(snapshot *stage.Snapshot, desired []*object.Object) er
 		return nil
 	}
 	observed := slices.SortedFunc(slices.Values(snapshot.Children), byType)
+	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
 	wanted := c.sort(observed, desired)
 	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
 		c.plan.Duplicates = nil // no one of them counts
@@ -83,7 +84,8 @@ func (c *children) sort(observed []stage.Group, desired []*object.Object) []want
 		}
 		group := &wanted[i]
 		if group.byName == nil {
-			group.byName = map[types.NamespacedName]*object.Object{}
+			group.byName = make(map[types.NamespacedName]*object.Object, len(desired))
+			group.inOrder = make([]types.NamespacedName, 0, len(desired))
 		}
 		if _, twice := group.byName[name]; !twice {
 			group.inOrder = append(group.inOrder, name)
@@ -147,9 +149,11 @@ func (c *children) apply(group stage.Group, wanted wantedChildren) {
 	for _, child := range group.Claimed {
 		observed[child.Key()] = child
 	}
+	strategy := c.strategies[group.Type.GroupKind()]
+	engine := c.parent.engine(strategy.Engine, group.Schema)
 	for _, name := range wanted.inOrder {
 		desired := wanted.byName[name]
-		step, err := c.step(group, observed[name], desired)
+		step, err := c.step(engine, strategy.Method, group, observed[name], desired)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
 			continue
@@ -162,9 +166,7 @@ func (c *children) apply(group stage.Group, wanted wantedChildren) {
 
 // step decides about one desired child: here whether it may be written at all, in the
 // engine of its type what is.
-func (c *children) step(group stage.Group, observed, desired *object.Object) (stage.Step, error) {
-	strategy := c.strategies[group.Type.GroupKind()]
-	engine := c.parent.engine(strategy.Engine, group.Schema)
+func (c *children) step(engine engine, method Method, group stage.Group, observed, desired *object.Object) (stage.Step, error) {
 	switch {
 	case observed == nil:
 		return engine.create(desired)
@@ -174,10 +176,10 @@ func (c *children) step(group stage.Group, observed, desired *object.Object) (st
 		return keep(observed, "it is adopted first"), nil
 	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
 		return keep(observed, asWanted), nil
-	case strategy.Method != Recreate && strategy.Method != InPlace:
+	case method != Recreate && method != InPlace:
 		return keep(observed, "its update method is OnDelete"), nil
 	}
-	step, err := engine.change(strategy.Method, observed, desired)
+	step, err := engine.change(method, observed, desired)
 	if err == nil && step.Op == stage.Keep {
 		c.settled.Put(observed.UID, desired.Hash, observed.Hash)
 	}

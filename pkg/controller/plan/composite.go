@@ -127,8 +127,10 @@ func newParent(snapshot *stage.Snapshot, rules string) *parent {
 
 // checkLabels refuses the whole answer if a child would not be found again.
 func (p *parent) checkLabels(desired []*object.Object) error {
+	labels := &completed{generated: p.generated}
 	for _, child := range desired {
-		if !p.selector.Matches(p.labelsOf(child)) {
+		labels.own = child.Labels
+		if !p.selector.Matches(labels) {
 			return fmt.Errorf("labels on desired child %s %s/%s don't match parent selector %q: "+
 				"no child and no status was written; give the child labels that match, or set spec.generateSelector",
 				child.Kind, p.namespaceOf(child), child.Name, p.selector)
