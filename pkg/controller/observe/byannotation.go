@@ -35,8 +35,9 @@ func (a ByAnnotation) Begin(snapshot *stage.Snapshot) error {
 // Claim finds the attachments of a type.
 func (a ByAnnotation) Claim(snapshot *stage.Snapshot, watch *host.Watch) stage.Group {
 	parent := snapshot.Parent
-	group := stage.Group{Type: watch.Type}
-	for _, child := range watch.ControlledBy(parent.UID) {
+	controlled := watch.ControlledBy(parent.UID)
+	group := stage.Group{Type: watch.Type, Claimed: make([]*object.Object, 0, len(controlled))}
+	for _, child := range controlled {
 		if a.Concerns(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
 			group.Claimed = append(group.Claimed, child)
 		}

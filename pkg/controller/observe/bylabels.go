@@ -6,6 +6,7 @@ package observe
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -46,7 +47,7 @@ func (l *ByLabels) Adopts(parent, orphan *object.Object) bool {
 }
 
 func claim(of stage.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) stage.Group {
-	group := stage.Group{Type: of}
+	group := stage.Group{Type: of, Claimed: make([]*object.Object, 0, len(controlled))}
 	alive := parent.DeletionTimestamp == nil
 	for _, child := range controlled {
 		switch {
@@ -71,5 +72,5 @@ func claim(of stage.Type, parent *object.Object, selector labels.Selector, contr
 }
 
 func byName(a, b *object.Object) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

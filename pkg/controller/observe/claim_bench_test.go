@@ -70,9 +70,9 @@ func BenchmarkClaim(b *testing.B) {
 
 func TestWhatClaimingAllocates(t *testing.T) {
 	for how, want := range map[string]struct{ ten, twoHundred int }{
-		"by the parent's selector": {9, 13},
-		"by a generated selector":  {15, 19},
-		"by annotation":            {11, 15},
+		"by the parent's selector": {5, 5},
+		"by a generated selector":  {11, 11},
+		"by annotation":            {7, 7},
 	} {
 		t.Run(how, func(t *testing.T) {
 			observer, ten, twoHundred := amid(t, 100, claimings()[how])
