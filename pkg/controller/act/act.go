@@ -66,6 +66,9 @@ func (a *Actor) Act(ctx context.Context, snapshot *stage.Snapshot, plan *stage.P
 
 // take takes steps in parallel.
 func (a *Actor) take(ctx context.Context, snapshot *stage.Snapshot, steps []stage.Step) []stage.Outcome {
+	if len(steps) == 0 {
+		return nil
+	}
 	outcomes := make([]stage.Outcome, len(steps))
 	mayAdopt := sync.OnceValue(func() error { return a.MayAdopt(ctx, snapshot) })
 	slots := make(chan struct{}, a.Parallel)
