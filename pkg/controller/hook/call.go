@@ -63,7 +63,7 @@ func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret boo
 	if response.StatusCode == http.StatusTooManyRequests {
 		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
 	}
-	answer, err := w.read(ctx, response.Body)
+	answer, err := w.read(ctx, response)
 	if err != nil {
 		return reply{}, err
 	}
@@ -78,11 +78,18 @@ func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret boo
 	}
 }
 
-func (w *Webhook) read(ctx context.Context, body io.Reader) ([]byte, error) {
-	answer, err := io.ReadAll(io.LimitReader(body, w.limit+1))
+// believed is how many bytes there is room made for because a hook says that its answer has
+// them. For more, room is made as they come.
+const believed = 1 << 20
+
+func (w *Webhook) read(ctx context.Context, response *http.Response) ([]byte, error) {
+	var body bytes.Buffer
+	body.Grow(int(min(max(response.ContentLength, 0), w.limit, believed)) + bytes.MinRead)
+	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
+	answer := body.Bytes()
 	if int64(len(answer)) > w.limit {
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
 	}
