@@ -116,14 +116,19 @@ func (r *reconciler) drain(ctx context.Context, hosted *hostedController, object
 		if turn.Err() != nil {
 			return errTurnOver
 		}
-		err = fmt.Errorf("let go of %s of %s: %w", rule.Resource, rule.APIVersion, err)
-		if hosted.setUndrained(err) {
-			r.Events.DrainError(object, err)
-		}
-		return err
+		return r.cannotLetGo(hosted, object, rule, err)
 	}
 	hosted.setUndrained(nil)
 	return nil
+}
+
+// cannotLetGo notes and returns why parents of a type are not let go.
+func (r *reconciler) cannotLetGo(hosted *hostedController, object declared, rule v1alpha1.ResourceRule, err error) error {
+	err = fmt.Errorf("let go of %s of %s: %w", rule.Resource, rule.APIVersion, err)
+	if hosted.setUndrained(err) {
+		r.Events.DrainError(object, err)
+	}
+	return err
 }
 
 // errTurnOver tells that there are more parents to drain than one turn could.
@@ -136,10 +141,9 @@ func others(rules, known []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 	})
 }
 
-func sameResource(a, b v1alpha1.ResourceRule) bool {
-	groupOf := func(rule v1alpha1.ResourceRule) string {
-		version, _ := schema.ParseGroupVersion(rule.APIVersion) // one that is none was never run
-		return version.Group
-	}
-	return a.Resource == b.Resource && groupOf(a) == groupOf(b)
+func sameResource(a, b v1alpha1.ResourceRule) bool { return groupResourceOf(a) == groupResourceOf(b) }
+
+func groupResourceOf(rule v1alpha1.ResourceRule) schema.GroupResource {
+	version, _ := schema.ParseGroupVersion(rule.APIVersion) // one that is none was never run
+	return schema.GroupResource{Group: version.Group, Resource: rule.Resource}
 }

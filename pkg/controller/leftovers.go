@@ -5,10 +5,12 @@ package controller
 
 import (
 	"context"
-	"errors"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
 )
 
@@ -22,7 +24,7 @@ type leftovers struct {
 // letGoOfLeftovers takes the finalizer off what a controller has held before it had no
 // finalize hook, where the status does not tell that it has: another server may have run
 // it. Of what its watches show it does so itself. They do not show what its selectors do
-// not select, so that is looked through once, when the spec is new.
+// not select, so that is looked through, once for all controllers.
 func (r *reconciler) letGoOfLeftovers(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) error {
 	known := &hosted.leftovers
 	if current := (specOf{object.GetUID(), object.GetGeneration()}); known.spec != current {
@@ -31,11 +33,47 @@ func (r *reconciler) letGoOfLeftovers(ctx context.Context, hosted *hostedControl
 	if known.sure {
 		return nil
 	}
-	err := r.drain(ctx, hosted, object, object.ParentTypes())
-	if errors.Is(err, errTurnOver) {
-		klog.FromContext(ctx).Info("There are too many objects to look through all of them for a finalizer left from before", "controller", object.GetName())
-		err = nil
+	finalizer := r.kind.Finalizer(object.GetName())
+	for _, rule := range object.ParentTypes() {
+		found, err := r.searches.finds(ctx, rule, object.GetUID(), finalizer)
+		if err != nil {
+			return r.cannotLetGo(hosted, object, rule, err)
+		}
+		if !found {
+			continue
+		}
+		if err := r.drain(ctx, hosted, object, []v1alpha1.ResourceRule{rule}); err != nil {
+			return err
+		}
+		r.searches.takenOff(rule, finalizer)
 	}
-	known.sure = err == nil
-	return err
+	known.sure = true
+	return nil
+}
+
+// findFinalizers returns the finalizers of controllers of the kind that are on objects of a type. Of
+// more objects than one turn can look through it tells nothing.
+func (r *reconciler) findFinalizers(ctx context.Context, rule v1alpha1.ResourceRule) (sets.Set[string], error) {
+	turn, cancel := context.WithTimeout(ctx, drainTurn)
+	defer cancel()
+	found, err := r.drainer.Find(turn, rule.APIVersion, rule.Resource, r.kind.FinalizerPrefix)
+	if err != nil && turn.Err() != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Info("There are too many objects to look through all of them for finalizers left from before",
+			"apiVersion", rule.APIVersion, "resource", rule.Resource)
+		return sets.New[string](), nil
+	}
+	return found, err
+}
+
+// present are the controllers of the kind that there are.
+func (r *reconciler) present() sets.Set[types.UID] {
+	present := sets.New[types.UID]()
+	objects, err := r.own.list()
+	if err != nil {
+		return present // a cache does not fail
+	}
+	for _, object := range objects {
+		present.Insert(object.GetUID())
+	}
+	return present
 }

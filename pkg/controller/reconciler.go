@@ -37,7 +37,9 @@ type reconciler struct {
 	kind    line.Kind
 	own     ownAPI
 	drainer *drain.Drainer
-	queue   workqueue.TypedRateLimitingInterface[string]
+	// searches are for what was held before.
+	searches *searches
+	queue    workqueue.TypedRateLimitingInterface[string]
 	// queued and reconciled are the metrics of the queue and of the work on it.
 	queued     *metrics.Queue
 	reconciled *metrics.Reconciles
@@ -65,7 +67,7 @@ const (
 
 func newReconciler(name string, kind line.Kind, own ownAPI, dependencies line.Dependencies, drainer *drain.Drainer) *reconciler {
 	queued := metrics.NewQueue(name)
-	return &reconciler{
+	r := &reconciler{
 		Dependencies: dependencies,
 		kind:         kind,
 		own:          own,
@@ -77,6 +79,8 @@ func newReconciler(name string, kind line.Kind, own ownAPI, dependencies line.De
 		reconciled: metrics.NewReconciles(name, builders),
 		byName:     map[string]*hostedController{},
 	}
+	r.searches = &searches{find: r.findFinalizers, present: r.present, byType: map[schema.GroupResource]*search{}}
+	return r
 }
 
 // run follows the objects of the kind until ctx ends and all hosted controllers have

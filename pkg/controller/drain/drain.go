@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -57,6 +59,30 @@ func (d *Drainer) Drain(ctx context.Context, apiVersion, resource, finalizer str
 		return fmt.Errorf("objects that keep the finalizer %s: %d; the first: %w", finalizer, len(failures), failures[0])
 	}
 	return nil
+}
+
+// Find returns the finalizers whose names begin with the prefix and that are on objects of a
+// resource. A resource that the host does not serve in any version has no objects.
+func (d *Drainer) Find(ctx context.Context, apiVersion, resource, prefix string) (sets.Set[string], error) {
+	found := sets.New[string]()
+	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
+	if _, gone := errors.AsType[*host.UnknownTypeError](err); gone {
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = d.Client.Pages(ctx, of, prefix, func(page []*object.Object) error {
+		for _, held := range page {
+			for _, finalizer := range held.Finalizers {
+				if strings.HasPrefix(finalizer, prefix) {
+					found.Insert(finalizer)
+				}
+			}
+		}
+		return ctx.Err()
+	})
+	return found, err
 }
 
 // release takes the finalizer off those of the objects that carry it, and returns what

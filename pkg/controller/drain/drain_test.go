@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
@@ -207,6 +208,28 @@ func TestDrain(t *testing.T) {
 			}
 			if c.updates != test.updates {
 				t.Errorf("there were %d updates, want %d", c.updates, test.updates)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	c := &cluster{T: t, webs: map[string]*web{
+		"a": {finalizers: []string{ours}}, "b": {finalizers: []string{"x/y"}}, "c": {finalizers: []string{"x/y", ours + "-too"}}, "d": {},
+		"e": {finalizers: []string{"prefix.of/" + ours}},
+	}}
+	for name, test := range map[string]struct {
+		apiVersion, resource string
+		want                 []string
+	}{
+		"on objects of all pages":               {"ctl.example/v2", "webs", []string{ours, ours + "-too"}},
+		"in a version that is no longer served": {"ctl.example/v1", "webs", []string{ours, ours + "-too"}},
+		"of a resource that is gone":            {"ctl.example/v2", "shops", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := drainer(t, c).Find(t.Context(), test.apiVersion, test.resource, "metacontroller.io/compositecontroller-")
+			if err != nil || !slices.Equal(sets.List(found), slices.Sorted(slices.Values(test.want))) {
+				t.Errorf("found are %v, %v, want %v", sets.List(found), err, test.want)
 			}
 		})
 	}

@@ -62,6 +62,19 @@ func (b bounds) or(other bounds) bounds {
 	return bounds{some: true, byKey: byKey}
 }
 
+// unionOf wants what any of them wants. It goes by halves: to add one after the other would
+// copy what the first of very many want again and again.
+func unionOf(all []bounds) bounds {
+	switch len(all) {
+	case 0:
+		return bounds{}
+	case 1:
+		return all[0]
+	}
+	half := len(all) / 2
+	return unionOf(all[:half]).or(unionOf(all[half:]))
+}
+
 // want tells whether an object, if there is one, is among those.
 func (b bounds) want(o *object.Object) bool {
 	if o == nil || !b.some {

@@ -40,7 +40,7 @@ func TestWhatTheHostIsAskedForSeveralSelectors(t *testing.T) {
 		"too long":                                     {[]string{"a in (" + strings.Repeat("x,", 10) + strings.Repeat("y", 60) + ")", longSelector()}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := unionOf(t, c.selectors).selector(); got != c.want {
+			if got := unionOfAll(t, c.selectors).selector(); got != c.want {
 				t.Errorf("asked for is %q, want %q", got, c.want)
 			}
 		})
@@ -55,7 +55,7 @@ func longSelector() string {
 	return "a in (" + strings.Join(values, ",") + ")"
 }
 
-func unionOf(t testing.TB, selectors []string) bounds {
+func unionOfAll(t testing.TB, selectors []string) bounds {
 	t.Helper()
 	var union bounds
 	for _, selector := range selectors {

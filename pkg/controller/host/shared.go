@@ -47,7 +47,7 @@ func newShared(ctx context.Context, client *Client, what scope) *shared {
 	return s
 }
 
-// join adds a user. If the objects it wants are not there, they come.
+// join adds a user. If the objects it wants are neither there nor coming, they are asked for.
 func (s *shared) join(user *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,13 @@ func (s *shared) join(user *Watch) {
 	if s.current.bounds.cover(user.bounds) {
 		s.admit(user)
 	}
-	s.adjust()
+	coming := s.current
+	if s.next != nil {
+		coming = s.next
+	}
+	if !coming.bounds.cover(user.bounds) {
+		s.adjust()
+	}
 }
 
 // leave takes a user out, and returns how many are left. The objects that only it wanted
@@ -85,11 +91,11 @@ func (s *shared) narrow() {
 // adjust sees to it that what users read is, or soon will be, within the bounds of what
 // they want.
 func (s *shared) adjust() {
-	var wanted bounds
+	each := make([]bounds, 0, len(s.users))
 	for user := range s.users {
-		wanted = wanted.or(user.bounds)
+		each = append(each, user.bounds)
 	}
-	wanted = wanted.asked()
+	wanted := unionOf(each).asked()
 	if !wanted.some || s.next != nil && s.next.bounds.equal(wanted) {
 		return
 	}

@@ -1,0 +1,138 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+var websRule, jobsRule = v1alpha1.ResourceRule{APIVersion: "ctl.example/v1", Resource: "webs"}, v1alpha1.ResourceRule{APIVersion: "batch/v1", Resource: "jobs"}
+
+// searching is a host with finalizers on its objects, and the controllers that there are.
+type searching struct {
+	*searches
+	mu          sync.Mutex
+	finalizers  sets.Set[string]
+	controllers sets.Set[types.UID]
+	err         error
+	// made counts the searches, each of which takes a second.
+	made int
+}
+
+func newSearching(controllers ...types.UID) *searching {
+	s := &searching{finalizers: sets.New[string](), controllers: sets.New(controllers...)}
+	s.searches = &searches{find: s.find, present: func() sets.Set[types.UID] {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.controllers.Clone()
+	}, byType: map[schema.GroupResource]*search{}}
+	return s
+}
+
+func (s *searching) find(context.Context, v1alpha1.ResourceRule) (sets.Set[string], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	found, err := s.finalizers.Clone(), s.err
+	s.mu.Unlock()
+	time.Sleep(time.Second)
+	s.mu.Lock()
+	return found, err
+}
+
+func (s *searching) expect(t *testing.T, rule v1alpha1.ResourceRule, controller types.UID, finalizer string, want bool, made int) {
+	t.Helper()
+	found, err := s.finds(t.Context(), rule, controller, finalizer)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil || found != want || s.made != made {
+		t.Errorf("%s is found: %v (%v) after %d searches, want %v after %d", finalizer, found, err, s.made, want, made)
+	}
+}
+
+func TestOneSearchDoesForAllControllersThatThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const controllers = 1000
+		s := newSearching()
+		for i := range controllers {
+			s.controllers.Insert(types.UID(fmt.Sprint(i)))
+		}
+		s.finalizers.Insert("f-7", "f-8")
+		var asking sync.WaitGroup
+		for i := range controllers {
+			asking.Go(func() {
+				found, err := s.finds(t.Context(), websRule, types.UID(fmt.Sprint(i)), fmt.Sprint("f-", i))
+				if err != nil || found != (i == 7 || i == 8) {
+					t.Errorf("that of %d is found: %v, %v", i, found, err)
+				}
+			})
+		}
+		asking.Wait()
+		if s.made != 1 {
+			t.Errorf("there were %d searches", s.made)
+		}
+		otherVersion := v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "webs"}
+		s.expect(t, otherVersion, "7", "f-7", true, 1)
+		s.expect(t, jobsRule, "7", "f-7", true, 2) // is looked for in all types
+		s.takenOff(websRule, "f-7")
+		s.expect(t, websRule, "7", "f-7", false, 2)
+		s.expect(t, jobsRule, "7", "f-7", true, 2)
+	})
+}
+
+// Another server may have run the controller until it came.
+func TestAControllerThatComesLaterIsSearchedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearching("a")
+		s.expect(t, websRule, "a", "f-a", false, 1)
+		s.controllers.Insert("b")
+		s.finalizers.Insert("f-b")
+		s.expect(t, websRule, "b", "f-b", true, 2)
+		s.expect(t, websRule, "a", "f-a", false, 2)
+	})
+}
+
+func TestASearchThatHadBegunBeforeAControllerCameDoesNotDoForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearching("a")
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			if found, err := s.finds(t.Context(), websRule, "a", "f-a"); found || err != nil {
+				t.Errorf("it is found: %v, %v", found, err)
+			}
+		})
+		synctest.Wait()
+		s.mu.Lock()
+		s.controllers.Insert("b")
+		s.finalizers.Insert("f-b")
+		s.mu.Unlock()
+		s.expect(t, websRule, "b", "f-b", true, 2)
+		asking.Wait()
+	})
+}
+
+func TestASearchThatFailsIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearching("a")
+		s.err = errors.New("forbidden")
+		if _, err := s.finds(t.Context(), websRule, "a", "f-a"); !errors.Is(err, s.err) {
+			t.Errorf("the error is %v", err)
+		}
+		s.err = nil
+		s.finalizers.Insert("f-a")
+		s.expect(t, websRule, "a", "f-a", true, 2)
+	})
+}
