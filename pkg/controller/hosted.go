@@ -65,6 +65,14 @@ func (h *hostedController) isNew(object declared, now time.Time) bool {
 	return now.Sub(h.seenSince) < newFor
 }
 
+// see takes note of the object that there is, also of one that is gone again before anything is
+// written of it.
+func (h *hostedController) see(object declared) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.isNew(object, time.Now())
+}
+
 // runs tells whether what the object asks for is what runs.
 func (h *hostedController) runs(object declared, spec *line.Spec) bool {
 	h.mu.Lock()
@@ -155,6 +163,8 @@ func (r *reconciler) replace(ctx context.Context, hosted *hostedController, obje
 	hosted.mu.Lock()
 	hosted.controller, hosted.running, hosted.spec = next, object, spec
 	hosted.cancel, hosted.done, hosted.problem = cancel, done, nil
+	// What it counts is not worth telling before it has seen its parents.
+	hosted.statusLooked = time.Now()
 	hosted.mu.Unlock()
 	logger.Info("Started controller")
 	r.Events.Started(object, object.GetName())

@@ -186,6 +186,7 @@ func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err
 		return false, err
 	}
 	hosted := r.of(name)
+	hosted.see(object)
 	if object.GetDeletionTimestamp() != nil {
 		return settle(ctx, name, r.retire(ctx, hosted, object))
 	}

@@ -84,7 +84,9 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	setReady(set, problem)
 	setResourcesFound(set, problem)
-	setHooksReachable(set, health)
+	if said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable); !health.knowsLess(said, generation) {
+		setHooksReachable(set, health)
+	}
 	setStable(set, health)
 	if health == nil {
 		after.Parents = nil
@@ -126,6 +128,12 @@ func setResourcesFound(set setter, problem *Problem) {
 	default:
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, short(problem.Err))
 	}
+}
+
+// knowsLess tells whether of the hooks of that generation more was said than a controller knows
+// that has not called any since the process was started.
+func (h *Health) knowsLess(said *metav1.Condition, generation int64) bool {
+	return h != nil && !h.HookCalled && said != nil && said.ObservedGeneration == generation
 }
 
 func setHooksReachable(set setter, health *Health) {

@@ -198,6 +198,28 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 	}
 }
 
+// A server that is started again says nothing new until it knows more than before.
+func TestOfHooksThatWereNotCalledYetTheStatusSaysWhatItDid(t *testing.T) {
+	refused := &Health{HookCalled: true, HookErr: errors.New("connection refused"), Total: 1, Failing: 1}
+	before := Status(v1alpha1.ControllerStatus{}, 1, refused, nil)
+	for name, test := range map[string]struct {
+		generation int64
+		health     *Health
+		want       string
+	}{
+		"they were not called yet":       {1, &Health{Total: 1}, "False CallFailed: connection refused"},
+		"they were":                      {1, &Health{Total: 1, HookCalled: true}, "True Answered: the last call of a hook was answered"},
+		"they are those of another spec": {2, &Health{Total: 1}, "Unknown NotCalledYet: no hook has been called yet"},
+		"the controller does not run":    {1, nil, "Unknown NotCalledYet: no hook has been called yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := conditionsOf(t, Status(before, test.generation, test.health, nil)).reachable; got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestSaysReadiness(t *testing.T) {
 	problem := func(reason, message string) *Problem { return &Problem{Reason: reason, Err: errors.New(message)} }
 	broken := func(message string) *Problem { return problem(ReasonInvalidSpec, message) }

@@ -119,6 +119,9 @@ func (s *Store) Run(ctx context.Context) {
 
 // WaitForSync waits until the cache is filled. It tells whether it is, and not ctx has ended.
 func (s *Store) WaitForSync(ctx context.Context) bool {
+	if s.cache.HasSynced() {
+		return true // as it is for all controllers but the first, each of which would log that it waits
+	}
 	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
 }
 

@@ -1,0 +1,56 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// A server that has thousands of controllers does not write the status of each when it starts,
+// as if nothing were known of them any more.
+func TestARestartDoesNotWriteStatusesThatSayTheSame(t *testing.T) {
+	f := start(t, answers(t, oneConfigMap))
+	f.parent("a", object{"value": "1"})
+	f.waitForRow("True", "1", "0")
+	f.waitForCondition("HooksReachable", metav1.ConditionTrue)
+	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.waitForRow("True", "0", "0")
+	before, err := f.getController(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := env.Server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	afterRestart(f, func(ctx context.Context) error {
+		_, err := f.getController(ctx)
+		return err
+	})
+
+	// When a controller that came later has been looked at again, so has this one.
+	later := *f
+	later.parents = env.Install(t, harness.CRD{Kind: "Thing"})
+	later.controller = later.create(later.spec())
+	later.waitForReady(metav1.ConditionTrue, "Running")
+	later.parent("b", object{"value": "1"})
+	later.waitForRow("True", "1", "0")
+	after, err := f.getController(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the status was written: it was %+v, and is %+v", before.Status, after.Status)
+	}
+}
