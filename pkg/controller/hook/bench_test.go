@@ -101,6 +101,8 @@ func TestWhatARequestAllocates(t *testing.T) {
 	}
 }
 
+// Each child takes a dozen: itself, its labels, which are a map, and the strings of its
+// metadata. Its JSON stays in the answer.
 func TestWhatReadingAResponseAllocates(t *testing.T) {
 	tests := map[string]struct {
 		protocol

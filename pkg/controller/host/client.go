@@ -20,6 +20,7 @@ type Client struct {
 	rest *rest.RESTClient
 	// applier is the field manager of server-side apply, whose fields objects show.
 	applier string
+	objects *object.Reader
 }
 
 // NewClient makes a client out of a configuration, which it leaves as it is. The
@@ -27,15 +28,16 @@ type Client struct {
 // bound the rate of requests, and the configuration's limiter if it has one.
 func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config = rest.CopyConfig(config)
+	objects := object.NewReader(applier)
 	config.QPS = -1
-	config.NegotiatedSerializer = newNegotiatedSerializer(applier)
+	config.NegotiatedSerializer = newNegotiatedSerializer(objects)
 	config.ContentType, config.AcceptContentTypes = jsonMediaType, jsonMediaType
 	config.GroupVersion = &schema.GroupVersion{}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the host: %w", err)
 	}
-	return &Client{rest: client, applier: applier}, nil
+	return &Client{rest: client, applier: applier, objects: objects}, nil
 }
 
 // path is the URL path of a resource, in one namespace or, if that is empty, in all.
@@ -59,5 +61,5 @@ func (c *Client) parse(result rest.Result) (*object.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object.ParseOwned(body, c.applier)
+	return c.objects.Parse(body)
 }

@@ -21,13 +21,13 @@ const jsonMediaType = runtime.ContentTypeJSON
 
 // newNegotiatedSerializer makes client-go's watches decode into *object.Object and
 // its errors into metav1.Status.
-func newNegotiatedSerializer(applier string) runtime.NegotiatedSerializer {
+func newNegotiatedSerializer(objects *object.Reader) runtime.NegotiatedSerializer {
 	return runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
 		MediaType:        jsonMediaType,
 		MediaTypeType:    "application",
 		MediaTypeSubType: "json",
 		EncodesAsText:    true,
-		Serializer:       objectCodec{applier: applier},
+		Serializer:       objectCodec{objects: objects},
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    watchEventCodec{},
@@ -48,11 +48,11 @@ func (d decodeOnly) Identifier() runtime.Identifier { return d.identifier }
 // objectCodec decodes an object of any type, and the Status that stands for an error.
 type objectCodec struct {
 	decodeOnly
-	applier string
+	objects *object.Reader
 }
 
 func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	parsed, err := object.ParseOwned(data, c.applier)
+	parsed, err := c.objects.Parse(data)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -158,7 +158,7 @@ func (l *listWatch) parseList(body []byte, choose func(item []byte) []byte) (*ob
 		if element = choose(element); element == nil {
 			return nil
 		}
-		item, err := object.ParseOwned(l.withType(element), l.client.applier)
+		item, err := l.client.objects.Parse(l.withType(element))
 		if err != nil {
 			return err
 		}

@@ -10,9 +10,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/ownership"
 )
 
-// ParseOwned is Parse that also keeps what manager owns by server-side apply.
-func ParseOwned(raw []byte, manager string) (*Object, error) { return parse(raw, manager) }
-
 // appliedBy returns the fields that manager owns by server-side apply, as managedFields
 // have them; nil if it owns none. Shared tells whether updates of FieldManager own some of
 // them too. What is not as Kubernetes writes it counts as none.

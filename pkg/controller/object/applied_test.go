@@ -5,7 +5,7 @@ package object
 
 import "testing"
 
-func TestParseOwnedKeepsWhatTheManagerApplied(t *testing.T) {
+func TestAReaderKeepsWhatTheManagerApplied(t *testing.T) {
 	const fields = `{"f:data":{"f:a":{}}}`
 	tests := map[string]struct{ managedFields, want string }{
 		"what it applied":                         {`[{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:x":{}}},{"manager":"ours","operation":"Apply","apiVersion":"v1","time":"2026-03-04T05:06:07Z","fieldsType":"FieldsV1","fieldsV1":` + fields + `}]`, fields},
@@ -19,7 +19,7 @@ func TestParseOwnedKeepsWhatTheManagerApplied(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			raw := `{"metadata":{"name":"a","managedFields":` + test.managedFields + `},"data":{"a":"1"}}`
-			got, err := ParseOwned([]byte(raw), "ours")
+			got, err := NewReader("ours").Parse([]byte(raw))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestWhatWasAppliedMayHaveAnotherOwnerOfOurs(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseOwned([]byte(`{"metadata":{"managedFields":[`+test.other+`,`+applied+`]}}`), "ours")
+			got, err := NewReader("ours").Parse([]byte(`{"metadata":{"managedFields":[` + test.other + `,` + applied + `]}}`))
 			if err != nil || got.Shared != test.want {
 				t.Errorf("shared is %v, want %v (%v)", got.Shared, test.want, err)
 			}
@@ -57,7 +57,7 @@ func TestWhatWasAppliedMayHaveAnotherOwnerOfOurs(t *testing.T) {
 
 func TestWhatIsKeptOfManagedFieldsDoesNotKeepTheRest(t *testing.T) {
 	raw := []byte(`{"metadata":{"managedFields":[{"manager":"ours","operation":"Apply","fieldsV1":{"f:a":{}}}]}}`)
-	got, err := ParseOwned(raw, "ours")
+	got, err := NewReader("ours").Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,8 @@ func TestParseAllocatesNoMoreForLargerContent(t *testing.T) {
 	}
 }
 
+// They are the object with its strings, labels and JSON, what encoding/json takes for the time
+// and the owners, what others own of the fields, and the decoders.
 func TestWhatParseAllocates(t *testing.T) {
 	input := []byte(samples["ConfigMap of 1 KB"])
 	alloctest.Exactly(t, 48, func() {

@@ -17,11 +17,10 @@ import (
 
 // Parse reads one object in a single pass over raw. It keeps no part of raw.
 // Errors name the field that is not what Kubernetes says it must be.
-func Parse(raw []byte) (*Object, error) { return parse(raw, "") }
+func Parse(raw []byte) (*Object, error) { return (&parser{}).parse(raw) }
 
-func parse(raw []byte, manager string) (*Object, error) {
-	p := &parser{manager: manager}
-	p.scanner.reset(raw)
+func (p *parser) parse(raw []byte) (*Object, error) {
+	p.reset(raw)
 	read, err := p.next()
 	if err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func parse(raw []byte, manager string) (*Object, error) {
 func Objects(list []byte) iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		p := &parser{}
-		p.scanner.reset(list)
+		p.reset(list)
 		isNull, err := p.open("list", '[', "a list")
 		if err != nil {
 			yield(nil, err)
@@ -98,6 +97,7 @@ type parser struct {
 	recorded bool
 	// manager is whose applied fields are kept; empty is nobody's.
 	manager string
+	known   known
 	// cuts are the parts of the input that managedFields take, each with one comma.
 	cuts []span
 }
@@ -110,9 +110,9 @@ func (p *parser) object() error {
 		var err error
 		switch string(m.name) {
 		case "apiVersion":
-			p.out.APIVersion, err = p.string("apiVersion")
+			p.out.APIVersion, err = p.name("apiVersion")
 		case "kind":
-			p.out.Kind, err = p.string("kind")
+			p.out.Kind, err = p.name("kind")
 		case "metadata":
 			return p.metadata()
 		case "status":
@@ -177,27 +177,36 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 	case "generateName":
 		meta.GenerateName, err = p.string("metadata.generateName")
 	case "namespace":
-		meta.Namespace, err = p.string("metadata.namespace")
+		meta.Namespace, err = p.name("metadata.namespace")
 	case "uid":
 		var uid string
 		uid, err = p.string("metadata.uid")
 		meta.UID = types.UID(uid)
 	case "labels":
-		meta.Labels, err = p.stringMap("metadata.labels", func(string) bool { return false })
+		meta.Labels, err = readOnce(&p.scanner, p.known.labels, func(s *scanner) (map[string]string, error) {
+			return s.stringMap("metadata.labels", func(string) bool { return false })
+		})
 	case "annotations":
 		meta.Annotations, err = p.annotations("metadata.annotations")
 	case "creationTimestamp":
-		meta.CreationTimestamp, err = decode[metav1.Time](p, "metadata.creationTimestamp")
+		meta.CreationTimestamp, err = decode[metav1.Time](&p.scanner, "metadata.creationTimestamp")
 	case "deletionTimestamp":
-		meta.DeletionTimestamp, err = decode[*metav1.Time](p, "metadata.deletionTimestamp")
+		meta.DeletionTimestamp, err = decode[*metav1.Time](&p.scanner, "metadata.deletionTimestamp")
 	case "ownerReferences":
-		meta.OwnerReferences, err = decode[[]metav1.OwnerReference](p, "metadata.ownerReferences")
+		meta.OwnerReferences, err = readOnce(&p.scanner, p.known.owners, func(s *scanner) ([]metav1.OwnerReference, error) {
+			return decode[[]metav1.OwnerReference](s, "metadata.ownerReferences")
+		})
 	case "finalizers":
-		meta.Finalizers, err = decode[[]string](p, "metadata.finalizers")
+		meta.Finalizers, err = decode[[]string](&p.scanner, "metadata.finalizers")
 	default:
 		err = p.skip()
 	}
 	return true, err
+}
+
+// name reads a name that many objects have.
+func (p *parser) name(path string) (string, error) {
+	return readOnce(&p.scanner, p.known.names, func(s *scanner) (string, error) { return s.string(path) })
 }
 
 // annotations reads all annotations but those that repeat a whole object.
@@ -234,8 +243,8 @@ func (p *parser) withoutManagedFields(of span) []byte {
 
 // decode reads the next value with encoding/json, which the Kubernetes types are
 // written for.
-func decode[T any](p *parser, path string) (decoded T, err error) {
-	value, err := p.value()
+func decode[T any](s *scanner, path string) (decoded T, err error) {
+	value, err := s.value()
 	if err != nil {
 		return decoded, err
 	}

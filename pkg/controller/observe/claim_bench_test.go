@@ -68,6 +68,9 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
+// However many children and other parents there are: the groups of both child types, and of the
+// one with children what the index finds, that as objects, and what of it is claimed. The
+// others make a generated selector, or the annotation that is put on attachments.
 func TestWhatClaimingAllocates(t *testing.T) {
 	for how, want := range map[string]struct{ ten, twoHundred int }{
 		"by the parent's selector": {5, 5},

@@ -68,6 +68,8 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
+// They are the decoded values of what is observed, recorded and desired, and a copy of each,
+// as merging changes them, and the record that is written.
 func TestWhatMergingAllocates(t *testing.T) {
 	mergings := mergings(t)
 	for name, want := range map[string]int{"ConfigMap of 1 KB": 247, "Deployment": 1523} {

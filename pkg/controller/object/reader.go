@@ -1,0 +1,49 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Reader reads the objects that a host sends. What many of them have alike, those that are
+// read soon after one another share: their labels, their owners, and the names of types and
+// namespaces. It is safe for concurrent use.
+type Reader struct {
+	applier string
+	known   known
+}
+
+// known is what has been read of objects before; the zero value knows nothing and learns nothing.
+type known struct {
+	names  *recent[string]
+	labels *recent[map[string]string]
+	owners *recent[[]metav1.OwnerReference]
+}
+
+// NewReader makes a reader of objects that show what applier owns by server-side apply.
+func NewReader(applier string) *Reader {
+	return &Reader{applier, known{&recent[string]{}, &recent[map[string]string]{}, &recent[[]metav1.OwnerReference]{}}}
+}
+
+// Parse is the function Parse, but for what the objects share.
+func (r *Reader) Parse(raw []byte) (*Object, error) {
+	return (&parser{manager: r.applier, known: r.known}).parse(raw)
+}
+
+// readOnce reads the next value, unless it is known.
+func readOnce[T any](s *scanner, known *recent[T], read func(*scanner) (T, error)) (value T, err error) {
+	if known == nil {
+		return read(s)
+	}
+	raw, err := s.value()
+	if err != nil {
+		return value, err
+	}
+	if value, there := known.get(raw); there {
+		return value, nil
+	}
+	if value, err = read(newScanner(raw)); err == nil {
+		known.put(raw, value)
+	}
+	return value, err
+}
