@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -45,4 +46,33 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	hosted.setProblem(object, refused)
 	expect(2*time.Second, false)
 	expect(2*time.Second+newFor, true)
+}
+
+func TestEqualSpecs(t *testing.T) {
+	of := func(uid types.UID, generation int64, resync int32) *v1alpha1.CompositeController {
+		return &v1alpha1.CompositeController{
+			ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation},
+			Spec:       v1alpha1.CompositeControllerSpec{ResyncPeriodSeconds: &resync},
+		}
+	}
+	a := of("a", 1, 5)
+	for name, test := range map[string]struct {
+		other *v1alpha1.CompositeController
+		want  bool
+	}{
+		"the same":                      {of("a", 1, 5), true},
+		"a spec that came back":         {of("a", 3, 5), true},
+		"another spec":                  {of("a", 2, 6), false},
+		"another object's of that name": {of("b", 1, 5), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := equalSpecs(a, test.other); got != test.want {
+				t.Errorf("they ask for the same: %v, want %v", got, test.want)
+			}
+		})
+	}
+	same := of("a", 1, 5)
+	if allocations := testing.AllocsPerRun(10, func() { equalSpecs(a, same) }); allocations > 0 {
+		t.Errorf("it takes %.0f allocations", allocations)
+	}
 }
