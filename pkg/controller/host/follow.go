@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
@@ -31,8 +33,8 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	}
 	informers := metadatainformer.NewSharedInformerFactory(client, 0)
 	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {
-		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    d.definitionChanged,
+		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    d.definitionAdded,
 			UpdateFunc: func(_, after any) { d.definitionChanged(after) },
 			DeleteFunc: d.definitionChanged,
 		})
@@ -44,6 +46,20 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	<-ctx.Done()
 	informers.Shutdown()
 	return nil
+}
+
+// oldEnough is the age from which a definition that was there before us has certainly been taken in by
+// the host. It is far above SettleTime, since the host's clock is another.
+const oldEnough = time.Minute
+
+// definitionAdded is also told of the definitions that are there at the start, which changes nothing. If
+// it did, for a moment the host would be asked for the types of each controller, and then all
+// controllers would be looked at again.
+func (d *Discovery) definitionAdded(obj any, isInInitialList bool) {
+	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(there.GetCreationTimestamp().Time) > oldEnough {
+		return
+	}
+	d.definitionChanged(obj)
 }
 
 func (d *Discovery) definitionChanged(obj any) {

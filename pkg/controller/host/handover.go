@@ -26,8 +26,9 @@ func (s *shared) took(c *contents, before, after *object.Object, version string)
 func (s *shared) relisted(c *contents, before cache.Indexer, version string) {
 	c.version = version
 	if c == s.current {
-		s.tellDifference(before, c.objects)
-		s.needed = version
+		if s.tellDifference(before, c.objects) {
+			s.needed = version
+		}
 	}
 	s.handOver()
 }
@@ -57,16 +58,26 @@ func (s *shared) admit(user *Watch) {
 	close(user.synced)
 }
 
-// tellDifference tells users what is there no longer, what differs and what is new.
-func (s *shared) tellDifference(before, after cache.Indexer) {
+// tellDifference tells users what is there no longer, what differs and what is new. It returns
+// whether any of that is for next, which then has to be up to it: of quiet objects the host
+// may say for a minute no more recent version than that of their list.
+func (s *shared) tellDifference(before, after cache.Indexer) (forNext bool) {
+	tell := func(was, is *object.Object) {
+		if was != nil && is != nil && was.ResourceVersion == is.ResourceVersion {
+			return
+		}
+		s.tell(was, is)
+		forNext = forNext || s.next != nil && (s.next.bounds.want(was) || s.next.bounds.want(is))
+	}
 	for _, gone := range objects(before.List()) {
 		if get(after, gone) == nil {
-			s.tell(gone, nil)
+			tell(gone, nil)
 		}
 	}
 	for _, now := range objects(after.List()) {
-		s.tell(get(before, now), now)
+		tell(get(before, now), now)
 	}
+	return forNext
 }
 
 func (s *shared) tell(before, after *object.Object) {

@@ -208,3 +208,12 @@ func TestCountsFollowParents(t *testing.T) {
 	c.parents.forget(web("b"))
 	expect(1, 1, 0)
 }
+
+// It is looked at four times a second of each controller.
+func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	if allocations := testing.AllocsPerRun(10, func() { c.Trouble() }); allocations > 0 {
+		t.Errorf("it takes %.0f allocations", allocations)
+	}
+}
