@@ -48,7 +48,7 @@ func (s *searching) find(context.Context, v1alpha1.ResourceRule) (sets.Set[strin
 	s.made++
 	found, err := s.finalizers.Clone(), s.err
 	s.mu.Unlock()
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	s.mu.Lock()
 	return found, err
 }
