@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -23,6 +24,8 @@ type children struct {
 	plan       *stage.Plan
 	// strict refuses an answer that lists a child twice.
 	strict bool
+	// duplicates are the plan's, to be found among thousands.
+	duplicates sets.Set[string]
 }
 
 // manage adds the steps that turn the observed children into the desired ones:
@@ -99,7 +102,11 @@ func (c *children) sort(observed []stage.Group, desired []*object.Object) []want
 
 // addDuplicate notes, once, that a child is listed more than once.
 func (c *children) addDuplicate(child string) {
-	if !slices.Contains(c.plan.Duplicates, child) {
+	if c.duplicates == nil {
+		c.duplicates = sets.New[string]()
+	}
+	if !c.duplicates.Has(child) {
+		c.duplicates.Insert(child)
 		c.plan.Duplicates = append(c.plan.Duplicates, child)
 	}
 }
@@ -136,8 +143,9 @@ func (c *children) typeOf(child *object.Object, observed []stage.Group) (int, er
 }
 
 func (c *children) deleteUnwanted(group stage.Group, wanted wantedChildren) {
+	orphans := orphansOf(group)
 	for _, child := range group.Claimed {
-		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || isOrphan(group, child) {
+		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) {
 			continue
 		}
 		c.add(stage.Step{Op: stage.Delete, Type: group.Type, Observed: child, Why: "the hook does not list it"})
@@ -151,9 +159,10 @@ func (c *children) apply(group stage.Group, wanted wantedChildren) {
 	}
 	strategy := c.strategies[group.Type.GroupKind()]
 	engine := c.parent.engine(strategy.Engine, group.Schema)
+	orphans := orphansOf(group)
 	for _, name := range wanted.inOrder {
 		desired := wanted.byName[name]
-		step, err := c.step(engine, strategy.Method, group, observed[name], desired)
+		step, err := c.step(engine, strategy.Method, orphans, observed[name], desired)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
 			continue
@@ -166,13 +175,13 @@ func (c *children) apply(group stage.Group, wanted wantedChildren) {
 
 // step decides about one desired child: here whether it may be written at all, in the
 // engine of its type what is.
-func (c *children) step(engine engine, method Method, group stage.Group, observed, desired *object.Object) (stage.Step, error) {
+func (c *children) step(engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object) (stage.Step, error) {
 	switch {
 	case observed == nil:
 		return engine.create(desired)
 	case observed.DeletionTimestamp != nil:
 		return keep(observed, "it is being deleted"), nil
-	case isOrphan(group, observed):
+	case orphans.Has(observed):
 		return keep(observed, "it is adopted first"), nil
 	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
 		return keep(observed, asWanted), nil
@@ -193,6 +202,10 @@ func (c *children) add(step stage.Step) {
 	c.plan.Steps = append(c.plan.Steps, step)
 }
 
-func isOrphan(group stage.Group, child *object.Object) bool {
-	return slices.Contains(group.Adopt, child)
+// orphansOf are the children of a group that have no controller yet; nil if there are none.
+func orphansOf(group stage.Group) sets.Set[*object.Object] {
+	if len(group.Adopt) == 0 {
+		return nil
+	}
+	return sets.New(group.Adopt...)
 }
