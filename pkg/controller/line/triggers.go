@@ -29,21 +29,21 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
 		return unsubscribe, ctx.Err()
 	}
-	subscribe := func(watch *host.Watch, changed func(before, after *object.Object)) error {
-		subscription, err := watch.Subscribe(changed)
+	add := func(subscription *host.Subscription, err error) error {
 		if err == nil {
 			subscriptions = append(subscriptions, subscription)
 		}
 		return err
 	}
 	for _, target := range c.observer.Targets {
-		if err := subscribe(target.Watch, c.parentChanged); err != nil {
+		if err := add(target.Watch.Subscribe(c.parentChanged)); err != nil {
 			return unsubscribe, err
 		}
 	}
-	// The type of parents may be one of them.
+	// The type of parents may be one of them. The children there are need not be told: all
+	// parents are synced once, and that is yet to come.
 	for _, watch := range c.observer.Children {
-		if err := subscribe(watch, c.childChanged); err != nil {
+		if err := add(watch.SubscribeToChanges(c.childChanged)); err != nil {
 			return unsubscribe, err
 		}
 	}
