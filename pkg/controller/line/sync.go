@@ -38,6 +38,7 @@ func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict 
 		return hosted.Wait(readBackInterval)
 	}
 	attempt := c.attempt(ctx, parent, memory)
+	attempt.err, attempt.unmet = brief(attempt.err), brief(attempt.unmet)
 	switch {
 	case ctx.Err() != nil:
 		return hosted.Done(0)
