@@ -1,0 +1,119 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// A parent of thousands of children is one parent: it is looked at once a change, and what
+// does not change is not written.
+func TestAParentWithThousandsOfChildren(t *testing.T) {
+	const children, most = 5000, 45 * time.Second
+	var wanted, version atomic.Int64
+	wanted.Store(children)
+	f := prepare(t, hook.Answering(t, func(request) object {
+		desired := make([]object, wanted.Load())
+		for i := range desired {
+			value := strings.Repeat("x", 1<<10)
+			if i == children/2 {
+				value = fmt.Sprint(version.Load())
+			}
+			desired[i] = configMap(child(i), value)
+		}
+		return object{"children": desired}
+	}))
+	timed := func(what string, within time.Duration, do func()) {
+		t.Helper()
+		started := time.Now()
+		do()
+		took := time.Since(started)
+		t.Logf("%s: %s", what, took.Round(time.Millisecond))
+		if took > within {
+			t.Errorf("%s takes %s, more than %s", what, took, within)
+		}
+	}
+	f.parent("p", "")
+	f.start()
+	timed("create all", most, func() { f.waitForChildren(children) })
+	f.settle()
+
+	from, calls := env.Now(t), len(f.hook.Calls())
+	for i := range 3 {
+		timed("touch", 10*time.Second, func() {
+			f.touch("p", fmt.Sprint(i))
+			f.waitForCalls(calls + i + 1)
+		})
+	}
+	if after := f.settle(); after != calls+3 {
+		t.Errorf("3 changes of the parent made %d calls", after-calls)
+	}
+	if writes := f.writes(from, configMaps); len(writes) > 0 {
+		t.Errorf("changes of the parent that make no difference led to %d writes", len(writes))
+	}
+
+	from = env.Now(t)
+	version.Store(1)
+	timed("change one", 10*time.Second, func() {
+		f.touch("p", "change")
+		f.reaches(child(children/2), "1")
+	})
+	f.settle()
+	if writes := f.writes(from, configMaps); !slices.Equal(writes, []string{"update"}) {
+		t.Errorf("the change of one child led to %d writes", len(writes))
+	}
+
+	from = env.Now(t)
+	wanted.Store(0)
+	timed("delete all", most, func() {
+		f.touch("p", "delete")
+		f.waitForChildren(0)
+	})
+	f.settle()
+	writes := f.writes(from, configMaps)
+	if len(writes) != children || slices.ContainsFunc(writes, func(verb string) bool { return verb != "delete" }) {
+		t.Errorf("deleting %d children took %d writes, of the kinds %v", children, len(writes), slices.Compact(slices.Sorted(slices.Values(writes))))
+	}
+}
+
+func child(i int) string { return fmt.Sprintf("child-%04d", i) }
+
+// waitForChildren waits until there are that many in the namespace.
+func (f *fixture) waitForChildren(count int) {
+	f.Helper()
+	env.Eventually(f, func(ctx context.Context) error {
+		list, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		found := len(list.Items)
+		if rest := list.RemainingItemCount; rest != nil {
+			found += int(*rest)
+		}
+		if found != count {
+			return fmt.Errorf("there are %d children, not %d", found, count)
+		}
+		return nil
+	})
+}
+
+func (f *fixture) waitForCalls(count int) {
+	f.Helper()
+	env.Eventually(f, func(context.Context) error {
+		if now := len(f.hook.Calls()); now < count {
+			return fmt.Errorf("the hook was called %d times, not %d", now, count)
+		}
+		return nil
+	})
+}

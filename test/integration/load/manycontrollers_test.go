@@ -1,0 +1,93 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+func TestHundredsOfControllers(t *testing.T) {
+	const controllers, edits = 500, 20
+	before := env.SettledGoroutines(t)
+	resident := func() int64 {
+		t.Helper()
+		usage, err := env.Usage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return usage.Resident >> 20
+	}
+	empty := resident()
+	f := prepare(t, hook.Answering(t, oneConfigMap))
+	name := func(i int) string { return fmt.Sprintf("p%d", i) }
+	client := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
+	errs := make([]error, controllers)
+	started := time.Now()
+	workqueue.ParallelizeUntil(t.Context(), 8, controllers, func(i int) {
+		of := map[string]string{"of": name(i)}
+		_, err := client.Create(t.Context(), f.controller(func(spec *v1alpha1.CompositeControllerSpec) {
+			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: of}
+		}), metav1.CreateOptions{})
+		errs[i] = errors.Join(err, f.createParent(name(i), "0", of))
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	created := time.Since(started)
+	env.Within(t, 2*time.Minute, allReady(controllers))
+	ready := time.Since(started)
+	for i := range controllers {
+		f.reaches(name(i), "0")
+	}
+	t.Logf("%d controllers are created in %s and all are ready after %s; the server goes from %d to %d MiB", controllers, created, ready, empty, resident())
+
+	var took []time.Duration
+	for i := range edits {
+		parent := name(i * controllers / edits)
+		f.set(parent, "1")
+		took = append(took, f.reaches(parent, "1"))
+	}
+	slices.Sort(took)
+	t.Logf("an edit takes %s at the median and %s at worst", took[edits/2], took[edits-1])
+	if took[edits/2] > time.Second || took[edits-1] > 5*time.Second { // one of many may meet a busy machine
+		t.Errorf("beside %d controllers edits take too long", controllers)
+	}
+
+	if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	env.WaitForGoroutines(t, before)
+}
+
+// allReady tells whether there are that many controllers, all of them ready.
+func allReady(count int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		list, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for i := range list.Items {
+			if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionReady) {
+				ready++
+			}
+		}
+		if ready != count {
+			return fmt.Errorf("%d of %d controllers are ready", ready, count)
+		}
+		return nil
+	}
+}
