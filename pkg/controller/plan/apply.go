@@ -6,9 +6,11 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -41,7 +43,7 @@ func (p *parent) merge(of *openapi.Type, observed, desired *object.Object) (*cha
 	if err != nil {
 		return nil, err
 	}
-	last, err := lastApplied(observed, have)
+	last, err := lastApplied(observed, have, want)
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +145,10 @@ func restoreFields(merged, observed map[string]any, names ...string) {
 	}
 }
 
-// lastApplied takes the record of what was last applied out of an observed child.
+// lastApplied takes the record of what was last applied out of an observed child, with the texts
+// in it that the child has or that are wanted of it, see recordFor.
 // A child without a record gives an empty one: nothing is known to be ours to remove.
-func lastApplied(observed *object.Object, have map[string]any) (map[string]any, error) {
+func lastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
 		return nil, err
@@ -156,15 +159,20 @@ func lastApplied(observed *object.Object, have map[string]any) (map[string]any, 
 		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",
 			observed, object.LastAppliedAnnotation, err)
 	}
+	if strings.Contains(text, digestPrefix) {
+		last = lengthened(last, have, want)
+	}
 	return last, nil
 }
 
 func setLastApplied(content, want map[string]any) error {
-	record, err := object.Canonical(want)
+	record, err := recordFor(want, content)
 	if err != nil {
-		return err
+		child := unstructured.Unstructured{Object: content}
+		name := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetName()}
+		return fmt.Errorf("child %s %s: %w", child.GetKind(), strings.TrimPrefix(name.String(), "/"), err)
 	}
-	return setAnnotation(content, object.LastAppliedAnnotation, string(record))
+	return setAnnotation(content, object.LastAppliedAnnotation, record)
 }
 
 func setAnnotation(content map[string]any, name, value string) error {

@@ -23,7 +23,7 @@ func (p *parent) toServerSideApply(observed *object.Object, why string) (stage.S
 	if err != nil {
 		return stage.Step{}, err
 	}
-	record, err := lastApplied(observed, have)
+	record, err := lastApplied(observed, have, nil)
 	if err != nil {
 		return stage.Step{}, err
 	}
@@ -43,14 +43,21 @@ func (p *parent) toDynamicApply(observed *object.Object) (stage.Step, error) {
 	if err != nil {
 		return stage.Step{}, err
 	}
+	have, err := observed.Decode()
+	if err != nil {
+		return stage.Step{}, err
+	}
 	child := unstructured.Unstructured{Object: record}
 	others := slices.DeleteFunc(child.GetOwnerReferences(), p.owns)
 	child.SetOwnerReferences(nil)
 	if len(others) > 0 {
 		child.SetOwnerReferences(others)
 	}
-	body, err := object.Canonical(record)
-	return stage.Step{Op: stage.ToDynamicApply, Observed: observed, Body: body, Why: "it was written by server-side apply"}, err
+	body, err := recordFor(record, have)
+	if err != nil {
+		return stage.Step{}, fmt.Errorf("child %s: %w", observed, err)
+	}
+	return stage.Step{Op: stage.ToDynamicApply, Observed: observed, Body: []byte(body), Why: "it was written by server-side apply"}, nil
 }
 
 // hasRecord tells whether dynamic apply has written a child.
