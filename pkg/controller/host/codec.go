@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
@@ -31,7 +30,7 @@ func newNegotiatedSerializer(objects *object.Reader) runtime.NegotiatedSerialize
 		StreamSerializer: &runtime.StreamSerializerInfo{
 			EncodesAsText: true,
 			Serializer:    watchEventCodec{},
-			Framer:        jsonserializer.Framer,
+			Framer:        newFramer(),
 		},
 	})
 }
