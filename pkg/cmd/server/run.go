@@ -41,6 +41,7 @@ type seams struct {
 func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
 
+	defer tuneHeap()()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	endpoint := ""

@@ -1,0 +1,71 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"sync/atomic"
+)
+
+// What the server itself holds is some dozens of megabytes full of pointers, which take long to follow. What it caches of
+// the host is bytes, which take no time. So a small heap is collected less often than Go would do it, and a large one more
+// often: when so many bytes are allocated beside what is in use, or this share of it if that is more.
+const (
+	heapRoom  = 64 << 20
+	heapShare = 0.25
+)
+
+// goMemoryVariables are how an operator tells Go itself when to collect. Then nothing else does.
+var goMemoryVariables = [...]string{"GOGC", "GOMEMLIMIT"}
+
+// gcPercent is the setting of the garbage collector for a heap with so many bytes in use.
+func gcPercent(inUse uint64) int {
+	const most = 400 // of a heap that has just begun to grow
+	room := max(heapRoom, uint64(float64(inUse)*heapShare))
+	return int(min(100*room/max(inUse, 1), most))
+}
+
+// tuneHeap keeps the garbage collector to these rules until stop is called.
+func tuneHeap() (stop func()) {
+	if slices.ContainsFunc(goMemoryVariables[:], func(name string) bool { return os.Getenv(name) != "" }) {
+		return func() {}
+	}
+	t := &heapTuner{percent: gcPercent(0)}
+	before := debug.SetGCPercent(t.percent)
+	t.awaitCollection()
+	return func() {
+		t.stopped.Store(true)
+		debug.SetGCPercent(before)
+	}
+}
+
+// heapTuner is called by the runtime after each collection.
+type heapTuner struct {
+	percent int
+	stopped atomic.Bool
+}
+
+// awaitCollection has tune called after the next collection, which finds that nobody uses this object.
+func (t *heapTuner) awaitCollection() {
+	runtime.AddCleanup(&struct{ unused *heapTuner }{}, (*heapTuner).tune, t)
+}
+
+func (t *heapTuner) tune() {
+	if t.stopped.Load() {
+		return
+	}
+	defer t.awaitCollection()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	percent := gcPercent(live[0].Value.Uint64())
+	// To set it stops the world for a moment.
+	if difference := percent - t.percent; difference < -t.percent/20 || difference > t.percent/20 {
+		t.percent = percent
+		debug.SetGCPercent(percent)
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestGCPercent(t *testing.T) {
+	t.Parallel()
+	const mebibyte = 1 << 20
+	for name, tc := range map[string]struct {
+		inUse uint64
+		want  int
+	}{
+		"of a process that starts":              {0, 400},
+		"of a small heap leaves the room":       {32 * mebibyte, 200},
+		"of a heap as large as the room":        {64 * mebibyte, 100},
+		"of a larger one leaves the room still": {128 * mebibyte, 50},
+		"of a huge one leaves a share of it":    {1024 * mebibyte, 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := gcPercent(tc.inUse); got != tc.want {
+				t.Errorf("gcPercent(%d) = %d, want %d", tc.inUse, got, tc.want)
+			}
+		})
+	}
+}
+
+// What the collector is set to concerns the whole process, so this test is not parallel.
+func TestTheHeapIsTunedAsItGrows(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	stop := tuneHeap()
+	const size = 256 << 20
+	held := make([]byte, size)
+	for deadline := time.Now().Add(time.Minute); percent() > gcPercent(size); runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("with %d bytes in use, the percentage is %d, not %d", size, percent(), gcPercent(size))
+		}
+	}
+	runtime.KeepAlive(held)
+	stop()
+	if percent := percent(); percent != 100 {
+		t.Errorf("the percentage is %d after the end, it was 100 before", percent)
+	}
+}
+
+func TestWhoSetsGoVariablesDecides(t *testing.T) {
+	before := percent()
+	t.Setenv("GOGC", "70")
+	defer tuneHeap()()
+	if now := percent(); now != before {
+		t.Errorf("the percentage became %d, it was %d", now, before)
+	}
+}
+
+// percent is the present setting.
+func percent() int {
+	percent := debug.SetGCPercent(100)
+	debug.SetGCPercent(percent)
+	return percent
+}
