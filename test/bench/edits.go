@@ -157,8 +157,10 @@ func (w *world) requests(from hostcluster.Position, chosen hostcluster.Request) 
 	chosen.User = harness.ServerUser
 	events, err := w.env.Host.Audit().Find(from, chosen)
 	return len(slices.DeleteFunc(events, func(event auditv1.Event) bool {
-		// Who asks something of our own API is looked up at the host. A watch starts anew every few minutes.
-		return event.ObjectRef == nil || event.Verb == "watch" || strings.HasSuffix(event.ObjectRef.Resource, "reviews")
+		// Who asks something of our own API is looked up at the host. A watch starts anew every few minutes. Events
+		// tell that a controller has started.
+		return event.ObjectRef == nil || event.Verb == "watch" || strings.HasSuffix(event.ObjectRef.Resource, "reviews") ||
+			event.ObjectRef.Resource == "events"
 	})), err
 }
 

@@ -67,7 +67,7 @@ func measureFleet(ctx context.Context, b *bench) error {
 		}
 		at := func(what string) float64 { return b.median(fmt.Sprintf("%s %d", what, most)) }
 		b.row(row{
-			scenario: "restart with 9,000 × 4 in place", figure: "writes to the host (time to quiet: " + milliseconds(at("restart")) + ")",
+			scenario: "restart with 9,000 × 4 in place", figure: "writes to the host but events (time to quiet: " + milliseconds(at("restart")) + ")",
 			ours: fmt.Sprintf("%.0f", at("restart writes")), value: at("restart writes"), bound: 0,
 			verdict: fmt.Sprintf("%.0f", at("restart writes")), must: "0",
 		})
