@@ -47,7 +47,7 @@ func (i *inputs) parent(content uint64) uint64 {
 // hashContent is the hash of what an object has beside metadata and status. Its generation
 // does not tell: that of a Deployment rises with its annotations too.
 func hashContent(o *object.Object) uint64 {
-	content := o.JSON
+	content := o.JSON()
 	for _, written := range []string{"metadata", "status"} {
 		if without, err := object.WithMember(content, written, nil); err == nil {
 			content = without

@@ -31,11 +31,11 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *stage.Snapshot) ([]st
 
 // customizeRequest is the body of a customize request, the same in all versions.
 func customizeRequest(snapshot *stage.Snapshot) []byte {
-	body := make([]byte, 0, 32+len(snapshot.Controller)+len(snapshot.Parent.JSON))
+	body := make([]byte, 0, 32+len(snapshot.Controller)+snapshot.Parent.Size())
 	body = append(body, `{"controller":`...)
 	body = append(body, snapshot.Controller...)
 	body = append(body, `,"parent":`...)
-	body = append(body, snapshot.Parent.JSON...)
+	body = snapshot.Parent.AppendJSON(body)
 	return append(body, '}')
 }
 

@@ -33,7 +33,7 @@ func customizeHook(t *testing.T, url string, version v1alpha1.HookVersion) *Webh
 func TestACustomizeRequestIsControllerAndParent(t *testing.T) {
 	about := snapshot(t)
 	about.Children = []stage.Group{{Type: typeOf("", "v1", "Pod")}}
-	want := `{"controller":` + controller + `,"parent":` + string(about.Parent.JSON) + `}`
+	want := `{"controller":` + controller + `,"parent":` + string(about.Parent.JSON()) + `}`
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
 		t.Run(string(version), func(t *testing.T) {
 			sent := make(chan string, 1)

@@ -26,7 +26,7 @@ func (p protocol) request(version v1alpha1.HookVersion, snapshot *stage.Snapshot
 	w.raw(`,"`)
 	w.raw(p.parent)
 	w.raw(`":`)
-	w.body = append(w.body, snapshot.Parent.JSON...)
+	w.body = snapshot.Parent.AppendJSON(w.body)
 	w.raw(`,"`)
 	w.raw(p.children)
 	w.raw(`":{`)
@@ -46,7 +46,7 @@ func (p protocol) request(version v1alpha1.HookVersion, snapshot *stage.Snapshot
 // requestSize is how many bytes a request takes at most, unless there are characters in
 // names that JSON escapes.
 func requestSize(snapshot *stage.Snapshot) int {
-	size := 128 + len(snapshot.Controller) + len(snapshot.Parent.JSON)
+	size := 128 + len(snapshot.Controller) + snapshot.Parent.Size()
 	for _, group := range snapshot.Children {
 		size += groupSize(group.Type, group.Claimed)
 	}
@@ -59,7 +59,7 @@ func requestSize(snapshot *stage.Snapshot) int {
 func groupSize(of stage.Type, objects []*object.Object) int {
 	size := 16 + len(of.Kind) + len(of.Group) + len(of.Version)
 	for _, o := range objects {
-		size += 8 + len(o.Namespace) + len(o.Name) + len(o.JSON)
+		size += 8 + len(o.Namespace) + len(o.Name) + o.Size()
 	}
 	return size
 }
@@ -99,7 +99,7 @@ func (w *requestWriter) group(index int, of stage.Type, objects []*object.Object
 		first = false
 		w.key(form, o)
 		w.raw(`:`)
-		w.body = append(w.body, o.JSON...)
+		w.body = o.AppendJSON(w.body)
 	}
 	w.raw(`}`)
 }

@@ -101,7 +101,7 @@ func (r *reader) children(value []byte) ([]*object.Object, error) {
 		case child == nil:
 			return nil, fmt.Errorf("entry %d is null, which is no object", index)
 		case child.Kind == "":
-			return nil, fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, r.quote(child.JSON))
+			return nil, fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, r.quote(child.JSON()))
 		}
 		children = append(children, child)
 	}

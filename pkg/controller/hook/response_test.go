@@ -54,7 +54,7 @@ func TestDecodeResponse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(&test.want, got); diff != "" {
+		if diff := cmp.Diff(&test.want, got, cmp.AllowUnexported(object.Object{})); diff != "" {
 			t.Errorf("read (-want +got):\n%s", diff)
 		}
 	})

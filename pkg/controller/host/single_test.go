@@ -192,7 +192,7 @@ func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
 			found := ""
 			stop, err := NewWatches(klog.NewContext(t.Context(), logger), client).Follow(t.Context(), things, one, func(now *object.Object) {
 				if now != nil {
-					found = string(now.JSON)
+					found = string(now.JSON())
 				}
 			})
 			if err != nil {

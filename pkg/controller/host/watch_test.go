@@ -124,7 +124,7 @@ func TestCacheIsIndexedAndKnowsWhatItHasSeen(t *testing.T) {
 		}
 	}
 	found := watch.Get(types.NamespacedName{Namespace: "ns", Name: "owned"})
-	if found == nil || strings.Contains(string(found.JSON), "managedFields") {
+	if found == nil || strings.Contains(string(found.JSON()), "managedFields") {
 		t.Errorf("the object should be there without managedFields, but is %v", found)
 	}
 	if watch.Get(types.NamespacedName{Namespace: "ns", Name: "nobody"}) != nil {

@@ -27,8 +27,8 @@ func TestAReaderKeepsWhatTheManagerApplied(t *testing.T) {
 				t.Errorf("applied is %q, want %q", got.Applied, test.want)
 			}
 			unowned := mustParse(t, raw)
-			if unowned.Applied != nil || unowned.Hash != got.Hash || string(unowned.JSON) != string(got.JSON) {
-				t.Errorf("without a manager it is %s, applied %s", unowned.JSON, unowned.Applied)
+			if unowned.Applied != nil || unowned.Hash != got.Hash || string(unowned.JSON()) != string(got.JSON()) {
+				t.Errorf("without a manager it is %s, applied %s", unowned.JSON(), unowned.Applied)
 			}
 		})
 	}

@@ -41,19 +41,19 @@ func FuzzParse(f *testing.F) {
 			delete(metadata, "managedFields")
 		}
 		var got map[string]any
-		if err := json.Unmarshal(parsed.JSON, &got); err != nil {
-			t.Fatalf("JSON became invalid: %s: %v", parsed.JSON, err)
+		if err := json.Unmarshal(parsed.JSON(), &got); err != nil {
+			t.Fatalf("JSON became invalid: %s: %v", parsed.JSON(), err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the object differs (-want +got):\n%s", diff)
 		}
 		metadataOf(t, raw, parsed)
-		again, err := Parse(parsed.JSON)
+		again, err := Parse(parsed.JSON())
 		if err != nil {
-			t.Fatalf("JSON %s is not parsed again: %v", parsed.JSON, err)
+			t.Fatalf("JSON %s is not parsed again: %v", parsed.JSON(), err)
 		}
 		parsed.Others = "" // of what was cut out there is nothing left to know
-		if diff := cmp.Diff(parsed, again); diff != "" {
+		if diff := cmp.Diff(parsed, again, cmp.AllowUnexported(Object{})); diff != "" {
 			t.Errorf("parsed again, the object differs (-first +again):\n%s", diff)
 		}
 	})

@@ -6,7 +6,7 @@ package object
 import "github.com/go-json-experiment/json/jsontext"
 
 // Lookup returns the raw JSON at the path, or nil if a part of the path is not there.
-func (o *Object) Lookup(path ...string) []byte { return Lookup(o.JSON, path...) }
+func (o *Object) Lookup(path ...string) []byte { return Lookup(o.JSON(), path...) }
 
 // Lookup returns the raw JSON at the path below raw, or nil if a part of the path
 // is not there or raw is no JSON object. Of a repeated name the last counts.

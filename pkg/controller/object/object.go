@@ -38,8 +38,9 @@ type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// JSON is the object without metadata.managedFields.
-	JSON []byte
+	// json is the object without metadata.managedFields. If it is packed, size is how many bytes it takes when it is not.
+	json []byte
+	size int
 
 	// Others are the fields beside metadata and status that others than FieldManager's
 	// updates have set or changed last, as a JSON list of sets in the form fieldsV1 of
@@ -69,7 +70,7 @@ var (
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
 // MarshalJSON returns the object's own bytes.
-func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON, nil }
+func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
 // Key is the object's namespace and name.
 func (o *Object) Key() types.NamespacedName {
@@ -80,7 +81,7 @@ func (o *Object) Key() types.NamespacedName {
 // numbers become int64, others float64.
 func (o *Object) Decode() (map[string]any, error) {
 	var content map[string]any
-	if err := utiljson.Unmarshal(o.JSON, &content); err != nil {
+	if err := utiljson.Unmarshal(o.JSON(), &content); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", o, err)
 	}
 	return content, nil

@@ -42,7 +42,7 @@ func TestObjectsOfAList(t *testing.T) {
 				}
 				got = append(got, o)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Object{})); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 		})

@@ -28,7 +28,7 @@ func (p *parser) parse(raw []byte) (*Object, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	read.JSON = p.withoutManagedFields(span{0, len(raw)})
+	read.json = p.withoutManagedFields(span{0, len(raw)})
 	return read, nil
 }
 
@@ -63,8 +63,8 @@ func (p *parser) element() (*Object, error) {
 		return nil, err
 	}
 	start := before + bytes.IndexByte(p.raw[before:], '{')
-	if read.JSON = p.raw[start:p.offset():p.offset()]; len(p.cuts) > 0 {
-		read.JSON = p.withoutManagedFields(span{start, p.offset()})
+	if read.json = p.raw[start:p.offset():p.offset()]; len(p.cuts) > 0 {
+		read.json = p.withoutManagedFields(span{start, p.offset()})
 	}
 	return read, nil
 }

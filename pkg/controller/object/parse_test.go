@@ -175,7 +175,7 @@ func TestParseCutsOutManagedFieldsAndNothingElse(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := string(mustParse(t, test.raw).JSON); got != test.want {
+			if got := string(mustParse(t, test.raw).JSON()); got != test.want {
 				t.Errorf("JSON is\n%s\nwant\n%s", got, test.want)
 			}
 		})
@@ -221,7 +221,7 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parsed, err := Parse([]byte(test.raw))
 			if err == nil {
-				t.Fatalf("parsed as %s", parsed.JSON)
+				t.Fatalf("parsed as %s", parsed.JSON())
 			}
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %q, want it to say %q", err, test.want)
@@ -257,7 +257,7 @@ func TestParseLeavesItsInputAlone(t *testing.T) {
 		t.Errorf("the input became %s", raw)
 	}
 	clear(raw)
-	if got, want := string(parsed.JSON), `{"kind":"Pod","metadata":{"name":"\u0077eb"}}`; got != want || parsed.Name != "web" {
+	if got, want := string(parsed.JSON()), `{"kind":"Pod","metadata":{"name":"\u0077eb"}}`; got != want || parsed.Name != "web" {
 		t.Errorf("the object changes with its input: %s", got)
 	}
 }

@@ -44,7 +44,7 @@ func TestObjectsShareWhatTheyHaveAlike(t *testing.T) {
 			t.Errorf("two children of a parent have %s of their own", what)
 		}
 	}
-	if diff := cmp.Diff(mustParse(t, string(ofParent(2, 1))), other); diff != "" {
+	if diff := cmp.Diff(mustParse(t, string(ofParent(2, 1))), other, cmp.AllowUnexported(Object{})); diff != "" {
 		t.Errorf("a child of another parent (-want +got):\n%s", diff)
 	}
 }
@@ -60,7 +60,7 @@ func TestAReaderReadsWhatParseReads(t *testing.T) {
 				want, err := Parse(raw)
 				got, readErr := reader.Parse(raw)
 				if err != nil || readErr != nil || !reflect.DeepEqual(want, got) {
-					t.Errorf("errors %v and %v, object (-want +got):\n%s", err, readErr, cmp.Diff(want, got))
+					t.Errorf("errors %v and %v, object (-want +got):\n%s", err, readErr, cmp.Diff(want, got, cmp.AllowUnexported(Object{})))
 					return
 				}
 			}
@@ -96,7 +96,7 @@ func held(t testing.TB) int {
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects, size = append(objects, o), size+cap(o.JSON)
+			objects, size = append(objects, o), size+cap(o.json)
 		}
 	}
 	all := heap() - before

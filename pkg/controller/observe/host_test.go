@@ -83,7 +83,7 @@ func observing(t testing.TB, parents stage.Type, claims Claims, objects ...strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if raw, err = object.WithMember(o.JSON, "metadata", raw); err != nil {
+		if raw, err = object.WithMember(o.JSON(), "metadata", raw); err != nil {
 			t.Fatal(err)
 		}
 		served.objects[pathOf(o)] = append(served.objects[pathOf(o)], string(raw))

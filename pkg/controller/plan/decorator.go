@@ -133,7 +133,7 @@ func (t *target) write(snapshot *stage.Snapshot, change metadataChange, status *
 // Metacontroller may have left there and many types do not allow.
 func (t *target) withoutNullStatus() ([]byte, error) {
 	if string(t.Lookup("status")) != "null" {
-		return t.JSON, nil
+		return t.JSON(), nil
 	}
-	return object.WithMember(t.JSON, "status", nil)
+	return object.WithMember(t.JSON(), "status", nil)
 }

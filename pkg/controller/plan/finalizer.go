@@ -51,7 +51,7 @@ func setFinalizers(snapshot *stage.Snapshot, finalizers []string, why string) (*
 	if err != nil {
 		return nil, err
 	}
-	body, err := object.WithMember(parent.JSON, "metadata", metadata)
+	body, err := object.WithMember(parent.JSON(), "metadata", metadata)
 	if err != nil {
 		return nil, err
 	}

@@ -249,14 +249,14 @@ func FuzzDecorator(f *testing.F) {
 			t.Fatalf("it sends %s: %v", planned.Steps[0].Body, err)
 		}
 		if string(written.Lookup("data")) != string(observed.Lookup("data")) || written.Name != observed.Name {
-			t.Errorf("of %s it makes %s", observedRaw, written.JSON)
+			t.Errorf("of %s it makes %s", observedRaw, written.JSON())
 		}
 		again, err := Decorator(&stage.Snapshot{ParentType: configMaps, Parent: written}, response, nil, &Settled{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, left := range again.Steps {
-			t.Errorf("after %s there is still %s because %s", written.JSON, left.Op, left.Why)
+			t.Errorf("after %s there is still %s because %s", written.JSON(), left.Op, left.Why)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (p *parent) statusStep(desired map[string]any, settled *Settled) (*stage.St
 		return nil, nil
 	}
 	path = join("status", path)
-	body, err := object.WithMember(p.JSON, "status", wanted)
+	body, err := object.WithMember(p.JSON(), "status", wanted)
 	return &stage.Step{
 		Op: stage.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
 		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,

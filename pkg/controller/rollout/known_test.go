@@ -19,7 +19,7 @@ func heavy(t testing.TB, versions ...string) (*world, []*Record) {
 	w.has("Pod a v1", "Pod b v1")
 	for _, version := range versions {
 		w.parent(version, "Pod a", "Pod b")
-		content := strings.Replace(string(w.snapshot.Parent.JSON), `"spec":{`, `"spec":{"fields":{`+fields(300)+`},`, 1)
+		content := strings.Replace(string(w.snapshot.Parent.JSON()), `"spec":{`, `"spec":{"fields":{`+fields(300)+`},`, 1)
 		w.snapshot.Parent = parseJSON(t, []byte(content))
 		w.write(w.decide().Writes)
 	}
@@ -73,7 +73,7 @@ func TestWhatIsKnownIsOfTheParentAsItIs(t *testing.T) {
 	}
 	before := open()
 	change := func(from, to string) {
-		w.snapshot.Parent = parseJSON(t, []byte(strings.Replace(string(w.snapshot.Parent.JSON), from, to, 1)))
+		w.snapshot.Parent = parseJSON(t, []byte(strings.Replace(string(w.snapshot.Parent.JSON()), from, to, 1)))
 	}
 
 	change(`"metadata":{`, `"metadata":{"labels":{"touched":"yes"},`)
@@ -82,7 +82,7 @@ func TestWhatIsKnownIsOfTheParentAsItIs(t *testing.T) {
 		t.Error("a parent whose fields are the same has another revision")
 	}
 	if earlier := touched.Revisions[1].Parent; earlier.Labels["touched"] != "yes" || wantedVersion(earlier) != `"v1"` {
-		t.Errorf("as of the earlier revision the parent is %s", earlier.JSON)
+		t.Errorf("as of the earlier revision the parent is %s", earlier.JSON())
 	}
 
 	change(`"version":"v2"`, `"version":"v3"`)

@@ -45,7 +45,7 @@ func patchOf(parent *object.Object, paths []string) ([]byte, error) {
 
 // fieldOf returns the field of a parent that a path leads to, nil if it is not there.
 func fieldOf(parent *object.Object, path string) ([]byte, error) {
-	raw, err := field(parent.JSON, split(path))
+	raw, err := field(parent.JSON(), split(path))
 	if err != nil {
 		return nil, fmt.Errorf("revision of %s: spec.parentResource.revisionHistory.fieldPaths names %q: %w", parent, path, err)
 	}
@@ -72,7 +72,7 @@ func restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 	if taken {
 		paths = recorded
 	}
-	raw := parent.JSON
+	raw := parent.JSON()
 	for _, path := range paths {
 		names := split(path)
 		value, err := field(revision.ParentPatch.Raw, names)

@@ -100,14 +100,14 @@ func (k *known) request(name string) (body []byte, about knownSite) {
 		return nil, *s
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"parent":%s,"children":{"ConfigMap.v1":{`, s.site.JSON)
+	fmt.Fprintf(&b, `{"parent":%s,"children":{"ConfigMap.v1":{`, s.site.JSON())
 	first := true
 	for page, seen := range s.pages {
 		if !first {
 			b.WriteByte(',')
 		}
 		first = false
-		fmt.Fprintf(&b, `%q:%s`, page, seen.JSON)
+		fmt.Fprintf(&b, `%q:%s`, page, seen.JSON())
 	}
 	b.WriteString(`}},"related":{},"finalizing":false}`)
 	about = *s

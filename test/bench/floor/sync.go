@@ -104,7 +104,7 @@ func (f *floor) sync(ctx context.Context, name string) error {
 		return err
 	}
 	var parent site.Site
-	if err := json.Unmarshal(about.site.JSON, &parent); err != nil {
+	if err := json.Unmarshal(about.site.JSON(), &parent); err != nil {
 		return err
 	}
 	if about.written == parent.Generation {

@@ -127,7 +127,7 @@ func (h *fakeHost) put(t testing.TB, of stage.Type, metadata string) {
 	if h.objects[of.Resource] == nil {
 		h.objects[of.Resource] = map[types.NamespacedName]string{}
 	}
-	h.objects[of.Resource][o.Key()] = string(o.JSON)
+	h.objects[of.Resource][o.Key()] = string(o.JSON())
 	h.tell(of, kind, o)
 }
 
@@ -143,7 +143,7 @@ func (h *fakeHost) remove(t testing.TB, of stage.Type, metadata string) {
 
 func (h *fakeHost) tell(of stage.Type, kind string, o *object.Object) {
 	for _, stream := range h.streams[of.Resource] {
-		stream <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, o.JSON)
+		stream <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, o.JSON())
 	}
 }
 

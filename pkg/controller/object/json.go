@@ -1,0 +1,58 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// packedFrom is the size in bytes from which Pack packs. A child of dynamic apply is there twice, as it is and as it
+// was applied last, so that half of it goes.
+const packedFrom = 2 << 10
+
+// JSON is the object without metadata.managedFields. Of a packed object it is made anew by each call. Nobody may change it.
+func (o *Object) JSON() []byte {
+	if o.size == 0 {
+		return o.json
+	}
+	return o.AppendJSON(make([]byte, 0, o.size))
+}
+
+// AppendJSON appends what JSON returns.
+func (o *Object) AppendJSON(to []byte) []byte {
+	if o.size == 0 {
+		return append(to, o.json...)
+	}
+	to = slices.Grow(to, o.size)
+	end := len(to) + o.size
+	// It writes to where it is told to, which has room for it.
+	if _, err := s2.Decode(to[len(to):end], o.json); err != nil {
+		panic(fmt.Sprintf("what was packed of %s cannot be unpacked: %v", o, err))
+	}
+	return to[:end]
+}
+
+// Size is the length of the JSON in bytes.
+func (o *Object) Size() int {
+	if o.size == 0 {
+		return len(o.json)
+	}
+	return o.size
+}
+
+// Pack makes the object take less memory, if it is large. It is for what is kept, before others know the object.
+func (o *Object) Pack() {
+	const worth = 8 // an eighth must be gained
+	if o.size > 0 || len(o.json) < packedFrom {
+		return
+	}
+	packed := s2.Encode(nil, o.json)
+	if len(packed) > len(o.json)-len(o.json)/worth {
+		return
+	}
+	o.json, o.size = slices.Clone(packed), len(o.json)
+}

@@ -1,0 +1,78 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package object
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestPackedObjectsAreWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	noise := rand.New(rand.NewPCG(1, 2))
+	var random strings.Builder
+	for random.Len() < 5*packedFrom {
+		random.WriteString(strconv.FormatUint(noise.Uint64(), 36))
+	}
+	for name, test := range map[string]struct {
+		text   string
+		packed bool
+	}{
+		"a small one stays":             {strings.Repeat("x", packedFrom/2), false},
+		"one that repeats itself":       {strings.Repeat("x", packedFrom), true},
+		"one as it was applied last":    {random.String() + `","again":"` + random.String(), true},
+		"one that has nothing to pack":  {random.String(), false},
+		"one of the size a host allows": {strings.Repeat("0123456789", 150_000), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw := fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"text":"%s"}}`, test.text)
+			parsed := mustParse(t, raw)
+			parsed.Pack()
+			parsed.Pack()
+			if packed := len(parsed.json) < len(raw); packed != test.packed {
+				t.Errorf("of %d bytes %d are kept", len(raw), len(parsed.json))
+			}
+			if cap(parsed.json) > len(parsed.json)*5/4 {
+				t.Errorf("there is room for %d bytes, of which %d are used", cap(parsed.json), len(parsed.json))
+			}
+			if got := string(parsed.JSON()); got != raw {
+				t.Errorf("it became %.200s", got)
+			}
+			if got := string(parsed.AppendJSON([]byte("before "))); got != "before "+raw {
+				t.Errorf("appended it became %.200s", got)
+			}
+			if parsed.Size() != len(raw) {
+				t.Errorf("its size is %d, want %d", parsed.Size(), len(raw))
+			}
+			if got := string(parsed.Lookup("metadata", "name")); got != `"a"` {
+				t.Errorf("its name is %s", got)
+			}
+		})
+	}
+}
+
+func BenchmarkAppendJSON(b *testing.B) {
+	raw := sample("ConfigMap", fmt.Sprintf(`"data":{"config":"%s"}`, strings.Repeat("key=value ", 300)))
+	for _, packed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("packed=%t", packed), func(b *testing.B) {
+			parsed, err := Parse([]byte(raw))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if packed {
+				parsed.Pack()
+			}
+			to := make([]byte, 0, parsed.Size())
+			b.SetBytes(int64(parsed.Size()))
+			b.ReportAllocs()
+			for b.Loop() {
+				to = parsed.AppendJSON(to[:0])
+			}
+		})
+	}
+}
