@@ -13,11 +13,12 @@ import (
 )
 
 // What the server itself holds is some dozens of megabytes full of pointers, which take long to follow. What it caches of
-// the host is bytes, which take no time. So a small heap is collected less often than Go would do it, and a large one more
-// often: when so many bytes are allocated beside what is in use, or this share of it if that is more.
+// the host is bytes, which take no time. So garbage is collected when the heap has so many bytes, which is seldom as long
+// as little is cached; a larger heap may have this much garbage and a share of what is in use.
 const (
-	heapRoom  = 64 << 20
-	heapShare = 0.25
+	smallHeap    = 128 << 20
+	leastGarbage = 32 << 20
+	garbageShare = 16 // a sixteenth
 )
 
 // goMemoryVariables are how an operator tells Go itself when to collect. Then nothing else does.
@@ -26,8 +27,9 @@ var goMemoryVariables = [...]string{"GOGC", "GOMEMLIMIT"}
 // gcPercent is the setting of the garbage collector for a heap with so many bytes in use.
 func gcPercent(inUse uint64) int {
 	const most = 400 // of a heap that has just begun to grow
-	room := max(heapRoom, uint64(float64(inUse)*heapShare))
-	return int(min(100*room/max(inUse, 1), most))
+	inUse = max(inUse, 1)
+	garbage := max(smallHeap-min(inUse, smallHeap), leastGarbage+inUse/garbageShare)
+	return int(min(100*garbage/inUse, most))
 }
 
 // tuneHeap keeps the garbage collector to these rules until stop is called.

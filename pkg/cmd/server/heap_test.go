@@ -18,10 +18,10 @@ func TestGCPercent(t *testing.T) {
 		want  int
 	}{
 		"of a process that starts":              {0, 400},
-		"of a small heap leaves the room":       {32 * mebibyte, 200},
-		"of a heap as large as the room":        {64 * mebibyte, 100},
-		"of a larger one leaves the room still": {128 * mebibyte, 50},
-		"of a huge one leaves a share of it":    {1024 * mebibyte, 25},
+		"of a small heap lets it become larger": {32 * mebibyte, 300},
+		"of a heap of half that size":           {64 * mebibyte, 100},
+		"of a larger one":                       {128 * mebibyte, 31},
+		"of a huge one":                         {1024 * mebibyte, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -79,16 +79,21 @@ func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret boo
 }
 
 // believed is how many bytes there is room made for because a hook says that its answer has
-// them. For more, room is made as they come.
+// them, or because the last one had. For more, room is made as they come.
 const believed = 1 << 20
 
 func (w *Webhook) read(ctx context.Context, response *http.Response) ([]byte, error) {
+	expected := response.ContentLength
+	if expected < 0 { // it does not say
+		expected = w.answered.Load()
+	}
 	var body bytes.Buffer
-	body.Grow(int(min(max(response.ContentLength, 0), w.limit, believed)) + bytes.MinRead)
+	body.Grow(int(min(expected, w.limit, believed)) + bytes.MinRead)
 	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
+	w.answered.Store(int64(body.Len()))
 	answer := body.Bytes()
 	if int64(len(answer)) > w.limit {
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)

@@ -43,6 +43,8 @@ func (m *material) hide(text []byte) []byte {
 // transport makes connections as Go does by default, with the TLS settings there are, to addresses that are not denied.
 func (m *material) transport(idle int, denied hookaddress.Denied) *guarded {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// A request of some children goes out, and its answer comes in, at once. Go's own are of 4 KiB.
+	transport.WriteBufferSize, transport.ReadBufferSize = 32<<10, 16<<10
 	transport.MaxIdleConns = idle
 	transport.MaxIdleConnsPerHost = idle
 	transport.TLSClientConfig = &tls.Config{

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -54,6 +55,8 @@ type Webhook struct {
 	outage     outage
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
+	// answered is the size of the last answer in bytes.
+	answered atomic.Int64
 }
 
 // Names of the hooks of a controller.
