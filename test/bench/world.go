@@ -164,7 +164,7 @@ func (w *world) clean(ctx context.Context) error {
 // settle waits until the machine has no more to do than it always has: what is measured next shall not suffer from what
 // was before.
 func (w *world) settle(ctx context.Context, others ...contestant) error {
-	const idle = 0.2 // of one processor
+	const idle = 0.35 // of one processor
 	pids := append(w.env.Host.PIDs(), w.env.Server.PID())
 	for _, other := range others {
 		if !slices.Contains(pids, other.pid()) {

@@ -36,7 +36,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, s); err != nil {
-		klog.ErrorS(err, "The bare client has failed")
+		klog.Background().Error(err, "The bare client has failed")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
 }

@@ -30,7 +30,7 @@ func main() {
 	pflag.Parse()
 	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler(), *kubeconfig, *workers); err != nil {
-		klog.ErrorS(err, "The operator has failed")
+		klog.Background().Error(err, "The operator has failed")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
 }

@@ -70,14 +70,14 @@ func AddToScheme(scheme *runtime.Scheme) error {
 // DeepCopyObject implements runtime.Object.
 func (s *Site) DeepCopyObject() runtime.Object {
 	copied := &Site{TypeMeta: s.TypeMeta, Spec: s.Spec, Status: s.Status}
-	s.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	s.DeepCopyInto(&copied.ObjectMeta)
 	return copied
 }
 
 // DeepCopyObject implements runtime.Object.
 func (l *SiteList) DeepCopyObject() runtime.Object {
 	copied := &SiteList{TypeMeta: l.TypeMeta}
-	l.ListMeta.DeepCopyInto(&copied.ListMeta)
+	l.DeepCopyInto(&copied.ListMeta)
 	for i := range l.Items {
 		copied.Items = append(copied.Items, *l.Items[i].DeepCopyObject().(*Site))
 	}
