@@ -64,10 +64,10 @@ func BenchmarkRequest(b *testing.B) {
 	snapshot := withTenChildren(b)
 	for name, of := range exchanges() {
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(of.request(of.version, snapshot))))
+			b.SetBytes(int64(len(of.request(nil, of.version, snapshot))))
 			b.ReportAllocs()
 			for b.Loop() {
-				of.request(of.version, snapshot)
+				of.request(nil, of.version, snapshot)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestWhatARequestAllocates(t *testing.T) {
 	snapshot := withTenChildren(t)
 	for name, of := range exchanges() {
 		t.Run(name, func(t *testing.T) {
-			alloctest.Exactly(t, 1, func() { of.request(of.version, snapshot) })
+			alloctest.Exactly(t, 1, func() { of.request(nil, of.version, snapshot) })
 		})
 	}
 }

@@ -40,16 +40,18 @@ func (r *refusal) ofHook() bool {
 	return r.status != http.StatusBadGateway && r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout
 }
 
-// call posts the body and returns the answer. The deadline covers connecting, sending and
+// call posts what the buffer holds and returns the answer. The deadline covers connecting, sending and
 // reading. An etag is that of the answer that is known already.
-func (w *Webhook) call(ctx context.Context, body []byte, etag string, secret bool) (reply, error) {
+func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout,
 		fmt.Errorf("no complete answer within %s, the hook's timeout", w.timeout))
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint.String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint.String(), posted.reader())
 	if err != nil {
 		return reply{}, httpError(ctx, err)
 	}
+	request.ContentLength = int64(len(posted.bytes))
+	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
 	request.Header.Set("Content-Type", "application/json")
 	hide := w.connection.authorize(request)
 	if etag != "" {

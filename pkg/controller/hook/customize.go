@@ -8,6 +8,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/json"
 
@@ -19,7 +20,7 @@ import (
 // beside its children. Of the snapshot only Controller and Parent are sent.
 func (w *Webhook) Customize(ctx context.Context, snapshot *stage.Snapshot) ([]stage.RelatedRule, error) {
 	var rules []stage.RelatedRule
-	err := w.ask(ctx, snapshot, customizeRequest(snapshot), isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
+	err := w.ask(ctx, snapshot, func(to []byte) []byte { return customizeRequest(to, snapshot) }, isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
 		rules, err = r.customize(answer)
 		return err
 	})
@@ -29,9 +30,9 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *stage.Snapshot) ([]st
 	return rules, nil
 }
 
-// customizeRequest is the body of a customize request, the same in all versions.
-func customizeRequest(snapshot *stage.Snapshot) []byte {
-	body := make([]byte, 0, 32+len(snapshot.Controller)+snapshot.Parent.Size())
+// customizeRequest appends the body of a customize request, the same in all versions.
+func customizeRequest(to []byte, snapshot *stage.Snapshot) []byte {
+	body := slices.Grow(to, 32+len(snapshot.Controller)+snapshot.Parent.Size())
 	body = append(body, `{"controller":`...)
 	body = append(body, snapshot.Controller...)
 	body = append(body, `,"parent":`...)

@@ -61,7 +61,7 @@ func TestACustomizeRequestIsControllerAndParent(t *testing.T) {
 
 func TestACustomizeRequestIsMadeInOnePiece(t *testing.T) {
 	about := snapshot(t)
-	if allocated := testing.AllocsPerRun(10, func() { customizeRequest(about) }); allocated > 1 {
+	if allocated := testing.AllocsPerRun(10, func() { customizeRequest(nil, about) }); allocated > 1 {
 		t.Errorf("it takes %.0f allocations", allocated)
 	}
 }

@@ -4,6 +4,7 @@
 package hook
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,11 +14,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// request puts the body of a sync or finalize request together from the bytes of the
-// objects.
-func (p protocol) request(version v1alpha1.HookVersion, snapshot *stage.Snapshot) []byte {
+// request appends the body of a sync or finalize request, which it puts together from the
+// bytes of the objects.
+func (p protocol) request(to []byte, version v1alpha1.HookVersion, snapshot *stage.Snapshot) []byte {
 	w := requestWriter{
-		body:   make([]byte, 0, requestSize(snapshot)),
+		body:   slices.Grow(to, requestSize(snapshot)),
 		keys:   keysOf(version),
 		parent: snapshot.Parent,
 	}

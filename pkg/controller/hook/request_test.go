@@ -90,7 +90,7 @@ func TestRequest(t *testing.T) {
 			}
 			snapshot.Children = append(snapshot.Children, group)
 		}
-		request := p.request(v1alpha1.HookVersionV1, snapshot)
+		request := p.request(nil, v1alpha1.HookVersionV1, snapshot)
 		var got, want any
 		if err := json.Unmarshal(request, &got); err != nil {
 			t.Fatalf("%s: %v", request, err)
@@ -198,7 +198,7 @@ func TestObjectsThatAreLeftOutLeaveNoGap(t *testing.T) {
 				Controller: []byte(controller), Parent: parsed(t, namespacedParent),
 				Related: []stage.Related{{Type: typeOf("", "v1", "Secret"), Objects: test.objects}},
 			}
-			if got := string(object.Lookup(compositeProtocol().request(v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
+			if got := string(object.Lookup(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
 				t.Errorf("related objects are %s, want %s", got, test.want)
 			}
 		})
@@ -214,7 +214,7 @@ func TestCompositeRequestShowsTheClaimedChildren(t *testing.T) {
 		Children: []stage.Group{{Type: typeOf("", "v1", "Pod"), Claimed: []*object.Object{orphan}, Adopt: []*object.Object{orphan}, Release: []*object.Object{let}}},
 	}
 	const want = `{"Pod.v1":{"orphan":{"kind":"Pod","metadata":{"name":"orphan","namespace":"default"}}}}`
-	if got := string(object.Lookup(compositeProtocol().request(v1alpha1.HookVersionV1, snapshot), "children")); got != want {
+	if got := string(object.Lookup(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot), "children")); got != want {
 		t.Errorf("children are %s, want %s", got, want)
 	}
 }
@@ -235,10 +235,10 @@ func large(t testing.TB) *stage.Snapshot {
 func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
 	snapshot := large(t)
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
-		if allocated := testing.AllocsPerRun(10, func() { compositeProtocol().request(version, snapshot) }); allocated > 1 {
+		if allocated := testing.AllocsPerRun(10, func() { compositeProtocol().request(nil, version, snapshot) }); allocated > 1 {
 			t.Errorf("%s: it takes %.0f allocations", version, allocated)
 		}
-		if used, size := len(compositeProtocol().request(version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
+		if used, size := len(compositeProtocol().request(nil, version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
 			t.Errorf("%s: the request has %d bytes, %d were set aside", version, used, size)
 		}
 	}

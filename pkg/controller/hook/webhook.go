@@ -55,6 +55,7 @@ type Webhook struct {
 	outage     outage
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
+	buffers buffers
 	// answered is the size of the last answer in bytes.
 	answered atomic.Int64
 }
@@ -121,7 +122,7 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *stage.Snapshot) (
 
 func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot) (*stage.Response, error) {
 	var response *stage.Response
-	request := p.request(w.version, snapshot)
+	request := func(to []byte) []byte { return p.request(to, w.version, snapshot) }
 	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
 		response, err = r.response(p, answer)
 		return err
@@ -135,19 +136,22 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot
 	return response, nil
 }
 
-// ask calls the hook about a parent and has its answer read. Errors say which hook they
+// ask calls the hook about a parent, with the request that is appended, and has its answer read. Errors say which hook they
 // are about; a *Down says that there was no call. Secret tells that Secrets are
 // concerned, so that nothing of what is said is shown to others.
-func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request []byte, secret bool, read func(*reader, []byte) error) (err error) {
+func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request func(to []byte) []byte, secret bool, read func(*reader, []byte) error) (err error) {
 	parent := cmp.Or(snapshot.Present, snapshot.Parent)
 	if err := w.outage.admit(parent, time.Now()); err != nil {
 		return w.explain(err)
 	}
 	defer func() { w.outage.done(parent, err, time.Now()) }()
-	w.log(ctx, "Hook request", request, secret)
+	posted := w.buffers.get()
+	defer posted.release()
+	posted.bytes = request(posted.bytes)
+	w.log(ctx, "Hook request", posted.bytes, secret)
 	kept := w.answersAbout(snapshot)
 	known := kept.get(parent.UID, time.Now())
-	reply, err := w.call(ctx, request, known.etag, secret)
+	reply, err := w.call(ctx, posted, known.etag, secret)
 	if err != nil {
 		return w.explain(err)
 	}

@@ -81,7 +81,7 @@ func TestACallIsAPostOfJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(compositeProtocol().request(v1alpha1.HookVersionV1, snapshot(t)))}
+	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot(t)))}
 	if got := <-calls; got != want {
 		t.Errorf("the call was\n%+v\nwant\n%+v", got, want)
 	}
@@ -267,7 +267,7 @@ func TestRedirects(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if posted := string(body) == string(compositeProtocol().request(v1alpha1.HookVersionV1, snapshot(t))); r.Method != test.method || posted != test.posted {
+				if posted := string(body) == string(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot(t))); r.Method != test.method || posted != test.posted {
 					t.Errorf("redirected to a %s of %s", r.Method, body)
 				}
 				_, _ = io.WriteString(w, `{}`)
