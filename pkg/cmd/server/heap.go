@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
-	"sync/atomic"
+	"sync"
 )
 
 // What the server itself holds is some dozens of megabytes full of pointers, which take long to follow. What it caches of
@@ -41,15 +41,18 @@ func tuneHeap() (stop func()) {
 	before := debug.SetGCPercent(t.percent)
 	t.awaitCollection()
 	return func() {
-		t.stopped.Store(true)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.stopped = true
 		debug.SetGCPercent(before)
 	}
 }
 
 // heapTuner is called by the runtime after each collection.
 type heapTuner struct {
+	mu      sync.Mutex
 	percent int
-	stopped atomic.Bool
+	stopped bool
 }
 
 // awaitCollection has tune called after the next collection, which finds that nobody uses this object.
@@ -58,7 +61,9 @@ func (t *heapTuner) awaitCollection() {
 }
 
 func (t *heapTuner) tune() {
-	if t.stopped.Load() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
 		return
 	}
 	defer t.awaitCollection()

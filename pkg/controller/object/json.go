@@ -5,13 +5,13 @@ package object
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/klauspost/compress/s2"
 )
 
-// packedFrom is the size in bytes from which Pack packs. A child of dynamic apply is there twice, as it is and as it
-// was applied last, so that half of it goes.
+// packedFrom is the size in bytes from which Pack packs.
 const packedFrom = 2 << 10
 
 // JSON is the object without metadata.managedFields. Of a packed object it is made anew by each call. Nobody may change it.
@@ -27,8 +27,8 @@ func (o *Object) AppendJSON(to []byte) []byte {
 	if o.size == 0 {
 		return append(to, o.json...)
 	}
-	to = slices.Grow(to, o.size)
-	end := len(to) + o.size
+	to = slices.Grow(to, int(o.size))
+	end := len(to) + int(o.size)
 	// It writes to where it is told to, which has room for it.
 	if _, err := s2.Decode(to[len(to):end], o.json); err != nil {
 		panic(fmt.Sprintf("what was packed of %s cannot be unpacked: %v", o, err))
@@ -41,18 +41,20 @@ func (o *Object) Size() int {
 	if o.size == 0 {
 		return len(o.json)
 	}
-	return o.size
+	return int(o.size)
 }
 
-// Pack makes the object take less memory, if it is large. It is for what is kept, before others know the object.
+// Pack makes the object take less memory, if it is large and a child of dynamic apply: that is there twice, as it is and as
+// it was applied last, so that half of it goes. It is for what is kept, before others know the object. Other objects are
+// read more often than they are worth packing: parents several times a sync.
 func (o *Object) Pack() {
 	const worth = 8 // an eighth must be gained
-	if o.size > 0 || len(o.json) < packedFrom {
+	if o.size > 0 || !o.recorded || len(o.json) < packedFrom || len(o.json) > math.MaxInt32 {
 		return
 	}
 	packed := s2.Encode(nil, o.json)
 	if len(packed) > len(o.json)-len(o.json)/worth {
 		return
 	}
-	o.json, o.size = slices.Clone(packed), len(o.json)
+	o.json, o.size = slices.Clone(packed), int32(len(o.json))
 }

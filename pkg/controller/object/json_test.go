@@ -19,18 +19,24 @@ func TestPackedObjectsAreWhatTheyWere(t *testing.T) {
 		random.WriteString(strconv.FormatUint(noise.Uint64(), 36))
 	}
 	for name, test := range map[string]struct {
-		text   string
-		packed bool
+		text    string
+		foreign bool
+		packed  bool
 	}{
-		"a small one stays":             {strings.Repeat("x", packedFrom/2), false},
-		"one that repeats itself":       {strings.Repeat("x", packedFrom), true},
-		"one as it was applied last":    {random.String() + `","again":"` + random.String(), true},
-		"one that has nothing to pack":  {random.String(), false},
-		"one of the size a host allows": {strings.Repeat("0123456789", 150_000), true},
+		"a small one stays":                     {text: strings.Repeat("x", packedFrom/2)},
+		"one that repeats itself":               {text: strings.Repeat("x", packedFrom), packed: true},
+		"one as it was applied last":            {text: random.String() + `","again":"` + random.String(), packed: true},
+		"one that has nothing to pack":          {text: random.String()},
+		"one of the size a host allows":         {text: strings.Repeat("0123456789", 150_000), packed: true},
+		"one that is no child of dynamic apply": {text: strings.Repeat("x", packedFrom), foreign: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			raw := fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"text":"%s"}}`, test.text)
+			annotation := LastAppliedAnnotation
+			if test.foreign {
+				annotation = "other"
+			}
+			raw := fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":"a","annotations":{"%s":"{}"}},"data":{"text":"%s"}}`, annotation, test.text)
 			parsed := mustParse(t, raw)
 			parsed.Pack()
 			parsed.Pack()

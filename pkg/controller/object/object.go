@@ -40,7 +40,9 @@ type Object struct {
 
 	// json is the object without metadata.managedFields. If it is packed, size is how many bytes it takes when it is not.
 	json []byte
-	size int
+	size int32
+	// recorded tells that there is a LastAppliedAnnotation.
+	recorded bool
 
 	// Others are the fields beside metadata and status that others than FieldManager's
 	// updates have set or changed last, as a JSON list of sets in the form fieldsV1 of

@@ -77,6 +77,7 @@ func (p *parser) next() (*Object, error) {
 		return nil, err
 	}
 	p.out.Hash = p.hash.Sum64()
+	p.out.recorded = p.recorded
 	if p.recorded {
 		p.out.Others = othersFields(p.managedFields)
 	}
