@@ -52,7 +52,7 @@ func (r *reconciler) letGoOfLeftovers(ctx context.Context, hosted *hostedControl
 }
 
 // findFinalizers returns the finalizers of controllers of the kind that are on objects of a type. Of
-// more objects than one turn can look through it tells nothing.
+// more objects than one turn can look through it tells those of the first.
 func (r *reconciler) findFinalizers(ctx context.Context, rule v1alpha1.ResourceRule) (sets.Set[string], error) {
 	turn, cancel := context.WithTimeout(ctx, drainTurn)
 	defer cancel()
@@ -60,7 +60,7 @@ func (r *reconciler) findFinalizers(ctx context.Context, rule v1alpha1.ResourceR
 	if err != nil && turn.Err() != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Info("There are too many objects to look through all of them for finalizers left from before",
 			"apiVersion", rule.APIVersion, "resource", rule.Resource)
-		return sets.New[string](), nil
+		return found, nil
 	}
 	return found, err
 }

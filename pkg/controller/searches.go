@@ -35,9 +35,10 @@ type search struct {
 	covers sets.Set[types.UID]
 	// done is closed when the rest is known. The finalizers that were found are guarded by the
 	// searches; those that have been taken off everything are not among them.
-	done  chan struct{}
-	found sets.Set[string]
-	err   error
+	done     chan struct{}
+	found    sets.Set[string]
+	takenOff sets.Set[string]
+	err      error
 }
 
 // finds tells whether a controller's finalizer is, or may be, on objects of a type that were
@@ -81,22 +82,24 @@ func (s *searches) lastOf(rule v1alpha1.ResourceRule, controller types.UID) (las
 			return last, false
 		}
 	}
-	last = &search{covers: s.present().Insert(controller), done: make(chan struct{})}
+	last = &search{covers: s.present().Insert(controller), done: make(chan struct{}), takenOff: sets.New[string]()}
 	s.byType[groupResourceOf(rule)] = last
 	return last, true
 }
 
 // make makes a search.
 func (s *searches) make(ctx context.Context, rule v1alpha1.ResourceRule, made *search) {
-	made.err = errors.New("the search has not come to its end") // unless it does
-	defer s.end(rule, made)
-	made.found, made.err = s.find(ctx, rule)
+	var found sets.Set[string]
+	err := errors.New("the search has not come to its end") // unless it does
+	defer func() { s.end(rule, made, found, err) }()
+	found, err = s.find(ctx, rule)
 }
 
 // end tells what a search has come to. One that failed does for nobody who asks later.
-func (s *searches) end(rule v1alpha1.ResourceRule, ended *search) {
+func (s *searches) end(rule v1alpha1.ResourceRule, ended *search, found sets.Set[string], err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ended.found, ended.err = found.Difference(ended.takenOff), err
 	if ended.err != nil {
 		delete(s.byType, groupResourceOf(rule))
 	}
@@ -109,5 +112,6 @@ func (s *searches) takenOff(rule v1alpha1.ResourceRule, finalizer string) {
 	defer s.mu.Unlock()
 	if last := s.byType[groupResourceOf(rule)]; last != nil {
 		last.found.Delete(finalizer)
+		last.takenOff.Insert(finalizer) // the search may still be going on
 	}
 }
