@@ -194,7 +194,9 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 			f.waitForSorted(sort, target)
 			env.WaitUntilConfigMapIsGone(t, f.namespace, "attached")
 			about := hostcluster.Request{Group: f.targets.Group, Resource: f.targets.Resource, Name: target}
-			if diff := cmp.Diff([]string{"update", "update", "update"}, env.Requests(t, from, about)); diff != "" {
+			// One of the targets is a controller whose status the server writes, perhaps at that very moment.
+			made := slices.DeleteFunc(env.Requests(t, from, about), func(request string) bool { return request == "update 409" })
+			if diff := cmp.Diff([]string{"update", "update", "update"}, made); diff != "" {
 				t.Errorf("requests to hold it, to decorate it and to let it go (-want +got):\n%s", diff)
 			}
 			if err := env.Objects(sort, f.namespace).Delete(t.Context(), target, metav1.DeleteOptions{}); err != nil {
