@@ -78,12 +78,12 @@ bench-micro: ## Run the benchmarks that need no cluster: what the pieces of a sy
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: bench
-bench: host-binaries ## Measure side by side with an operator written by hand; takes an hour. BENCH_ARGS are flags of test/bench.
+bench: host-binaries ## Measure beside an operator written by hand, into docs/benchmarks.md; takes an hour. BENCH_ARGS are flags of test/bench.
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
-	bin/bench/bench --programs=bin/bench $(BENCH_ARGS)
+	bin/bench/bench --programs=bin/bench --document=docs/benchmarks.md $(BENCH_ARGS)
 
 .PHONY: bench-selected-pods
 bench-selected-pods: host-binaries ## Measure the memory of the server beside 10,000 Pods of which none, 50 and all are selected.

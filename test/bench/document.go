@@ -15,44 +15,81 @@ import (
 	"time"
 )
 
-const (
-	measuredBegin = "<!-- What `make bench` has measured begins here; it writes this part anew. -->\n"
-	measuredEnd   = "<!-- What `make bench` has measured ends here. -->\n"
-)
+// part is a part of a document that is measured, between two marks.
+type part struct{ begin, end string }
 
-// write puts what was measured into a document, between the two marks.
+func partOf(name string) part {
+	return part{"<!-- " + name + ", as measured: begin -->\n", "<!-- " + name + ", as measured: end -->\n"}
+}
+
+// replace replaces the part by what replaced makes of it.
+func (p part) replace(document []byte, replaced func(old string) string) ([]byte, error) {
+	before, rest, begins := bytes.Cut(document, []byte(p.begin))
+	old, after, ends := bytes.Cut(rest, []byte(p.end))
+	if !begins || !ends {
+		return nil, fmt.Errorf("there is nothing between %q and %q", p.begin, p.end)
+	}
+	return bytes.Join([][]byte{before, []byte(p.begin), []byte(replaced(string(old))), []byte(p.end), after}, nil), nil
+}
+
+// write puts what was measured into a document. Of the rows of a table those that were not measured stay.
 func (b *bench) write(ctx context.Context, path string) error {
 	document, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, begins := bytes.Cut(document, []byte(measuredBegin))
-	_, after, ends := bytes.Cut(rest, []byte(measuredEnd))
-	if !begins || !ends {
-		return fmt.Errorf("%s has no part between %q and %q", path, measuredBegin, measuredEnd)
-	}
-	measured, err := b.measured(ctx)
+	run, err := describeRun(ctx)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, bytes.Join([][]byte{before, []byte(measuredBegin), []byte(measured), []byte(measuredEnd), after}, nil), 0o644)
+	document, err = partOf("table").replace(document, func(old string) string { return merge(old, b.rows, run) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(b.steps) > 0 {
+		document, err = partOf("growth").replace(document, func(string) string { return growth(b.steps) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return os.WriteFile(path, document, 0o644)
 }
 
-func (b *bench) measured(ctx context.Context) (string, error) {
-	machine, err := machine()
-	if err != nil {
-		return "", err
+// merge is the old table with the rows in place of those about the same.
+func merge(old string, rows []row, run string) string {
+	about := func(line string) string {
+		cells := strings.SplitN(line, " | ", 3)
+		return strings.Join(cells[:min(2, len(cells))], " | ")
 	}
+	fresh := map[string]string{}
+	for _, r := range rows {
+		line := r.line(run)
+		fresh[about(line)] = line
+	}
+	text := tableHead
+	for _, line := range strings.SplitAfter(strings.TrimPrefix(old, tableHead), "\n") {
+		if now, measured := fresh[about(line)]; measured {
+			delete(fresh, about(line))
+			line = now
+		}
+		text += line
+	}
+	for _, r := range rows {
+		if line := r.line(run); fresh[about(line)] != "" {
+			text += line
+		}
+	}
+	return text
+}
+
+// describeRun says where and when rows were measured.
+func describeRun(ctx context.Context) (string, error) {
 	commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask git which commit is measured: %w", err)
 	}
-	text := fmt.Sprintf("\nMeasured on %s by `make bench` at commit %s: %s, Linux, %s; host cluster of Kubernetes v1.36.3; medians of %d rounds.\n\n%s",
-		time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(commit)), machine, runtime.Version(), b.rounds, table(b.rows))
-	if len(b.steps) > 0 {
-		text += "\nHow cost grows with the number of parents, which have 4 children each:\n\n" + growth(b.steps)
-	}
-	return text + "\n", nil
+	machine, err := machine()
+	return fmt.Sprintf("%s, %s, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), machine), err
 }
 
 // growth is a table of how cost grows.
@@ -74,7 +111,7 @@ func machine() (string, error) {
 	}
 	for line := range strings.Lines(string(info)) {
 		if name, model, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			return fmt.Sprintf("%d × %s", runtime.NumCPU(), strings.TrimSpace(model)), nil
+			return fmt.Sprintf("%d × %s, %s", runtime.NumCPU(), strings.TrimSpace(model), runtime.Version()), nil
 		}
 	}
 	return "", errors.New("/proc/cpuinfo names no processor")

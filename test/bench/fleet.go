@@ -51,6 +51,9 @@ func measureFleet(ctx context.Context, b *bench) error {
 			rounds := 1
 			if sites == most {
 				rounds = b.rounds
+				if err := b.occupied(ctx, w, "resident at work"); err != nil {
+					return err
+				}
 			}
 			for range rounds {
 				if err := b.restart(ctx, w, own, sites); err != nil {
@@ -67,9 +70,9 @@ func measureFleet(ctx context.Context, b *bench) error {
 		}
 		at := func(what string) float64 { return b.median(fmt.Sprintf("%s %d", what, most)) }
 		b.row(row{
-			scenario: "restart with 9,000 × 4 in place", figure: "writes to the host but events (time to quiet: " + milliseconds(at("restart")) + ")",
+			scenario: "restart with 9,000 × 4 in place", figure: "writes to the host but events",
 			ours: fmt.Sprintf("%.0f", at("restart writes")), value: at("restart writes"), bound: 0,
-			verdict: fmt.Sprintf("%.0f", at("restart writes")), must: "0",
+			verdict: fmt.Sprintf("%.0f, quiet after %s", at("restart writes"), milliseconds(at("restart"))), must: "0",
 		})
 		b.row(row{
 			scenario: "restart with 9,000 × 4 in place", figure: "calls of the hook a parent",
@@ -77,11 +80,23 @@ func measureFleet(ctx context.Context, b *bench) error {
 			verdict: fmt.Sprintf("%.3f", at("restart calls")/most), must: "1",
 		})
 		b.row(row{
-			scenario: "memory at 9,000 × 4", figure: "RSS of the whole process", ours: mebibytes(at("resident")), value: at("resident"), bound: 300,
-			verdict: mebibytes(at("resident")), must: "≤ 300 MiB",
+			scenario: "memory at 9,000 × 4", figure: "RSS of the whole process, the larger of after creating them and after restarts",
+			ours: mebibytes(max(at("resident"), b.median("resident at work"))), value: max(at("resident"), b.median("resident at work")), bound: 300,
+			verdict: mebibytes(b.median("resident at work")) + ", " + mebibytes(at("resident")), must: "≤ 300 MiB",
 		})
 		return b.newcomers(ctx, w, most)
 	})
+}
+
+// occupied notes what the server occupies that has made all there is.
+func (b *bench) occupied(ctx context.Context, w *world, what string) error {
+	if err := w.settle(ctx); err != nil {
+		return err
+	}
+	resident, err := w.resident(ctx)
+	b.add(what, resident)
+	b.logf("%s: %.0f MiB", what, resident)
+	return err
 }
 
 // restart restarts the server and waits until it is quiet.
@@ -162,7 +177,7 @@ func (b *bench) touchSome(ctx context.Context, w *world, own *ours, sites int) e
 // newcomers creates sites while all others are synced again and again.
 func (b *bench) newcomers(ctx context.Context, w *world, there int) error {
 	const resyncing, newcomers = 10_000, 100
-	const every, between = 20, 150 * time.Millisecond
+	const every, between = 10, 150 * time.Millisecond
 	if err := w.createSites(ctx, there, resyncing, fleetSpec()); err != nil {
 		return err
 	}

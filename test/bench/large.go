@@ -24,6 +24,9 @@ func measureLarge(ctx context.Context, b *bench) error {
 		if err := w.pages.wait(ctx, have(sites*pagesPerSite, "begin")); err != nil {
 			return err
 		}
+		if err := b.occupied(ctx, w, "resident of large at work"); err != nil {
+			return err
+		}
 		for range b.rounds {
 			if err := b.restart(ctx, w, own, sites); err != nil {
 				return err
@@ -34,12 +37,13 @@ func measureLarge(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		resident := b.median(fmt.Sprintf("resident %d", sites))
+		resident := max(b.median(fmt.Sprintf("resident %d", sites)), b.median("resident of large at work"))
 		all := float64(sites*pagesPerSite) / (1 << 20)
 		data, stored := pageBytes*all, float64(len(page))*all
 		b.row(row{
-			scenario: "memory at 300 × 10 with 100 KB children", figure: "RSS of the whole process; the children's data are " + mebibytes(data) + ", their JSON " + mebibytes(stored),
-			ours: mebibytes(resident), value: resident / data, bound: 1.6, verdict: times(resident/data) + " the data", must: "≤ 1.6 ×",
+			scenario: "memory at 300 × 10 with 100 KB children", figure: "RSS of the whole process against the children's data",
+			ours: mebibytes(resident), value: resident / data, bound: 1.6,
+			verdict: fmt.Sprintf("%s the data of %s (%s their JSON)", times(resident/data), mebibytes(data), times(resident/stored)), must: "≤ 1.6 ×",
 		})
 		return nil
 	})

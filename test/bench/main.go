@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -76,18 +77,20 @@ func run(ctx context.Context, b *bench, only []string, document string) error {
 			return err
 		}
 	}
+	var failed error
 	for _, s := range scenarios {
 		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
 		}
 		b.logf("scenario %s", s.name)
 		if err := s.measure(ctx, b); err != nil {
-			return fmt.Errorf("scenario %s: %w", s.name, err)
+			failed = fmt.Errorf("scenario %s: %w", s.name, err)
+			break
 		}
 	}
-	fmt.Print(table(b.rows))
+	fmt.Print(merge("", b.rows, "now"))
 	if document != "" {
-		return b.write(ctx, document)
+		failed = errors.Join(failed, b.write(ctx, document))
 	}
-	return nil
+	return failed
 }

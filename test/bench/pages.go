@@ -110,6 +110,8 @@ func (p *pages) when(ctx context.Context, met func(*pages) bool) (time.Time, err
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			p.mu.Lock()
+			defer p.mu.Unlock()
 			return at, fmt.Errorf("%w within %s; there are %d", context.Cause(ctx), patience, len(p.values))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func (s samples) ratio(what, to string) float64 {
 	return quantile(ratios, 0.5)
 }
 
-// quantile is NaN if there are no values.
+// quantile is the smallest value that this share of the values is not above; NaN if there are none.
 func quantile[V cmp.Ordered](values []V, q float64) V {
 	if len(values) == 0 {
 		var none V
@@ -42,7 +41,7 @@ func quantile[V cmp.Ordered](values []V, q float64) V {
 	}
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }
 
 // row is a line of the table.
@@ -57,19 +56,16 @@ type row struct {
 
 func (r row) met() bool { return r.value <= r.bound }
 
-// table is the rows as Markdown.
-func table(rows []row) string {
-	var b strings.Builder
-	b.WriteString("| scenario | figure | ours | native | floor | result | must be | |\n|---|---|---|---|---|---|---|---|\n")
-	for _, r := range rows {
-		met := "met"
-		if !r.met() {
-			met = "**missed**"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.scenario, r.figure, r.ours, cmp.Or(r.native, "-"), cmp.Or(r.floor, "-"),
-			r.verdict, r.must, met)
+const tableHead = "| scenario | figure | ours | native | floor | result | must be | | measured |\n|---|---|---|---|---|---|---|---|---|\n"
+
+// line is the row as Markdown.
+func (r row) line(run string) string {
+	met := "met"
+	if !r.met() {
+		met = "**missed**"
 	}
-	return b.String()
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.scenario, r.figure, r.ours, cmp.Or(r.native, "-"), cmp.Or(r.floor, "-"),
+		r.verdict, r.must, met, run)
 }
 
 func milliseconds(value float64) string {

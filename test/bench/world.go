@@ -151,14 +151,15 @@ func (w *world) patchSites(ctx context.Context, count int, patch string) error {
 
 // clean removes all sites and pages, while no contestant is there to make them anew.
 func (w *world) clean(ctx context.Context) error {
-	err := errors.Join(
-		w.sites().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
-		w.env.Kube.CoreV1().ConfigMaps(site.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: site.Label}),
-	)
+	// The pages first: those of a site that is gone the garbage collector looks up one after the other.
+	err := w.env.Kube.CoreV1().ConfigMaps(site.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: site.Label})
 	if err != nil {
 		return err
 	}
-	return w.pages.wait(ctx, func(seen *pages) bool { return len(seen.values) == 0 })
+	if err := w.pages.wait(ctx, func(seen *pages) bool { return len(seen.values) == 0 }); err != nil {
+		return err
+	}
+	return w.sites().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 // settle waits until the machine has no more to do than it always has: what is measured next shall not suffer from what

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 
@@ -33,6 +34,7 @@ type floor struct {
 func newFloor(client rest.Interface, s settings) *floor {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = s.workers
+	transport.WriteBufferSize, transport.ReadBufferSize = 32<<10, 16<<10
 	return &floor{
 		settings: s,
 		client:   client,
@@ -143,8 +145,12 @@ func (f *floor) ask(ctx context.Context, body []byte) ([]json.RawMessage, error)
 		return nil, err
 	}
 	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of the hook: %w", err)
+	}
 	var answer struct{ Children []json.RawMessage }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+	if err := json.Unmarshal(text, &answer); err != nil {
 		return nil, fmt.Errorf("read the answer of the hook: %w", err)
 	}
 	return answer.Children, nil

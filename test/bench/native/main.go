@@ -88,6 +88,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if parent.Status.ObservedGeneration == parent.Generation {
 		return ctrl.Result{}, nil
 	}
+	before := parent.DeepCopyObject().(*site.Site)
 	parent.Status.ObservedGeneration = parent.Generation
-	return ctrl.Result{}, r.Status().Update(ctx, parent)
+	return ctrl.Result{}, r.Status().Patch(ctx, parent, client.MergeFrom(before))
 }

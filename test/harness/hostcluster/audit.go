@@ -86,6 +86,9 @@ func (a *AuditLog) read(from Position, visit func(auditv1.Event)) error {
 	if _, err := log.Seek(int64(from), io.SeekStart); err != nil {
 		return fmt.Errorf("read the audit log from byte %d: %w", from, err)
 	}
+	if info, err := log.Stat(); err != nil || info.Size() < int64(from) {
+		return fmt.Errorf("the audit log has not the byte %d any more (%w)", from, err)
+	}
 	text, err := io.ReadAll(log)
 	if err != nil {
 		return fmt.Errorf("read the audit log: %w", err)

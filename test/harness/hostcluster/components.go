@@ -113,6 +113,7 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		"--proxy-client-key-file="+c.path("front-proxy.key"),
 		"--audit-policy-file="+c.path("audit-policy.yaml"),
 		"--audit-log-path="+c.path("audit.log"),
+		"--audit-log-maxsize=1000000", // megabytes; positions are those of one file
 	)
 }
 
