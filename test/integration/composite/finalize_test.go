@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,53 +36,6 @@ func withFinalize(spec *v1alpha1.CompositeControllerSpec) {
 // selecting restricts the controller to parents with the label run: here.
 func selecting(spec *v1alpha1.CompositeControllerSpec) {
 	spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"run": "here"}}
-}
-
-// script is a hook whose answers to finalize calls a test can change.
-type script struct {
-	t testing.TB
-
-	mu       sync.Mutex
-	finalize func(request) object
-}
-
-// scripted answers syncs with the ConfigMap <parent> and the status synced: true, and
-// finalize calls as finalize says.
-func scripted(t testing.TB, finalize func(request) object) *script {
-	return &script{t: t, finalize: finalize}
-}
-
-func (s *script) handle(_ context.Context, call hook.Call) hook.Answer {
-	var asked request
-	if err := call.Decode(&asked); err != nil {
-		s.t.Errorf("the hook was sent something unreadable: %v", err)
-	}
-	if asked.Finalizing != (call.Path == "/finalize") {
-		s.t.Errorf("%s was called with finalizing: %v", call.Path, asked.Finalizing)
-	}
-	if !asked.Finalizing {
-		return hook.JSON(object{"status": object{"synced": true}, "children": []object{configMapChild(asked.Parent.GetName(), object{})}})
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return hook.JSON(s.finalize(asked))
-}
-
-// then changes what finalize calls are answered.
-func (s *script) then(finalize func(request) object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.finalize = finalize
-}
-
-// done answers that there is nothing left to finalize, in words that would create a child.
-func done(asked request) object {
-	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{configMapChild(asked.Parent.GetName()+"-late", object{})}}
-}
-
-// replacing answers another child in place of the one there is.
-func replacing(asked request) object {
-	return object{"status": object{"phase": "finalizing"}, "children": []object{configMapChild(asked.Parent.GetName()+"-other", object{})}}
 }
 
 // finalizer is the one of the fixture's controller.
@@ -217,136 +169,6 @@ func hasAnnotation(name string) func(*unstructured.Unstructured) bool {
 }
 
 func isDeleted(parent *unstructured.Unstructured) bool { return parent.GetDeletionTimestamp() != nil }
-
-// The rows of the table of which hook is called, what becomes of the children and
-// whether the status is written.
-func TestWhichHookIsCalled(t *testing.T) {
-	t.Parallel()
-	started := func(t *testing.T, changes ...func(*v1alpha1.CompositeControllerSpec)) (*fixture, *script) {
-		t.Parallel()
-		script := scripted(t, replacing)
-		return start(t, script.handle, append(changes, selecting)...), script
-	}
-
-	t.Run("alive and selected: sync, children and status", func(t *testing.T) {
-		f, _ := started(t, withFinalize)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.waitForFinalizers("a", f.finalizer())
-		if _, paths := f.calls("a"); slices.Contains(paths, "/finalize") {
-			t.Errorf("the calls were %v", paths)
-		}
-	})
-
-	t.Run("alive and no longer selected: finalize, children and status, until finalized", func(t *testing.T) {
-		f, script := started(t, withFinalize)
-		f.createParent("a", foreign)
-		f.waitForSynced("a")
-		f.patchParent("a", `{"metadata":{"labels":{"run":"elsewhere"}}}`)
-		f.waitForStatus("a", "phase", "finalizing")
-		f.waitUntilGone("a")
-		f.waitForConfigMap("a-other", isControlled)
-		f.waitForFinalizers("a", foreign, f.finalizer())
-
-		script.then(done)
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForFinalizers("a", foreign)
-		f.waitForStatus("a", "phase", "done")
-		f.waitUntilGone("a-other")
-		if !f.exists("a-late") {
-			t.Error("what the answer listed that finalized was not created")
-		}
-		// Once to hold it and once to let it go: the second write is based on the status.
-		if writes := f.updatesOf("a"); writes != 2 {
-			t.Errorf("the parent was written %d times, want twice", writes)
-		}
-	})
-
-	t.Run("alive and no longer selected, without a finalize hook: nothing", func(t *testing.T) {
-		f, _ := started(t)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.patchParent("a", `{"metadata":{"labels":{"run":"elsewhere"}},"spec":{"value":"2"}}`)
-		f.createParent("b")
-		f.waitForSynced("b")
-		asked, _ := f.calls("a")
-		for _, one := range asked {
-			if one.Parent.GetLabels()["run"] != "here" {
-				t.Error("a hook was called about a parent that is no longer selected")
-			}
-		}
-		if !f.exists("a") {
-			t.Error("the child of a parent that is no longer selected is gone")
-		}
-	})
-
-	t.Run("being deleted and held by us: finalize, children and status", func(t *testing.T) {
-		f, script := started(t, withFinalize)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.deleteParent("a", metav1.DeletePropagationBackground)
-		f.waitForStatus("a", "phase", "finalizing")
-		f.waitUntilGone("a")
-		f.waitForConfigMap("a-other", isControlled)
-		script.then(done)
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForParentGone("a")
-	})
-
-	t.Run("being deleted by the garbage collector: finalize and status, no children", func(t *testing.T) {
-		f, script := started(t, withFinalize)
-		f.createParent("a")
-		f.waitForSynced("a")
-		// The child that cannot go keeps the garbage collector waiting.
-		f.patchConfigMap("a", `{"metadata":{"finalizers":["`+foreign+`"]}}`)
-		f.deleteParent("a", metav1.DeletePropagationForeground)
-		f.waitForStatus("a", "phase", "finalizing")
-		if f.exists("a-other") {
-			t.Error("a child was created for a parent that the garbage collector cleans up")
-		}
-		f.waitForFinalizers("a", f.finalizer(), metav1.FinalizerDeleteDependents)
-		script.then(done)
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForFinalizers("a", metav1.FinalizerDeleteDependents)
-		f.patchConfigMap("a", `{"metadata":{"finalizers":null}}`)
-		f.waitForParentGone("a")
-	})
-
-	t.Run("being deleted, held by others: finalize again and status, no children", func(t *testing.T) {
-		f, script := started(t, withFinalize)
-		script.then(done)
-		f.createParent("a", foreign)
-		f.waitForSynced("a")
-		f.deleteParent("a", metav1.DeletePropagationBackground)
-		f.waitForFinalizers("a", foreign)
-		if f.exists("a-late") {
-			t.Error("what the answer listed that finalized was created")
-		}
-		f.waitForStatus("a", "phase", "done") // which only a further call can have led to
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForCall("/finalize", "a", hasAnnotation("touched"))
-		f.createParent("b")
-		f.waitForSynced("b")
-		if f.exists("a-late") || !f.exists("a") {
-			t.Error("the children of a parent that is no longer ours were changed")
-		}
-	})
-
-	t.Run("gone: nothing", func(t *testing.T) {
-		f, script := started(t, withFinalize)
-		script.then(done)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.deleteParent("a", metav1.DeletePropagationBackground)
-		f.waitForParentGone("a")
-		before, _ := f.calls("a")
-		f.createParent("b")
-		f.waitForSynced("b")
-		if after, _ := f.calls("a"); len(after) != len(before) {
-			t.Errorf("the hook was called %d times about a parent that is gone", len(after)-len(before))
-		}
-	})
-}
 
 // With no finalize hook, sync is called for a parent that is being deleted and that
 // somebody else holds. Its children are left alone.
