@@ -10,6 +10,9 @@ PORT ?= 7443
 ARGS ?=
 EXTERNAL_NAME ?=
 
+# Flags of test/bench for `make bench`. Given others, it writes no document unless they say so.
+BENCH_ARGS ?=
+
 # `make demo KEEP=1` leaves the demo's cluster running, for `make demo-stop` to end.
 KEEP ?=
 
@@ -20,7 +23,7 @@ LINT := go tool -modfile=hack/tools/go.mod golangci-lint
 
 .PHONY: help
 help:
-	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Build
 
@@ -74,11 +77,11 @@ test: host-binaries ## Run all tests, with the race detector.
 	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m ./...
 
 .PHONY: bench-micro
-bench-micro: ## Run the benchmarks that need no cluster: what the pieces of a sync take, in time and allocations.
+bench-micro: ## Run the benchmarks that need no cluster, for some minutes: what the pieces of a sync take, in time and allocations.
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: bench
-bench: host-binaries ## Measure beside an operator written by hand, into docs/benchmarks.md; takes an hour. BENCH_ARGS are flags of test/bench.
+bench: host-binaries ## Measure side by side with an operator written by hand, for about an hour, and write docs/benchmarks.md (BENCH_ARGS).
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
