@@ -57,7 +57,7 @@ func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.O
 	}
 	kind := schema.FromAPIVersionAndKind(parsed.APIVersion, parsed.Kind)
 	if kind != (schema.GroupVersionKind{Version: "v1", Kind: "Status"}) {
-		parsed.Pack() // it is one of a watch, which is kept
+		parsed.Compress() // it is one of a watch, which is kept
 		return parsed, &kind, nil
 	}
 	status := &metav1.Status{}

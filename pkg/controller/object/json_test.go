@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-func TestPackedObjectsAreWhatTheyWere(t *testing.T) {
+func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	noise := rand.New(rand.NewPCG(1, 2))
 	var random strings.Builder
-	for random.Len() < 5*packedFrom {
+	for random.Len() < 5*compressedFrom {
 		random.WriteString(strconv.FormatUint(noise.Uint64(), 36))
 	}
 	for name, test := range map[string]struct {
 		text    string
 		foreign bool
-		packed  bool
+		compressed  bool
 	}{
-		"a small one stays":                     {text: strings.Repeat("x", packedFrom/2)},
-		"one that repeats itself":               {text: strings.Repeat("x", packedFrom), packed: true},
-		"one as it was applied last":            {text: random.String() + `","again":"` + random.String(), packed: true},
-		"one that has nothing to pack":          {text: random.String()},
-		"one of the size a host allows":         {text: strings.Repeat("0123456789", 150_000), packed: true},
-		"one that is no child of dynamic apply": {text: strings.Repeat("x", packedFrom), foreign: true},
+		"a small one stays":                     {text: strings.Repeat("x", compressedFrom/2)},
+		"one that repeats itself":               {text: strings.Repeat("x", compressedFrom), compressed: true},
+		"one as it was applied last":            {text: random.String() + `","again":"` + random.String(), compressed: true},
+		"one that has nothing to compress":          {text: random.String()},
+		"one of the size a host allows":         {text: strings.Repeat("0123456789", 150_000), compressed: true},
+		"one that is no child of dynamic apply": {text: strings.Repeat("x", compressedFrom), foreign: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -38,9 +38,9 @@ func TestPackedObjectsAreWhatTheyWere(t *testing.T) {
 			}
 			raw := fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":"a","annotations":{"%s":"{}"}},"data":{"text":"%s"}}`, annotation, test.text)
 			parsed := mustParse(t, raw)
-			parsed.Pack()
-			parsed.Pack()
-			if packed := len(parsed.json) < len(raw); packed != test.packed {
+			parsed.Compress()
+			parsed.Compress()
+			if compressed := len(parsed.json) < len(raw); compressed != test.compressed {
 				t.Errorf("of %d bytes %d are kept", len(raw), len(parsed.json))
 			}
 			if cap(parsed.json) > len(parsed.json)*5/4 {
@@ -64,14 +64,14 @@ func TestPackedObjectsAreWhatTheyWere(t *testing.T) {
 
 func BenchmarkAppendJSON(b *testing.B) {
 	raw := sample("ConfigMap", fmt.Sprintf(`"data":{"config":"%s"}`, strings.Repeat("key=value ", 300)))
-	for _, packed := range []bool{false, true} {
-		b.Run(fmt.Sprintf("packed=%t", packed), func(b *testing.B) {
+	for _, compressed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("compressed=%t", compressed), func(b *testing.B) {
 			parsed, err := Parse([]byte(raw))
 			if err != nil {
 				b.Fatal(err)
 			}
-			if packed {
-				parsed.Pack()
+			if compressed {
+				parsed.Compress()
 			}
 			to := make([]byte, 0, parsed.Size())
 			b.SetBytes(int64(parsed.Size()))

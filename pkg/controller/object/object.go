@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package object keeps an object of the host cluster as the JSON it arrived in.
+// Package object keeps an object of the host cluster as the JSON it arrived in, compressed if it is large.
 //
 // Beside the bytes stands only what decisions need: the metadata, parsed, and a
 // hash of the content. Requests to hooks are put together from the bytes, and
@@ -38,7 +38,7 @@ type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// json is the object without metadata.managedFields. If it is packed, size is how many bytes it takes when it is not.
+	// json is the object without metadata.managedFields. If it is compressed, size is how many bytes it takes when it is not; else 0.
 	json []byte
 	size int32
 	// recorded tells that there is a LastAppliedAnnotation.
@@ -71,7 +71,7 @@ var (
 // DeepCopyObject returns the object itself, which nobody may change.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// MarshalJSON returns the object's own bytes.
+// MarshalJSON returns what JSON returns.
 func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
 // Key is the object's namespace and name.
