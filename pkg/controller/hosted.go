@@ -70,7 +70,7 @@ func (h *hostedController) isNew(object declared, now time.Time) bool {
 func (h *hostedController) see(object declared) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.isNew(object, time.Now())
+	h.isNew(object, time.Now()) // it notes since when
 }
 
 // runs tells whether what the object asks for is what runs.

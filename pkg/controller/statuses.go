@@ -113,7 +113,7 @@ func (h *hostedController) status(object declared, now time.Time) (status v1alph
 	if problem == nil {
 		problem = h.controller.Trouble()
 	}
-	if now.Sub(h.statusLooked) < statusInterval && report.SaysReadiness(object.GetStatus(), object.GetGeneration(), problem) {
+	if now.Sub(h.statusLooked) < statusInterval && report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem) {
 		return status, false
 	}
 	h.statusLooked = now

@@ -59,20 +59,6 @@ func (c *contents) fill() {
 	c.of.running.Go(func() { reflector.RunWithContext(ctx) })
 }
 
-// watched takes note of how the request for a watch ended.
-func (c *contents) watched(err error) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	switch {
-	case err == nil:
-		c.blind.since, c.blind.why = time.Time{}, nil
-	case c.blind.since.IsZero():
-		c.blind.since, c.blind.why = time.Now(), err
-	default:
-		c.blind.why = err
-	}
-}
-
 // get returns what there is under the name of an object, nil if there is nothing.
 func get(objects cache.Indexer, like *object.Object) *object.Object {
 	found, exists, err := objects.Get(like)

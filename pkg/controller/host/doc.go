@@ -27,8 +27,8 @@
 //     selection is forgotten as if it were deleted. But a controller with a finalize hook
 //     finalizes it then, for as long as it carries the controller's finalizer, and no
 //     selector finds finalizers: such a controller watches all. One that has no finalize
-//     hook any more takes finalizers off that are left, on objects that it does not select
-//     when its spec is new. Later it would miss one that somebody else puts there.
+//     hook any more takes finalizers off that are left; objects that it does not select are
+//     looked through once for that. Later it would miss one that somebody else puts there.
 //   - Children: a child that has lost the labels by which it was claimed is still to be let
 //     go, and an object of a child's name that is nobody's child still stands in its way.
 //     They are watched wholly. So are attachments, which are known by an annotation.

@@ -5,9 +5,7 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -108,31 +106,6 @@ func (s *shared) adjust() {
 		s.next.objects = s.next.empty()
 		s.next.fill()
 	}
-}
-
-// refused takes note that the host refuses to list.
-func (s *shared) refused(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failure == nil {
-		close(s.hasRefused)
-	}
-	s.failure = fmt.Errorf("failed to list %s: %w", s.scope.of, err)
-}
-
-// blindness is why the host has let nothing be watched for that long of what a user reads, or
-// waits for; nil if it has. How others fare who want more is nothing to the user.
-func (s *shared) blindness(user *Watch, patience time.Duration) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	of := s.current
-	if !user.admitted && s.next != nil {
-		of = s.next
-	}
-	if of.blind.since.IsZero() || time.Since(of.blind.since) < patience {
-		return nil
-	}
-	return of.blind.why
 }
 
 // stop ends the watch of the host, and waits until it has ended.

@@ -12,7 +12,7 @@ import (
 )
 
 // Trouble is what keeps the whole controller from its work while it runs; nil if nothing
-// does. It is cheap to ask.
+// does. It is cheap to ask, as it is asked often: no lists of watches and hooks are made for it.
 func (c *Controller) Trouble() *report.Problem {
 	for _, target := range c.observer.Targets {
 		if problem := blind(target.Watch); problem != nil {

@@ -164,9 +164,9 @@ func setStable(set setter, health *Health) {
 	}
 }
 
-// SaysReadiness tells whether a status is of that generation and says of being ready what is
-// to be said. It is cheap to ask.
-func SaysReadiness(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
+// ReadyIsUpToDate tells whether a status is of that generation and its condition Ready is what
+// Status would make it. It is cheap to ask.
+func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if said == nil || status.ObservedGeneration != generation {
 		return false

@@ -220,7 +220,7 @@ func TestOfHooksThatWereNotCalledYetTheStatusSaysWhatItDid(t *testing.T) {
 	}
 }
 
-func TestSaysReadiness(t *testing.T) {
+func TestReadyIsUpToDate(t *testing.T) {
 	problem := func(reason, message string) *Problem { return &Problem{Reason: reason, Err: errors.New(message)} }
 	broken := func(message string) *Problem { return problem(ReasonInvalidSpec, message) }
 	tests := map[string]struct {
@@ -243,16 +243,16 @@ func TestSaysReadiness(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			said := Status(v1alpha1.ControllerStatus{}, 1, test.health, test.before)
-			if got := SaysReadiness(&said, test.generation, test.after); got != test.want {
+			if got := ReadyIsUpToDate(&said, test.generation, test.after); got != test.want {
 				t.Errorf("it says so: %v, want %v", got, test.want)
 			}
 		})
 	}
-	if SaysReadiness(&v1alpha1.ControllerStatus{ObservedGeneration: 1}, 1, nil) {
+	if ReadyIsUpToDate(&v1alpha1.ControllerStatus{ObservedGeneration: 1}, 1, nil) {
 		t.Error("an empty status says that the controller is ready")
 	}
 	said := Status(v1alpha1.ControllerStatus{}, 1, &Health{}, nil)
-	if allocations := testing.AllocsPerRun(10, func() { SaysReadiness(&said, 1, nil) }); allocations > 2 {
+	if allocations := testing.AllocsPerRun(10, func() { ReadyIsUpToDate(&said, 1, nil) }); allocations > 2 {
 		t.Errorf("it takes %.0f allocations to see that nothing is new", allocations)
 	}
 }
