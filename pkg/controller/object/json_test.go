@@ -19,14 +19,14 @@ func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 		random.WriteString(strconv.FormatUint(noise.Uint64(), 36))
 	}
 	for name, test := range map[string]struct {
-		text    string
-		foreign bool
-		compressed  bool
+		text       string
+		foreign    bool
+		compressed bool
 	}{
 		"a small one stays":                     {text: strings.Repeat("x", compressedFrom/2)},
 		"one that repeats itself":               {text: strings.Repeat("x", compressedFrom), compressed: true},
 		"one as it was applied last":            {text: random.String() + `","again":"` + random.String(), compressed: true},
-		"one that has nothing to compress":          {text: random.String()},
+		"one that has nothing to compress":      {text: random.String()},
 		"one of the size a host allows":         {text: strings.Repeat("0123456789", 150_000), compressed: true},
 		"one that is no child of dynamic apply": {text: strings.Repeat("x", compressedFrom), foreign: true},
 	} {
