@@ -10,6 +10,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"sync"
+	"time"
 )
 
 // What the server itself holds is some dozens of megabytes full of pointers, which take long to follow. What it caches of
@@ -32,6 +33,10 @@ func gcPercent(inUse uint64) int {
 	return int(min(100*garbage/inUse, most))
 }
 
+// restAfter is how long there is no collection before memory that is not in use is given back to the system. Go itself
+// keeps most of what a busy time has taken.
+const restAfter = 10 * time.Second
+
 // tuneHeap keeps the garbage collector to these rules until stop is called.
 func tuneHeap() (stop func()) {
 	if slices.ContainsFunc(goMemoryVariables[:], func(name string) bool { return os.Getenv(name) != "" }) {
@@ -39,11 +44,13 @@ func tuneHeap() (stop func()) {
 	}
 	t := &heapTuner{percent: gcPercent(0)}
 	before := debug.SetGCPercent(t.percent)
+	t.rest = time.AfterFunc(restAfter, t.giveBack)
 	t.awaitCollection()
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.stopped = true
+		t.rest.Stop()
 		debug.SetGCPercent(before)
 	}
 }
@@ -52,6 +59,8 @@ func tuneHeap() (stop func()) {
 type heapTuner struct {
 	mu      sync.Mutex
 	percent int
+	rest    *time.Timer
+	resting bool // the collection that comes is the one of giveBack
 	stopped bool
 }
 
@@ -67,6 +76,10 @@ func (t *heapTuner) tune() {
 		return
 	}
 	defer t.awaitCollection()
+	if !t.resting {
+		t.rest.Reset(restAfter)
+	}
+	t.resting = false
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	percent := gcPercent(live[0].Value.Uint64())
@@ -74,5 +87,16 @@ func (t *heapTuner) tune() {
 	if difference := percent - t.percent; difference < -t.percent/20 || difference > t.percent/20 {
 		t.percent = percent
 		debug.SetGCPercent(percent)
+	}
+}
+
+// giveBack gives memory back to the system, for which it makes a collection.
+func (t *heapTuner) giveBack() {
+	t.mu.Lock()
+	stopped := t.stopped
+	t.resting = true
+	t.mu.Unlock()
+	if !stopped {
+		debug.FreeOSMemory()
 	}
 }
