@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 )
 
 // bench is a run.
@@ -63,6 +64,7 @@ func main() {
 	pflag.StringSliceVar(&only, "scenarios", nil, "Which scenarios to measure; all if it is empty.")
 	pflag.StringVar(&document, "document", "", "The Markdown file whose measured part is written anew; none if it is empty.")
 	pflag.Parse()
+	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // a thousand controllers of the same parents are meant here
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, b, only, document); err != nil {
