@@ -76,7 +76,10 @@ func (s *soak) change(ctx context.Context, number int) {
 		err := s.world.patchSite(ctx, name, fmt.Sprintf(`{"spec":{"front":%q}}`, front))
 		var end time.Time
 		if err == nil {
-			end, err = s.world.pages.when(ctx, func(seen *pages) bool { return seen.fronts[site.PageName(name, 0)] == front })
+			end, err = s.world.pages.when(ctx, func(seen *pages) bool {
+				now, err := strconv.Atoi(seen.fronts[site.PageName(name, 0)])
+				return err == nil && now >= number // a later change may have come with it
+			})
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
