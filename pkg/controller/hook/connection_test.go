@@ -100,12 +100,12 @@ func TestWhomAHookIsTrustedBy(t *testing.T) {
 		bundle  *v1alpha1.CABundle
 		want    string
 	}{
-		"its authority":                   {server.URL, bundle(string(ours.Cert)), ""},
-		"its authority beside another":    {server.URL, bundle(string(others.Cert) + string(ours.Cert)), ""},
-		"another authority":               {server.URL, bundle(string(others.Cert)), "certificate signed by unknown authority"},
-		"those of the system":             {server.URL, nil, "certificate signed by unknown authority"},
-		"those of the system, said so":    {server.URL, bundle(""), "certificate signed by unknown authority"},
-		"its authority, by TLS 1.1":       {old.URL, bundle(string(ours.Cert)), "protocol version not supported"},
+		"its authority":                {server.URL, bundle(string(ours.Cert)), ""},
+		"its authority beside another": {server.URL, bundle(string(others.Cert) + string(ours.Cert)), ""},
+		"another authority":            {server.URL, bundle(string(others.Cert)), "certificate signed by unknown authority"},
+		"those of the system":          {server.URL, nil, "certificate signed by unknown authority"},
+		"those of the system, said so": {server.URL, bundle(""), "certificate signed by unknown authority"},
+		"its authority, by TLS 1.1":    {old.URL, bundle(string(ours.Cert)), "protocol version not supported"},
 		// The server answers 400 and closes, of which the caller may see the second only.
 		"its authority, called by itself": {strings.Replace(server.URL, "https:", "http:", 1), bundle(string(ours.Cert)), "sync hook failed"},
 	}
