@@ -7,12 +7,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -28,7 +28,7 @@ type floor struct {
 	hooks   *http.Client
 	known   known
 	queue   workqueue.TypedInterface[string]
-	writing chan struct{}
+	writing *semaphore.Weighted // of all syncs together
 }
 
 func newFloor(client rest.Interface, s settings) *floor {
@@ -41,45 +41,35 @@ func newFloor(client rest.Interface, s settings) *floor {
 		hooks:    &http.Client{Transport: transport},
 		known:    known{sites: map[string]*knownSite{}},
 		queue:    workqueue.NewTyped[string](),
-		writing:  make(chan struct{}, s.writers),
+		writing:  semaphore.NewWeighted(int64(s.writers)),
 	}
 }
 
 // run works until ctx ends or something fails.
 func (f *floor) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
-	start := func(work func() error) {
-		group.Go(func() {
-			if err := work(); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	start(func() error {
-		return watch(ctx, f.client, fmt.Sprintf(pagesPath, site.Namespace), func(seen *object.Object, gone bool) {
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return watch(running, f.client, site.PagesPath, func(seen *object.Object, gone bool) {
 			if siteOf(seen) != "" && f.known.pageSeen(seen, gone) {
 				f.queue.Add(siteOf(seen))
 			}
 		})
 	})
-	start(func() error {
-		return watch(ctx, f.client, fmt.Sprintf(sitesPath, site.Namespace), func(seen *object.Object, gone bool) {
+	group.Go(func() error {
+		return watch(running, f.client, site.SitesPath, func(seen *object.Object, gone bool) {
 			f.known.siteSeen(seen, gone)
 			f.queue.Add(seen.Name)
 		})
 	})
 	for range f.workers {
-		start(func() error { return f.work(ctx) })
+		group.Go(func() error { return f.work(running) })
 	}
-	<-ctx.Done()
+	<-running.Done()
 	f.queue.ShutDown()
-	group.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
 	}
-	return nil
+	return nil // what fails because it shall end does not matter
 }
 
 func (f *floor) work(ctx context.Context) error {
@@ -113,20 +103,24 @@ func (f *floor) sync(ctx context.Context, name string) error {
 		return nil
 	}
 	f.known.begin(name, parent.Generation)
-	errs, versions := make([]error, len(pages)), make([]string, len(pages))
-	slots := make(chan struct{}, f.writersPerSync)
-	var group sync.WaitGroup
+	versions := make([]string, len(pages))
+	var group errgroup.Group
+	group.SetLimit(f.writersPerSync)
 	for i, page := range pages {
-		slots <- struct{}{}
-		f.writing <- struct{}{}
-		group.Go(func() {
-			versions[i], errs[i] = f.write(ctx, page, &parent, about.pages)
-			<-f.writing
-			<-slots
+		group.Go(func() error {
+			if err := f.writing.Acquire(ctx, 1); err != nil {
+				return err
+			}
+			defer f.writing.Release(1)
+			var err error
+			versions[i], err = f.write(ctx, page, &parent, about.pages)
+			return err
 		})
 	}
-	group.Wait()
-	if err := errors.Join(append(errs, f.writeStatus(ctx, &parent))...); err != nil {
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := f.writeStatus(ctx, &parent); err != nil {
 		return err
 	}
 	if f.known.end(name, versions) {
@@ -164,9 +158,9 @@ func (f *floor) write(ctx context.Context, desired json.RawMessage, of *site.Sit
 	}
 	page.Annotations = map[string]string{object.LastAppliedAnnotation: string(desired)}
 	page.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, site.GroupVersion.WithKind(site.Kind))}
-	request := f.client.Post().AbsPath(fmt.Sprintf(pagesPath, site.Namespace))
+	request := f.client.Post().AbsPath(site.PagesPath)
 	if there[page.Name] != nil {
-		request = f.client.Put().AbsPath(fmt.Sprintf(pagesPath, site.Namespace), page.Name)
+		request = f.client.Put().AbsPath(site.PagesPath, page.Name)
 	}
 	answer, err := send(ctx, request, &page)
 	if err != nil {
@@ -182,7 +176,7 @@ func (f *floor) write(ctx context.Context, desired json.RawMessage, of *site.Sit
 // writeStatus says which generation was seen to, as our server does.
 func (f *floor) writeStatus(ctx context.Context, of *site.Site) error {
 	of.Status.ObservedGeneration = of.Generation
-	_, err := send(ctx, f.client.Put().AbsPath(fmt.Sprintf(sitesPath, site.Namespace), of.Name, "status"), of)
+	_, err := send(ctx, f.client.Put().AbsPath(site.SitesPath, of.Name, "status"), of)
 	return err
 }
 

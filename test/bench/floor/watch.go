@@ -16,11 +16,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-const (
-	sitesPath = "/apis/bench.example.com/v1/namespaces/%s/sites"
-	pagesPath = "/api/v1/namespaces/%s/configmaps"
-)
-
 // watch calls handle with each object that there is, that comes, changes or goes.
 func watch(ctx context.Context, client rest.Interface, path string, handle func(seen *object.Object, gone bool)) error {
 	since := ""

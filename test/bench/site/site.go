@@ -18,15 +18,20 @@ import (
 )
 
 // GroupVersion is the API of sites.
-var GroupVersion = schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
+var GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 
 const (
+	Group    = "bench.example.com"
+	Version  = "v1"
 	Kind     = "Site"
 	Resource = "sites"
 	// Namespace is where all sites are.
 	Namespace = "bench"
+	// SitesPath and PagesPath are where the host has them all.
+	SitesPath = "/apis/" + Group + "/" + Version + "/namespaces/" + Namespace + "/" + Resource
+	PagesPath = "/api/v1/namespaces/" + Namespace + "/configmaps"
 	// Label names the site of a page.
-	Label = "bench.example.com/site"
+	Label = Group + "/site"
 	// ValueKey and FrontKey are where pages have what the site says.
 	ValueKey, FrontKey = "value", "front"
 )
