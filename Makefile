@@ -10,7 +10,7 @@ PORT ?= 7443
 ARGS ?=
 EXTERNAL_NAME ?=
 
-# Flags of test/bench for `make bench`. Given others, it writes no document unless they say so.
+# More flags of test/bench for `make bench`. With --document= it only prints; a part of the scenarios changes only its rows.
 BENCH_ARGS ?=
 
 # `make demo KEEP=1` leaves the demo's cluster running, for `make demo-stop` to end.
@@ -81,7 +81,7 @@ bench-micro: ## Run the benchmarks that need no cluster, for some minutes: what 
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: bench
-bench: host-binaries ## Measure side by side with an operator written by hand, for about an hour, and write docs/benchmarks.md (BENCH_ARGS).
+bench: host-binaries ## Measure side by side with an operator written by hand, for about an hour, and put the rows into docs/benchmarks.md (BENCH_ARGS).
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \

@@ -98,7 +98,7 @@ func growth(steps []step) string {
 	b.WriteString("| parents | RSS | CPU per quiet sync | restart to quiet |\n|---|---|---|---|\n")
 	for _, s := range steps {
 		fmt.Fprintf(&b, "| %d (%d ×) | %s | %.2f ms | %s |\n", s.sites, s.sites/steps[0].sites, mebibytes(s.resident), s.perSync,
-			milliseconds(s.restart.Seconds()*1000))
+			milliseconds(s.restart))
 	}
 	return b.String()
 }

@@ -15,26 +15,3 @@ func TestRowsThatWereNotMeasuredStay(t *testing.T) {
 		t.Errorf("the table is\n%swant\n%s", got, want)
 	}
 }
-
-func TestQuantile(t *testing.T) {
-	t.Parallel()
-	hundred := make([]float64, 100)
-	for i := range hundred {
-		hundred[i] = float64(100 - i)
-	}
-	for name, test := range map[string]struct {
-		values  []float64
-		q, want float64
-	}{
-		"the median of three":      {[]float64{3, 1, 2}, 0.5, 2},
-		"the median of one":        {[]float64{7}, 0.5, 7},
-		"all but one of a hundred": {hundred, 0.99, 99},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := quantile(test.values, test.q); got != test.want {
-				t.Errorf("quantile %g of %v is %g, want %g", test.q, test.values, got, test.want)
-			}
-		})
-	}
-}

@@ -22,6 +22,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
+// hookName is what its round trips are called beside what contestants take.
+const hookName = "hook"
+
 // hook answers which pages a site shall have, and remembers its calls.
 type hook struct {
 	server *httptest.Server

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -30,39 +29,20 @@ type bench struct {
 	profiles string // folder for profiles of our server, "" if none are taken
 }
 
-func (b *bench) row(r row) {
-	b.rows = append(b.rows, r)
-	b.logf("%s, %s: %s (must be %s)", r.scenario, r.figure, r.verdict, r.must)
-}
-
 func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
-}
-
-// scenarios in the order of the table.
-var scenarios = []struct {
-	name    string
-	measure func(context.Context, *bench) error
-}{
-	{"edits", measureEdits},
-	{"wide", measureWideEdits},
-	{"convergence", measureConvergence},
-	{"fleet", measureFleet},
-	{"large", measureLarge},
-	{"soak", measureSoak},
-	{"start", measureStart},
 }
 
 func main() {
 	b := &bench{samples: samples{}}
 	var only []string
 	var document string
-	pflag.IntVar(&b.rounds, "rounds", 3, "How often each thing is measured.")
-	pflag.DurationVar(&b.soak, "soak", 10*time.Minute, "How long the scenario soak takes.")
+	pflag.IntVar(&b.rounds, "rounds", 3, "How often each thing is measured, at least once.")
+	pflag.DurationVar(&b.soak, "soak", 10*time.Minute, "How long the scenario soak takes, at least 10s.")
 	pflag.StringVar(&b.programs, "programs", "", "The folder of the other contestants' programs.")
 	pflag.StringVar(&b.profiles, "profiles", "", "A folder for CPU and allocation profiles of our server; they cost something. None are taken if it is empty.")
 	pflag.StringSliceVar(&only, "scenarios", nil, "Which scenarios to measure; all if it is empty.")
-	pflag.StringVar(&document, "document", "", "The Markdown file whose measured part is written anew; none if it is empty.")
+	pflag.StringVar(&document, "document", "", "The Markdown file that the rows are put into, in place of those about the same; none if it is empty.")
 	pflag.Parse()
 	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // a thousand controllers of the same parents are meant here
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -74,25 +54,30 @@ func main() {
 }
 
 func run(ctx context.Context, b *bench, only []string, document string) error {
+	chosen, err := choose(allScenarios(), only)
+	if err := errors.Join(err, b.check()); err != nil {
+		return err
+	}
 	if b.profiles != "" {
 		if err := os.MkdirAll(b.profiles, 0o750); err != nil {
 			return err
 		}
 	}
-	var failed error
-	for _, s := range scenarios {
-		if len(only) > 0 && !slices.Contains(only, s.name) {
-			continue
-		}
-		b.logf("scenario %s", s.name)
-		if err := s.measure(ctx, b); err != nil {
-			failed = fmt.Errorf("scenario %s: %w", s.name, err)
-			break
-		}
-	}
+	failed := b.measure(ctx, chosen)
 	fmt.Print(merge("", b.rows, "now"))
 	if document != "" {
 		failed = errors.Join(failed, b.write(ctx, document))
 	}
 	return failed
+}
+
+// check finds flags that would measure nothing, before something is measured for an hour.
+func (b *bench) check() error {
+	if b.rounds < 1 {
+		return fmt.Errorf("--rounds: %d rounds measure nothing; at least 1 is needed", b.rounds)
+	}
+	if b.soak < shortestSoak {
+		return fmt.Errorf("--soak: %s are too short to see memory grow; at least %s are needed", b.soak, shortestSoak)
+	}
+	return nil
 }

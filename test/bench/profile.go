@@ -14,7 +14,7 @@ import (
 // profile begins to take a CPU profile of our server, if that is wished for, and returns a function that waits for its
 // end and takes one of the allocations since the start.
 func (b *bench) profile(ctx context.Context, w *world, of contestant, scenario string) func() {
-	if b.profiles == "" || of.name() != "ours" {
+	if b.profiles == "" || !of.isOurs() {
 		return func() {}
 	}
 	const seconds = 5

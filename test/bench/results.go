@@ -6,43 +6,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"slices"
-	"time"
 )
-
-// samples are what rounds have measured, by what it is, such as "update all wall floor".
-type samples map[string][]float64
-
-func (s samples) add(what string, value float64) { s[what] = append(s[what], value) }
-
-func (s samples) addTime(what string, value time.Duration) { s.add(what, value.Seconds()*1000) }
-
-// median of all rounds.
-func (s samples) median(what string) float64 { return quantile(s[what], 0.5) }
-
-// ratio is the median of the rounds' own ratios, so that a machine which is slower for a while slows both.
-func (s samples) ratio(what, to string) float64 {
-	var ratios []float64
-	for i := range min(len(s[what]), len(s[to])) {
-		ratios = append(ratios, s[what][i]/s[to][i])
-	}
-	return quantile(ratios, 0.5)
-}
-
-// quantile is the smallest value that this share of the values is not above; NaN if there are none.
-func quantile[V cmp.Ordered](values []V, q float64) V {
-	if len(values) == 0 {
-		var none V
-		if nan, is := any(math.NaN()).(V); is {
-			return nan
-		}
-		return none
-	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
-}
 
 // row is a line of the table.
 type row struct {
@@ -83,3 +47,36 @@ func milliseconds(value float64) string {
 func mebibytes(value float64) string { return fmt.Sprintf("%.0f MiB", value) }
 
 func times(value float64) string { return fmt.Sprintf("%.2f ×", value) }
+
+// against compares us with another contestant.
+func (s samples) against(scenario, figure, what, whom string, bound float64) row {
+	ratio := s.ratio(by(what, ourName), by(what, whom))
+	r := row{
+		scenario: scenario, figure: figure, ours: milliseconds(s.median(by(what, ourName))), value: ratio, bound: bound,
+		verdict: times(ratio) + " " + whom, must: fmt.Sprintf("≤ %g × %s", bound, whom),
+	}
+	if len(s[by(what, nativeName)]) > 0 {
+		r.native = milliseconds(s.median(by(what, nativeName)))
+	}
+	if len(s[by(what, floorName)]) > 0 {
+		r.floor = milliseconds(s.median(by(what, floorName)))
+	}
+	return r
+}
+
+// editRows compares edits with those of the native operator and one round trip to the hook.
+func (s samples) editRows(scenario string, pagesPerSite int) []row {
+	const bound = 1.2
+	var rows []row
+	for _, q := range quantilesOfEdits() {
+		what := editsOf(pagesPerSite, q)
+		of := func(who string) string { return milliseconds(s.median(by(what, who))) }
+		ratio := s.ratio(by(what, ourName), by(what, nativeName), by(what, hookName))
+		rows = append(rows, row{
+			scenario: scenario, figure: q.name + " of edit to last child",
+			ours: of(ourName), native: of(nativeName) + " + " + of(hookName), floor: of(floorName),
+			value: ratio, bound: bound, verdict: times(ratio) + " native and hook", must: "≤ 1.2 ×",
+		})
+	}
+	return rows
+}

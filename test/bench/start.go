@@ -15,12 +15,12 @@ import (
 )
 
 // measureStart measures how soon the API is there with many controllers stored.
-func measureStart(ctx context.Context, b *bench) error {
+func measureStart(ctx context.Context, b *bench) ([]row, error) {
 	const controllers = 1000
-	return withWorld(ctx, b, func(w *world) error {
+	err := withWorld(ctx, b, func(w *world) error {
 		own := &ours{world: w}
 		client := w.env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
-		err := parallel(controllers, func(i int) error {
+		err := parallel(ctx, controllers, func(ctx context.Context, i int) error {
 			_, err := client.Create(ctx, own.controller(fmt.Sprintf("bench%d", i), w.hook.url()), metav1.CreateOptions{})
 			return err
 		})
@@ -48,11 +48,14 @@ func measureStart(ctx context.Context, b *bench) error {
 			b.addTime("start", time.Since(begin))
 			b.logf("the API was there after %s", time.Since(begin))
 		}
-		took := b.median("start")
-		b.row(row{
-			scenario: "server start to APIService Available, with 1,000 CCs stored", figure: "time", ours: milliseconds(took), value: took, bound: 5000,
-			verdict: milliseconds(took), must: "≤ 5 s",
-		})
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	took := b.median("start")
+	return []row{{
+		scenario: "server start to APIService Available, with 1,000 CCs stored", figure: "time", ours: milliseconds(took), value: took, bound: 5000,
+		verdict: milliseconds(took), must: "≤ 5 s",
+	}}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,12 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/bench/site"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
@@ -104,63 +103,13 @@ func (w *world) prepare(ctx context.Context) error {
 }
 
 const definitionOfSites = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-	"metadata": {"name": "sites.bench.example.com"},
-	"spec": {"group": "bench.example.com", "scope": "Namespaced", "names": {"kind": "Site", "plural": "sites"},
-		"versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+	"metadata": {"name": "` + site.Resource + `.` + site.Group + `"},
+	"spec": {"group": "` + site.Group + `", "scope": "Namespaced", "names": {"kind": "` + site.Kind + `", "plural": "` + site.Resource + `"},
+		"versions": [{"name": "` + site.Version + `", "served": true, "storage": true, "subresources": {"status": {}},
 			"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object",
 				"properties": {"pages": {"type": "integer"}, "pageBytes": {"type": "integer"}, "value": {"type": "string"},
 					"front": {"type": "string"}, "filler": {"type": "string"}}},
 				"status": {"type": "object", "properties": {"observedGeneration": {"type": "integer"}}}}}}}]}}`
-
-func (w *world) sites() dynamic.ResourceInterface {
-	return w.env.Dynamic.Resource(site.GroupVersion.WithResource(site.Resource)).Namespace(site.Namespace)
-}
-
-// createSites creates sites with the numbers from begin to end, end not included.
-func (w *world) createSites(ctx context.Context, begin, end int, spec site.Spec) error {
-	return parallel(end-begin, func(i int) error { return w.createSite(ctx, siteName(begin+i), spec) })
-}
-
-func siteName(number int) string { return fmt.Sprintf("site%d", number) }
-
-func (w *world) createSite(ctx context.Context, name string, spec site.Spec) error {
-	body, err := json.Marshal(&site.Site{
-		TypeMeta:   metav1.TypeMeta{APIVersion: site.GroupVersion.String(), Kind: site.Kind},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       spec,
-	})
-	if err != nil {
-		return err
-	}
-	return w.client().Post().AbsPath(sitesPath).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
-}
-
-const sitesPath = "/apis/bench.example.com/v1/namespaces/" + site.Namespace + "/sites"
-
-func (w *world) client() rest.Interface { return w.env.Kube.CoreV1().RESTClient() }
-
-// patchSite applies a JSON merge patch to a site.
-func (w *world) patchSite(ctx context.Context, name, patch string) error {
-	return w.client().Patch(types.MergePatchType).AbsPath(sitesPath, name).Body([]byte(patch)).Do(ctx).Error()
-}
-
-// patchSites applies a JSON merge patch to the sites with the first numbers.
-func (w *world) patchSites(ctx context.Context, count int, patch string) error {
-	return parallel(count, func(i int) error { return w.patchSite(ctx, siteName(i), patch) })
-}
-
-// clean removes all sites and pages, while no contestant is there to make them anew.
-func (w *world) clean(ctx context.Context) error {
-	// The pages first: those of a site that is gone the garbage collector looks up one after the other.
-	err := w.env.Kube.CoreV1().ConfigMaps(site.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: site.Label})
-	if err != nil {
-		return err
-	}
-	if err := w.pages.wait(ctx, func(seen *pages) bool { return len(seen.values) == 0 }); err != nil {
-		return err
-	}
-	return w.sites().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-}
 
 // settle waits until the machine has no more to do than it always has: what is measured next shall not suffer from what
 // was before.
@@ -196,34 +145,19 @@ func (w *world) settle(ctx context.Context, others ...contestant) error {
 	})
 }
 
-// parallel does so many things, some of them at once, and stops at the first error.
-func parallel(count int, do func(int) error) error {
-	const atOnce = 20
-	var mu sync.Mutex
-	var failed error
-	next := 0
-	var group sync.WaitGroup
-	for range atOnce {
-		group.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				over := i >= count || failed != nil
-				mu.Unlock()
-				if over {
-					return
-				}
-				if err := do(i); err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-				}
-			}
-		})
+// requests is how many of the chosen requests our server has made to the host.
+func (w *world) requests(from hostcluster.Position, chosen hostcluster.Request) (int, error) {
+	chosen.User = harness.ServerUser
+	events, err := w.env.Host.Audit().Find(from, chosen)
+	if err != nil {
+		return 0, err
 	}
-	group.Wait()
-	return failed
+	return len(slices.DeleteFunc(events, func(event auditv1.Event) bool {
+		// Who asks something of our own API is looked up at the host. A watch starts anew every few minutes. Events
+		// tell that a controller has started.
+		return event.ObjectRef == nil || event.Verb == "watch" || strings.HasSuffix(event.ObjectRef.Resource, "reviews") ||
+			event.ObjectRef.Resource == "events"
+	})), nil
 }
 
 func (w *world) log(name string) string { return filepath.Join(w.files, name+".log") }
