@@ -17,8 +17,9 @@ const (
 	peerAddress = "127.0.0.1:2380"
 
 	// A single member elects itself once an election timeout has passed since its start, so a short one makes restarts
-	// fast; the reason for long ones, slow networks between members, does not exist here.
-	tickMilliseconds     = 20
+	// fast; the reason for long ones, slow networks between members, does not exist here. There have to be five ticks in
+	// it, and not more: each wakes the process, also when there is nothing to do.
+	tickMilliseconds     = 40
 	electionMilliseconds = 200
 
 	// progressInterval is how often an idle watch is told the current revision. It keeps the API server's watch cache
