@@ -24,6 +24,7 @@ func Kind() line.Kind {
 		FinalizerPrefix: "metacontroller.io/compositecontroller-",
 		Ask:             (*hook.Webhook).SyncComposite,
 		Plan:            plan.Composite,
+		Inputs:          plan.CompositeInputs,
 	}
 }
 

@@ -24,6 +24,7 @@ func Kind() line.Kind {
 		FinalizerPrefix: "metacontroller.io/decoratorcontroller-",
 		Ask:             (*hook.Webhook).SyncDecorator,
 		Plan:            plan.Decorator,
+		Inputs:          plan.DecoratorInputs,
 	}
 }
 

@@ -69,7 +69,12 @@ func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallMo
 
 // looksClosely tells whether anybody wants to know of oddities that take time to find.
 func (w *Webhook) looksClosely(ctx context.Context) bool {
-	return w.strict() || klog.FromContext(ctx).V(oddityVerbosity).Enabled()
+	return w.strict() || showsOddities(ctx)
+}
+
+// showsOddities tells whether what is overlooked is logged.
+func showsOddities(ctx context.Context) bool {
+	return klog.FromContext(ctx).V(oddityVerbosity).Enabled()
 }
 
 // unmarshalMode is how the answers of a hook are read.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -124,7 +125,13 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot
 	var response *stage.Response
 	request := func(to []byte) []byte { return p.request(to, w.version, snapshot) }
 	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
-		response, err = r.response(p, answer)
+		hash := xxhash.Sum64(answer)
+		if response = resting(ctx, snapshot.Rest, hash); response != nil {
+			return nil
+		}
+		if response, err = r.response(p, answer); err == nil {
+			response.Hash = hash
+		}
 		return err
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ type memory struct {
 	// awaits is since when the caches have not shown the last writes; zero if they have.
 	awaits  time.Time
 	settled plan.Settled
+	rest    resting
 	related related.Answer
 	// earlier are what related is about earlier versions of the parent, by the names of
 	// their revisions.

@@ -26,13 +26,17 @@ type answers struct {
 	responses []*stage.Response
 	// rollout knows the versions; nil if no children roll.
 	rollout *rollout.Rollout
+	// inputs is the hash of what the plan depends on beside the answer if no children roll.
+	inputs uint64
 }
 
 // answers asks the hooks about the snapshot's parent.
 func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *stage.Snapshot, webhook *hook.Webhook) (*answers, error) {
 	if rules := c.spec.Rollout; rules == nil || !rules.Active(snapshot) {
+		inputs := c.spec.Kind.Inputs(snapshot)
+		snapshot.Rest = memory.rest.of(inputs)
 		response, err := c.askRelated(ctx, &memory.related, webhook, snapshot)
-		return &answers{responses: []*stage.Response{response}}, err
+		return &answers{responses: []*stage.Response{response}, inputs: inputs}, err
 	}
 	stored, err := c.revisionsOf(snapshot)
 	if err != nil {
@@ -43,7 +47,7 @@ func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *stag
 		return nil, err
 	}
 	responses, err := c.askAll(ctx, memory, snapshot, open.Revisions, webhook)
-	return &answers{responses, open}, err
+	return &answers{responses: responses, rollout: open}, err
 }
 
 // decide makes one answer of all, and says what of it is stored before it is carried out.

@@ -61,6 +61,8 @@ type Kind struct {
 	Ask func(webhook *hook.Webhook, ctx context.Context, snapshot *stage.Snapshot) (*stage.Response, error)
 	// Plan makes a plan of the hook's answer.
 	Plan func(snapshot *stage.Snapshot, response *stage.Response, strategies plan.Strategies, settled *plan.Settled) (*stage.Plan, error)
+	// Inputs is the hash of what a plan depends on beside the answer.
+	Inputs func(snapshot *stage.Snapshot) uint64
 }
 
 // Finalizer is the finalizer by which the controller of that name holds its parents.

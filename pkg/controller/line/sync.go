@@ -151,6 +151,9 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	if answers.rollout != nil {
 		result.resync = sooner(result.resync, c.tellRollout(memory, snapshot.Parent, decision, time.Now()))
 	}
+	if decision.Response.Rests {
+		return result
+	}
 	planned, err := c.spec.Kind.Plan(snapshot, decision.Response, c.strategies, &memory.settled)
 	if err != nil {
 		result.err = err
@@ -162,6 +165,9 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	result.resync = sooner(result.resync, after)
 	c.observer.Wrote(&memory.pending, outcomes)
 	memory.settled.Wrote(outcomes)
+	if answers.rollout == nil {
+		memory.rest.settle(answers.inputs, decision.Response, planned, outcomes, after)
+	}
 	if memory.rollout.waitsFor != "" && slices.ContainsFunc(outcomes, settles) {
 		result.resync = sooner(result.resync, readBackInterval)
 	}

@@ -26,4 +26,17 @@ type Response struct {
 	// Strict tells that a child that is listed twice makes the answer an error. Else the
 	// last one counts.
 	Strict bool
+	// Hash is that of the answer's bytes.
+	Hash uint64
+	// Rests tells that the answer is the snapshot's Rest. Nothing else was read of it but what Rest
+	// holds.
+	Rests bool
+}
+
+// Rest is an answer that leaves nothing to write.
+type Rest struct {
+	// Answer is the answer's hash.
+	Answer uint64
+	// ResyncAfter is the response's.
+	ResyncAfter time.Duration
 }

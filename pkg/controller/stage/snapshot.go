@@ -66,6 +66,8 @@ type Snapshot struct {
 	Related []Related
 	// Finalizer is the finalizer by which the controller holds its parents.
 	Finalizer string
+	// Rest is the answer that is known to leave nothing to write; nil if none is.
+	Rest *Rest
 	// Held tells whether the parent has to carry Finalizer before a hook is asked.
 	Held bool
 	// Finalizing is true when the finalize hook is to be asked instead of sync.
