@@ -124,6 +124,21 @@ func TestASearchThatHadBegunBeforeAControllerCameDoesNotDoForIt(t *testing.T) {
 	})
 }
 
+// A search may have come past an object before the finalizer was taken off it.
+func TestWhatIsTakenOffDuringASearchIsNotFoundByIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSearching("a", "b")
+		s.finalizers.Insert("f-a", "f-b")
+		var asking sync.WaitGroup
+		asking.Go(func() { s.expect(t, websRule, "a", "f-a", false, 1) })
+		synctest.Wait()
+		s.takenOff(websRule, "f-a")
+		asking.Wait()
+		s.expect(t, websRule, "a", "f-a", false, 1)
+		s.expect(t, websRule, "b", "f-b", true, 1)
+	})
+}
+
 func TestASearchThatFailsIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearching("a")
