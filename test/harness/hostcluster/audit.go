@@ -86,8 +86,12 @@ func (a *AuditLog) read(from Position, visit func(auditv1.Event)) error {
 	if _, err := log.Seek(int64(from), io.SeekStart); err != nil {
 		return fmt.Errorf("read the audit log from byte %d: %w", from, err)
 	}
-	if info, err := log.Stat(); err != nil || info.Size() < int64(from) {
-		return fmt.Errorf("the audit log has not the byte %d any more (%w)", from, err)
+	info, err := log.Stat()
+	if err != nil {
+		return fmt.Errorf("find the end of the audit log: %w", err)
+	}
+	if info.Size() < int64(from) {
+		return fmt.Errorf("the audit log has %d bytes, which is less than when it was to be counted from byte %d: it was cut or begun anew", info.Size(), from)
 	}
 	text, err := io.ReadAll(log)
 	if err != nil {

@@ -76,6 +76,24 @@ func TestFindCountsOnlyWhatCameLater(t *testing.T) {
 	}
 }
 
+// Nothing found after such a position would be taken for nothing done.
+func TestAPositionBeyondTheEndIsAnError(t *testing.T) {
+	log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
+	if err := os.WriteFile(log.path, []byte(strings.TrimPrefix(auditLines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end, err := log.Position()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := log.Find(end, Request{}); err != nil || len(events) > 0 {
+		t.Errorf("from the end on there are %v, error %v", events, err)
+	}
+	if events, err := log.Find(end+1, Request{}); err == nil || !strings.Contains(err.Error(), "was cut or begun anew") {
+		t.Errorf("beyond the end there are %v, error %v", events, err)
+	}
+}
+
 func TestOpenWatches(t *testing.T) {
 	const (
 		started = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"}}`
