@@ -111,7 +111,7 @@ func TestParents(t *testing.T) {
 	}
 	p.record(a, nil)
 	p.record(b, errors.New("no"))
-	if !p.synced[a] || p.synced[b] || p.lastError == nil || p.lastError.Parent != b || p.lastError.Err.Error() != "no" || p.lastError.Time.IsZero() {
+	if !p.synced[a] || p.synced[b] || p.lastError == nil || p.lastError.Parent != b || p.lastError.Message != "no" || p.lastError.Time.IsZero() {
 		t.Errorf("synced %v, last error %v", p.synced, p.lastError)
 	}
 	for _, putOff := range []error{&hook.Throttled{}, &related.Waiting{}, errOvertaken} {
@@ -129,7 +129,7 @@ func TestParents(t *testing.T) {
 		t.Error("another parent has recovered")
 	}
 	p.record(b, nil)
-	if !p.synced[b] || p.lastError.Err.Error() != "no" || p.lastError.Over.IsZero() {
+	if !p.synced[b] || p.lastError.Message != "no" || p.lastError.Over.IsZero() {
 		t.Errorf("the last error stays when its parent has recovered, and says so: %+v", p.lastError)
 	}
 	p.record(a, errors.New("once more"))

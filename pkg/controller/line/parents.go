@@ -54,7 +54,7 @@ func (p *parents) forget(parent stage.Key) {
 	delete(p.byKey, parent)
 	p.drop(parent)
 	if last := p.lastError; last != nil && last.Parent == parent && last.Over.IsZero() {
-		p.lastError = &report.ParentError{Parent: parent, Err: last.Err, Time: last.Time, Over: time.Now()}
+		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
 	}
 }
 
@@ -76,9 +76,9 @@ func (p *parents) record(parent stage.Key, err error) {
 	}
 	switch last := p.lastError; {
 	case err != nil && !down:
-		p.lastError = &report.ParentError{Parent: parent, Err: err, Time: time.Now()}
+		p.lastError = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
 	case err == nil && last != nil && last.Parent == parent && last.Over.IsZero():
-		p.lastError = &report.ParentError{Parent: parent, Err: last.Err, Time: last.Time, Over: time.Now()}
+		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
 	}
 }
 

@@ -91,7 +91,7 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	if event.Reason != "SyncError" || event.InvolvedObject.Name != "a" || !strings.Contains(event.Message, "panic: ") {
 		t.Errorf("the event is %s about %s: %s", event.Reason, event.InvolvedObject.Name, event.Message)
 	}
-	if health := c.Health(); health.Total != 1 || health.Failing != 1 || !strings.Contains(health.LastError.Err.Error(), "panic: ") {
+	if health := c.Health(); health.Total != 1 || health.Failing != 1 || !strings.Contains(health.LastError.Message, "panic: ") {
 		t.Errorf("the health is %+v", health)
 	}
 }

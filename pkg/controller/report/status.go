@@ -31,11 +31,11 @@ type Health struct {
 	Loops []stage.Loop
 }
 
-// ParentError is a failed sync of a parent.
+// ParentError is a failed sync of a parent. It is kept for long, so of the error it has the text only.
 type ParentError struct {
-	Parent stage.Key
-	Err    error
-	Time   time.Time
+	Parent  stage.Key
+	Message string
+	Time    time.Time
 	// Over is when the parent was synced without an error after that, or was gone; zero if
 	// it has not been yet.
 	Over time.Time
@@ -97,7 +97,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
-			Message: short(last.Err), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+			Message: cut(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
 		}
 		if !last.Over.IsZero() {
 			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Over.Truncate(time.Second)))

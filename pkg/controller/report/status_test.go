@@ -133,7 +133,7 @@ func TestConditions(t *testing.T) {
 func TestCountsAndTheLastError(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
 	health := &Health{Total: 5, Synced: 3, Failing: 1, LastError: &ParentError{
-		Parent: shop, Err: errors.New(strings.Repeat("x", 5000)), Time: at,
+		Parent: shop, Message: strings.Repeat("x", 5000), Time: at,
 	}}
 	status := Status(v1alpha1.ControllerStatus{}, 1, health, nil)
 	if diff := cmp.Diff(&v1alpha1.ParentCounts{Total: 5, Synced: 3, Failing: 1}, status.Parents); diff != "" {
@@ -147,7 +147,7 @@ func TestCountsAndTheLastError(t *testing.T) {
 
 func TestTheLastErrorSaysSinceWhenItIsOver(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
-	last := &ParentError{Parent: shop, Err: errors.New("no"), Time: at, Over: at.Add(time.Minute)}
+	last := &ParentError{Parent: shop, Message: "no", Time: at, Over: at.Add(time.Minute)}
 	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: last}, nil)
 	if got := status.LastError.Recovered; got == nil || !got.Time.Equal(at.Add(time.Minute).Truncate(time.Second)) {
 		t.Errorf("it is over since %v", got)
@@ -155,7 +155,7 @@ func TestTheLastErrorSaysSinceWhenItIsOver(t *testing.T) {
 }
 
 func TestTheParentOfTheLastErrorMayBeClusterScoped(t *testing.T) {
-	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: &ParentError{Parent: key("Fleet", "", "fleet"), Err: errors.New("x")}}, nil)
+	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: &ParentError{Parent: key("Fleet", "", "fleet"), Message: "x"}}, nil)
 	if status.LastError.Parent != "fleet" {
 		t.Errorf("the parent is %q", status.LastError.Parent)
 	}
