@@ -37,12 +37,12 @@ func gcPercent(inUse uint64) int {
 // keeps most of what a busy time has taken.
 const restAfter = 10 * time.Second
 
-// tuneHeap keeps the garbage collector to these rules until stop is called.
-func tuneHeap() (stop func()) {
+// tuneHeap keeps the garbage collector to these rules until stop is called. Memory is given back after a rest of that length.
+func tuneHeap(restAfter time.Duration) (stop func()) {
 	if slices.ContainsFunc(goMemoryVariables[:], func(name string) bool { return os.Getenv(name) != "" }) {
 		return func() {}
 	}
-	t := &heapTuner{percent: gcPercent(0)}
+	t := &heapTuner{percent: gcPercent(0), restAfter: restAfter}
 	before := debug.SetGCPercent(t.percent)
 	t.rest = time.AfterFunc(restAfter, t.giveBack)
 	t.awaitCollection()
@@ -57,6 +57,8 @@ func tuneHeap() (stop func()) {
 
 // heapTuner is called by the runtime after each collection.
 type heapTuner struct {
+	restAfter time.Duration
+
 	mu      sync.Mutex
 	percent int
 	rest    *time.Timer
@@ -77,7 +79,7 @@ func (t *heapTuner) tune() {
 	}
 	defer t.awaitCollection()
 	if !t.resting {
-		t.rest.Reset(restAfter)
+		t.rest.Reset(t.restAfter)
 	}
 	t.resting = false
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -4,8 +4,11 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
@@ -36,7 +39,7 @@ func TestGCPercent(t *testing.T) {
 func TestTheHeapIsTunedAsItGrows(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	stop := tuneHeap()
+	stop := tuneHeap(restAfter)
 	const size = 256 << 20
 	held := make([]byte, size)
 	for deadline := time.Now().Add(time.Minute); percent() > gcPercent(size); runtime.GC() {
@@ -51,10 +54,64 @@ func TestTheHeapIsTunedAsItGrows(t *testing.T) {
 	}
 }
 
+func TestGivingBackReturnsWhatIsNotInUse(t *testing.T) {
+	before := leaveGarbage()
+	(&heapTuner{}).giveBack()
+	if given := int64(released() - before); given < garbage*3/4 {
+		t.Errorf("of %d bytes, %d are given back", garbage, given)
+	}
+}
+
+func TestMemoryIsGivenBackAfterARest(t *testing.T) {
+	before := leaveGarbage()
+	defer tuneHeap(time.Millisecond)()
+	eventually(t, func() error { // without a collection before it
+		if given := int64(released() - before); given < garbage*3/4 {
+			return fmt.Errorf("of %d bytes, %d are given back", garbage, given)
+		}
+		return nil
+	})
+	before = metric("/gc/cycles/forced:gc-cycles")
+	eventually(t, func() error {
+		beBusy()
+		if metric("/gc/cycles/forced:gc-cycles") == before {
+			return errors.New("nothing is given back after a busy time")
+		}
+		return nil
+	})
+}
+
+const garbage = 64 << 20
+
+// leaveGarbage returns how much of the heap the system had when there was that much in use which is not in use any more.
+func leaveGarbage() (before uint64) {
+	busy := make([]byte, garbage)
+	before = released()
+	runtime.KeepAlive(busy)
+	return before
+}
+
+// beBusy makes garbage until it is collected.
+func beBusy() {
+	const collections = "/gc/cycles/automatic:gc-cycles"
+	for before := metric(collections); metric(collections) == before; {
+		runtime.KeepAlive(make([]byte, 1<<20))
+	}
+}
+
+// released is how much of the heap the system has.
+func released() uint64 { return metric("/memory/classes/heap/released:bytes") }
+
+func metric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
 func TestWhoSetsGoVariablesDecides(t *testing.T) {
 	before := percent()
 	t.Setenv("GOGC", "70")
-	defer tuneHeap()()
+	defer tuneHeap(restAfter)()
 	if now := percent(); now != before {
 		t.Errorf("the percentage became %d, it was %d", now, before)
 	}

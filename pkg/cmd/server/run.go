@@ -41,7 +41,7 @@ type seams struct {
 func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
 
-	defer tuneHeap()()
+	defer tuneHeap(restAfter)()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	endpoint := ""
