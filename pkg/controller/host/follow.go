@@ -48,18 +48,30 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// oldEnough is the age from which a definition that was there before us has certainly been taken in by
-// the host. It is far above SettleTime, since the host's clock is another.
+// oldEnough is how long ago a definition that was there before us was last written if the host has certainly
+// taken it in, and told so to whoever has asked for its types meanwhile. It is far above SettleTime, since the
+// host's clock is another.
 const oldEnough = time.Minute
 
 // definitionAdded is also told of the definitions that are there at the start, which changes nothing. If
 // it did, for a moment the host would be asked for the types of each controller, and then all
 // controllers would be looked at again.
 func (d *Discovery) definitionAdded(obj any, isInInitialList bool) {
-	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(there.GetCreationTimestamp().Time) > oldEnough {
+	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(there)) > oldEnough {
 		return
 	}
 	d.definitionChanged(obj)
+}
+
+// lastWrite is when an object was last written, of which the host takes a note for each who writes it.
+func lastWrite(object metav1.Object) time.Time {
+	last := object.GetCreationTimestamp().Time
+	for _, by := range object.GetManagedFields() {
+		if by.Time != nil && by.Time.After(last) {
+			last = by.Time.Time
+		}
+	}
+	return last
 }
 
 func (d *Discovery) definitionChanged(obj any) {
