@@ -147,7 +147,7 @@ func run(ctx context.Context, config Config) error {
 			reconciler.groupChanged(group)
 		}
 	})
-	stored, err := revisions.New(own)
+	stored, err := revisions.New(own, externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields)))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type ownAPI interface {
 }
 
 // withoutManagedFields drops what nobody reads of an object. An update without them leaves the
-// stored ones to the API server.
+// stored ones to the API server, as clients' updates do that have read none.
 func withoutManagedFields(obj any) (any, error) {
 	if object, ok := obj.(metav1.Object); ok {
 		object.SetManagedFields(nil)

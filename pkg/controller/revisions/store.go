@@ -41,9 +41,9 @@ const (
 	orphans      = "orphans"
 )
 
-// New makes a store of the API that the client is of.
-func New(client versioned.Interface) (*Store, error) {
-	informers := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(withoutManagedFields))
+// New makes a store of the API that the client and the informers are of. The informers are run by the store, and by
+// nobody else.
+func New(client versioned.Interface, informers externalversions.SharedInformerFactory) (*Store, error) {
 	s := &Store{
 		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
 		records: map[types.UID]*rollout.Record{},
@@ -58,15 +58,6 @@ func New(client versioned.Interface) (*Store, error) {
 		return nil, fmt.Errorf("follow ControllerRevisions: %w", err)
 	}
 	return s, nil
-}
-
-// withoutManagedFields drops what nobody reads. An update without them leaves the stored ones to
-// the API server, as clients' updates do that have read none.
-func withoutManagedFields(obj any) (any, error) {
-	if revision, ok := obj.(*v1alpha1.ControllerRevision); ok {
-		revision.ManagedFields = nil
-	}
-	return obj, nil
 }
 
 func (s *Store) keep(obj any) {

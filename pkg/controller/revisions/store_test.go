@@ -15,6 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
 func newStore(t *testing.T) *Store {
@@ -22,7 +23,7 @@ func newStore(t *testing.T) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := New(client)
+	store, err := New(client, externalversions.NewSharedInformerFactory(client, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +68,5 @@ func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
 	s.drop(cache.DeletedFinalStateUnknown{Obj: second})
 	if len(s.records) > 0 {
 		t.Error("the record of a revision that is gone stays")
-	}
-}
-
-func TestManagedFieldsAreNotKept(t *testing.T) {
-	fresh := revision("a", "1")
-	fresh.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "metacontroller"}}
-	kept, err := withoutManagedFields(fresh)
-	if err != nil || kept.(*v1alpha1.ControllerRevision).ManagedFields != nil || kept.(*v1alpha1.ControllerRevision).UID != "a" {
-		t.Errorf("kept is %v, %v", kept, err)
 	}
 }
