@@ -35,7 +35,8 @@ const (
 
 // BenchmarkSelectedPods measures the memory of a server whose one DecoratorController is for
 // none, some and all of the Pods of a cluster: what the process occupies when each has been
-// synced, what it has occupied at most, and what its heap holds after a garbage collection.
+// synced, what it has occupied at most until then, what it occupies after a rest, and what its
+// heap holds after a garbage collection.
 func BenchmarkSelectedPods(b *testing.B) {
 	env, err := harness.Start(b.Context())
 	if err != nil {
@@ -133,6 +134,11 @@ func measure(b *testing.B, env *harness.Env, selects int, labels map[string]stri
 	if err != nil {
 		b.Fatal(err)
 	}
+	rested, err := (&world{env: env}).resident(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(rested, "rss-rested-MiB")
 	for unit, bytes := range map[string]int64{"rss-MiB": usage.Resident, "rss-max-MiB": usage.ResidentMost, "heap-MiB": heap.All} {
 		b.ReportMetric(float64(bytes)/(1<<20), unit)
 	}
