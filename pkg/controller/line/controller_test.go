@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe/related"
@@ -177,9 +178,7 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
 		t.Fatalf("it is %+v", got)
 	}
-	if allocations := testing.AllocsPerRun(10, func() { c.Health() }); allocations > 10 {
-		t.Errorf("it is told with %.0f allocations", allocations)
-	}
+	alloctest.Exactly(t, 7, func() { c.Health() })
 }
 
 func TestCountsFollowParents(t *testing.T) {
