@@ -65,11 +65,11 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 			steps = append(steps, step)
 			continue
 		}
-		if next.IsZero() || record.loop.Until.Before(next) {
-			next = record.loop.Until
+		if next.IsZero() || record.held.Until.Before(next) {
+			next = record.held.Until
 		}
-		if record.isNews(now) {
-			news = append(news, record.loop)
+		if record.held.isNews(now) {
+			news = append(news, record.held.Loop)
 		}
 		if !ofParent(step.Op) {
 			step.Op, step.Body, step.Why = stage.Keep, nil, "it is written too often: "+step.Why
@@ -92,10 +92,10 @@ func (g *Guard) HoldOne(snapshot *stage.Snapshot, step *stage.Step, now time.Tim
 	if record == nil || !record.holds(step, &inputs{snapshot: snapshot}, now) {
 		return until, nil
 	}
-	if record.isNews(now) {
-		news = append(news, record.loop)
+	if record.held.isNews(now) {
+		news = append(news, record.held.Loop)
 	}
-	return record.loop.Until, news
+	return record.held.Until, news
 }
 
 // rests notes that an object is as it should be.
@@ -159,12 +159,17 @@ func (g *Guard) Loops(now time.Time) []stage.Loop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var loops []stage.Loop
+	forgot := false
 	for at, record := range g.records {
 		if record.over(now) {
 			delete(g.records, at)
-		} else if !record.loop.Until.IsZero() {
-			loops = append(loops, record.loop)
+			forgot = true
+		} else if record.held != nil {
+			loops = append(loops, record.held.Loop)
 		}
+	}
+	if forgot && len(g.records) == 0 {
+		g.records = map[target]*record{} // the old one is as large as it ever was
 	}
 	return loops
 }

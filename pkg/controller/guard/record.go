@@ -45,8 +45,13 @@ type record struct {
 	wanted time.Time
 	// undone and restless count the writes in a row, in the sense of the constants.
 	undone, restless int
-	// loop is told about the record once it was held back. Until is zero before.
-	loop stage.Loop
+	// held is there once a write was held back. Of most objects none ever is.
+	held *held
+}
+
+// held is a loop that is slowed down, and when it was told last.
+type held struct {
+	stage.Loop
 	told time.Time
 }
 
@@ -71,7 +76,10 @@ func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
 	if !until.After(now) {
 		return false
 	}
-	r.loop = stage.Loop{
+	if r.held == nil {
+		r.held = &held{}
+	}
+	r.held.Loop = stage.Loop{
 		Parent: stage.KeyOf(inputs.snapshot.Parent),
 		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == stage.Status,
 		Path:     step.Path,
@@ -109,7 +117,7 @@ func (r *record) wrote(step *stage.Step, inputs *inputs, now time.Time) {
 	if !r.comesBack(step) {
 		r.undone, r.restless = r.counts(step, inputs)
 		if r.undone <= mostUndone && r.restless <= mostRestless {
-			r.loop, r.told = stage.Loop{}, time.Time{}
+			r.held = nil
 		}
 	}
 	r.last, r.op, r.wish, r.inputs, r.wanted = now, step.Op, step.Desired, inputs.of(step), time.Time{}
@@ -123,15 +131,15 @@ func delay(late int) time.Duration {
 }
 
 // isNews tells whether people are to be told of the loop, and takes it that they are.
-func (r *record) isNews(now time.Time) bool {
-	if !r.told.IsZero() && now.Sub(r.told) < tellAgainAfter {
+func (h *held) isNews(now time.Time) bool {
+	if !h.told.IsZero() && now.Sub(h.told) < tellAgainAfter {
 		return false
 	}
-	r.told = now
+	h.told = now
 	return true
 }
 
 // over tells whether the object has not been in need of a write for long enough.
 func (r *record) over(now time.Time) bool {
-	return now.Sub(r.last) > calm && now.Sub(r.loop.Until) > calm
+	return now.Sub(r.last) > calm && (r.held == nil || now.Sub(r.held.Until) > calm)
 }
