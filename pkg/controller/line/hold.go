@@ -40,6 +40,7 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent stage.Key)
 	if step == nil || err != nil {
 		return snapshot, err
 	}
+	memory.rest = resting{}
 	if err := c.mayHold(snapshot, step); err != nil {
 		return nil, err
 	}

@@ -26,11 +26,9 @@ func (r *resting) of(inputs uint64) *stage.Rest {
 	return &r.Rest
 }
 
-// settle notes how a plan went; after is when a write is due that it was too early for.
+// settle notes how a plan went that was carried out; after is when a write is due that it was too early for.
 func (r *resting) settle(inputs uint64, response *stage.Response, planned *stage.Plan, outcomes []stage.Outcome, after time.Duration) {
-	*r = resting{}
-	if len(outcomes) > 0 || after > 0 || len(planned.Refused) > 0 || len(planned.Duplicates) > 0 {
-		return
+	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 && len(planned.Duplicates) == 0 {
+		*r = resting{stage.Rest{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
 	}
-	*r = resting{stage.Rest{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
 }

@@ -98,6 +98,7 @@ func TestAPlanThatIsMadeAgain(t *testing.T) {
 			if known := r.of(3); known != nil {
 				t.Errorf("what the plan depends on has changed, but %v is known", known)
 			}
+			r = resting{}
 			r.settle(1, &stage.Response{Hash: 2}, &test.planned, test.outcomes, test.after)
 			if known := r.of(1); known != nil {
 				t.Errorf("%v is known", known)

@@ -161,6 +161,7 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	}
 	c.tellDuplicates(memory, snapshot, planned)
 	memory.settled.Prune(snapshot)
+	memory.rest = resting{}
 	outcomes, after := c.act(ctx, started, snapshot, planned)
 	result.resync = sooner(result.resync, after)
 	c.observer.Wrote(&memory.pending, outcomes)

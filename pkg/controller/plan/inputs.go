@@ -14,7 +14,8 @@ import (
 
 // CompositeInputs is the hash of what the plan of a CompositeController's parent depends on
 // beside the hook's answer: as long as it stays, so does the plan. Not among it is what others
-// may write on the parent without any effect, such as its annotations.
+// may write on the parent without any effect, such as its annotations, nor how the host describes
+// the children: a child that needs no write by one description is Settled by all.
 func CompositeInputs(snapshot *stage.Snapshot) uint64 {
 	i := inputs{}
 	i.snapshot(snapshot)
@@ -58,6 +59,7 @@ func (i *inputs) objects(objects []*object.Object) {
 	for _, o := range objects {
 		i.text(string(o.UID))
 		i.text(o.ResourceVersion)
+		i.number(o.Hash) // a version may look otherwise than before, as after a change of a conversion webhook
 	}
 }
 

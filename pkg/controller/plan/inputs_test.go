@@ -18,6 +18,7 @@ const (
 	seenChild  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, uid: ua, resourceVersion: "1", labels: {app: shop}}}`
 	otherChild = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default, uid: ub, resourceVersion: "1", labels: {app: shop}}}`
 	changed    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, uid: ua, resourceVersion: "2", labels: {app: shop}}}`
+	rewritten  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, uid: ua, resourceVersion: "1", labels: {app: shop}}, data: {a: b}}`
 	anew       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, uid: uz, resourceVersion: "1", labels: {app: shop}}}`
 )
 
@@ -45,6 +46,7 @@ func TestWhatAPlanDependsOn(t *testing.T) {
 	}{
 		"nothing":                     {func(*stage.Snapshot) {}, none},
 		"a child changes":             {func(s *stage.Snapshot) { s.Children[0].Claimed[0] = parse(changed) }, both},
+		"a child in its old version":  {func(s *stage.Snapshot) { s.Children[0].Claimed[0] = parse(rewritten) }, both},
 		"a child is replaced":         {func(s *stage.Snapshot) { s.Children[0].Claimed[0] = parse(anew) }, both},
 		"a child goes":                {func(s *stage.Snapshot) { s.Children[0].Claimed = nil }, both},
 		"a child comes":               {func(s *stage.Snapshot) { s.Children[0].Claimed = append(s.Children[0].Claimed, parse(otherChild)) }, both},
