@@ -37,8 +37,12 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) err
 		return err
 	}
 	w.hook.forget()
-	begin := time.Now()
-	if err := w.restartServer(ctx, func() { begin = time.Now() }); err != nil {
+	var begin time.Time
+	err = w.restartServer(ctx, func() error {
+		begin = time.Now()
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	stopProfile := b.profile(ctx, w, own, "restart")
@@ -66,10 +70,10 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) err
 	return nil
 }
 
-// resident is how many MiB the server occupies when that does not change any more.
+// resident is how many MiB the server occupies at most while that does not change any more.
 func (w *world) resident(ctx context.Context) (float64, error) {
 	const same, within = 30 * time.Second, 0.02
-	var last float64
+	var first, most float64
 	var since time.Time
 	err := poll.Within(ctx, patience, func(context.Context) error {
 		usage, err := w.env.Usage()
@@ -77,13 +81,14 @@ func (w *world) resident(ctx context.Context) (float64, error) {
 			return err
 		}
 		now := float64(usage.Resident) / (1 << 20)
-		if last == 0 || now < last*(1-within) || now > last*(1+within) {
-			last, since = now, time.Now()
+		if first == 0 || now < first*(1-within) || now > first*(1+within) {
+			first, most, since = now, now, time.Now()
 		}
+		most = max(most, now)
 		if time.Since(since) < same {
 			return errors.New("the server's memory still changes")
 		}
 		return nil
 	})
-	return last, err
+	return most, err
 }

@@ -40,17 +40,24 @@ type world struct {
 	files string // for their logs
 }
 
-// withWorld brings a world up, uses it and takes it down.
+// withWorld brings a world up, uses it and takes it down. Its files stay if something failed.
 func withWorld(ctx context.Context, b *bench, use func(*world) error) (err error) {
 	env, err := harness.Start(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, env.Stop()) }()
+	defer func() {
+		if err = errors.Join(err, env.Stop()); err == nil {
+			err = env.Remove()
+		}
+	}()
 	w := &world{env: env, hook: serveHook(), dir: b.programs, files: env.Host.Dir()}
 	defer w.hook.close()
 	// As it is deployed: the tests' finer heap profile costs something.
-	if err := w.restartServer(ctx, func() { env.Server.Environment = nil }); err != nil {
+	if err := w.restartServer(ctx, func() error {
+		env.Server.Environment = nil
+		return nil
+	}); err != nil {
 		return err
 	}
 	if err := w.prepare(ctx); err != nil {
@@ -65,11 +72,13 @@ func withWorld(ctx context.Context, b *bench, use func(*world) error) (err error
 }
 
 // restartServer stops the server, lets meanwhile be done and starts it again.
-func (w *world) restartServer(ctx context.Context, meanwhile func()) error {
+func (w *world) restartServer(ctx context.Context, meanwhile func() error) error {
 	if err := w.env.Server.Stop(); err != nil {
 		return err
 	}
-	meanwhile()
+	if err := meanwhile(); err != nil {
+		return err
+	}
 	return w.env.Server.Start(ctx)
 }
 

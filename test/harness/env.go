@@ -67,7 +67,7 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 	}
 	// An interrupted run leaves no process behind either.
 	ignoreInterrupts := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(os.Stderr, errors.Join(errors.New("the test run was interrupted"), env.Stop(), os.RemoveAll(env.dir)))
+		fmt.Fprintln(os.Stderr, errors.Join(errors.New("the test run was interrupted"), env.Stop(), env.Remove()))
 		os.Exit(130)
 	})
 	defer ignoreInterrupts()
@@ -82,8 +82,8 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 		env.printLogs()
 		return code
 	}
-	if err := os.RemoveAll(env.dir); err != nil {
-		fmt.Fprintln(os.Stderr, "remove the environment's files:", err)
+	if err := env.Remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
@@ -176,6 +176,14 @@ func (e *Env) Stop() error {
 		errs = append(errs, e.Host.Stop())
 	}
 	return errors.Join(errs...)
+}
+
+// Remove removes the files of an environment that has stopped.
+func (e *Env) Remove() error {
+	if err := os.RemoveAll(e.dir); err != nil {
+		return fmt.Errorf("remove the environment's files: %w", err)
+	}
+	return nil
 }
 
 // raceFree returns an error if a server that was built with the race detector has reported something.

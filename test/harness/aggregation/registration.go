@@ -223,8 +223,9 @@ func remove(ctx context.Context, client dynamic.ResourceInterface, name string) 
 	})
 }
 
-// Served returns nil if the cluster serves our API: it is in its discovery document and answers a list.
-func Served(ctx context.Context, config *rest.Config) error {
+// Available returns nil if the cluster says that our APIService is available. Of a server that has just ended it still
+// says so for some time, unless its registration is renewed.
+func Available(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -233,7 +234,16 @@ func Served(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := available(apiService); err != nil {
+	return available(apiService)
+}
+
+// Served returns nil if the cluster serves our API: it is available, in its discovery document and answers a list.
+func Served(ctx context.Context, config *rest.Config) error {
+	if err := Available(ctx, config); err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
 		return err
 	}
 	resource := group.WithResource("compositecontrollers")
