@@ -33,12 +33,8 @@ func (p part) replace(document []byte, replaced func(old string) string) ([]byte
 }
 
 // write puts what was measured into a document. Of the rows of a table those that were not measured stay.
-func (b *bench) write(ctx context.Context, path string) error {
+func (b *bench) write(path, run string) error {
 	document, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	run, err := describeRun(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,14 +78,14 @@ func merge(old string, rows []row, run string) string {
 	return text
 }
 
-// describeRun says where and when rows were measured.
-func describeRun(ctx context.Context) (string, error) {
+// describeRun says of what commit, when, how often and where rows are measured.
+func describeRun(ctx context.Context, rounds int) (string, error) {
 	commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask git which commit is measured: %w", err)
 	}
 	machine, err := machine()
-	return fmt.Sprintf("%s, %s, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), machine), err
+	return fmt.Sprintf("%s, %s, %d × each, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), rounds, machine), err
 }
 
 // growth is a table of how cost grows.

@@ -50,18 +50,17 @@ func measureEdits(ctx context.Context, b *bench) ([]row, error) {
 		{
 			scenario: "update all: 300×10", figure: "calls of the hook", ours: fmt.Sprintf("%.0f", b.median(by("update calls", ourName))),
 			floor: fmt.Sprintf("%.0f", b.median(by("update calls", floorName))), value: math.Abs(calls - 1), bound: 0.02,
-			verdict: times(calls) + " floor", must: "the same",
+			verdict: times(calls) + " floor", must: "the same, ± 2 %",
 		},
 	}
 	rows = append(rows, b.editRows("one edit, 10 children", pagesPerSite)...)
+	changed, untouched := b.farthest("requests a child", 1), b.farthest("requests a quiet sync", 0)
 	return append(rows, row{
 		scenario: "API requests: a changed child", figure: "from the host's audit log",
-		ours: fmt.Sprintf("%.3f", b.median("requests a child")), value: math.Abs(b.median("requests a child") - 1), bound: 0,
-		verdict: fmt.Sprintf("%.3f", b.median("requests a child")), must: "1",
+		ours: fmt.Sprintf("%.3f", changed), value: math.Abs(changed - 1), bound: 0, verdict: fmt.Sprintf("%.3f", changed), must: "1",
 	}, row{
 		scenario: "API requests: a quiet sync", figure: "from the host's audit log",
-		ours: fmt.Sprintf("%.4f", b.median("requests a quiet sync")), value: b.median("requests a quiet sync"), bound: 0,
-		verdict: fmt.Sprintf("%.4f", b.median("requests a quiet sync")), must: "0",
+		ours: fmt.Sprintf("%.4f", untouched), value: untouched, bound: 0, verdict: fmt.Sprintf("%.4f", untouched), must: "0",
 	}), nil
 }
 

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/bench/site"
 )
@@ -68,28 +69,29 @@ func measureFleet(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	b.steps = steps
-	at := func(what string) float64 { return b.median(fmt.Sprintf("%s %d", what, most)) }
+	of := func(what string) string { return fmt.Sprintf("%s %d", what, most) }
+	quiet := milliseconds(b.median(of("restart")))
+	writes, calls := b.farthest(of("restart writes"), 0), b.farthest(of("restart calls"), most)/most
+	made, restarted := b.farthest("resident at work", 0), b.farthest(of("resident"), 0)
 	return []row{
 		{
-			scenario: "restart with 9,000 × 4 in place", figure: "writes to the host but events",
-			ours: fmt.Sprintf("%.0f", at("restart writes")), value: at("restart writes"), bound: 0,
-			verdict: fmt.Sprintf("%.0f, quiet after %s", at("restart writes"), milliseconds(at("restart"))), must: "0",
+			scenario: "restart with 9,000 × 4 in place", figure: "writes to the host but events", ours: fmt.Sprintf("%.0f", writes),
+			value: writes, bound: 0, verdict: fmt.Sprintf("%.0f, quiet after %s", writes, quiet), must: "0",
 		},
 		{
-			scenario: "restart with 9,000 × 4 in place", figure: "calls of the hook a parent",
-			ours: fmt.Sprintf("%.3f", at("restart calls")/most), value: at("restart calls") / most, bound: 1,
-			verdict: fmt.Sprintf("%.3f", at("restart calls")/most), must: "1",
+			scenario: "restart with 9,000 × 4 in place", figure: "calls of the hook a parent", ours: fmt.Sprintf("%.3f", calls),
+			value: math.Abs(calls - 1), bound: 0, verdict: fmt.Sprintf("%.3f", calls), must: "1",
 		},
 		{
 			scenario: "memory at 9,000 × 4", figure: "RSS of the whole process, the larger of after creating them and after restarts",
-			ours: mebibytes(max(at("resident"), b.median("resident at work"))), value: max(at("resident"), b.median("resident at work")), bound: 300,
-			verdict: mebibytes(b.median("resident at work")) + ", " + mebibytes(at("resident")), must: "≤ 300 MiB",
+			ours: mebibytes(max(made, restarted)), value: max(made, restarted), bound: 300,
+			verdict: mebibytes(made) + ", " + mebibytes(restarted), must: "≤ 300 MiB",
 		},
 		b.newcomersRow(),
 	}, nil
 }
 
-// touchSome touches a few hundred of the sites without effect.
+// touchSome touches a thousand of the sites without effect.
 func (b *bench) touchSome(ctx context.Context, w *world, own *ours, sites int) error {
 	const touched = 1000
 	w.hook.forget()

@@ -40,7 +40,7 @@ func main() {
 	pflag.IntVar(&b.rounds, "rounds", 3, "How often each thing is measured, at least once.")
 	pflag.DurationVar(&b.soak, "soak", 10*time.Minute, "How long the scenario soak takes, at least 10s.")
 	pflag.StringVar(&b.programs, "programs", "", "The folder of the other contestants' programs.")
-	pflag.StringVar(&b.profiles, "profiles", "", "A folder for CPU and allocation profiles of our server; they cost something. None are taken if it is empty.")
+	pflag.StringVar(&b.profiles, "profiles", "", "A folder for CPU and allocation profiles of our server. They cost something, so no document is written. None are taken if it is empty.")
 	pflag.StringSliceVar(&only, "scenarios", nil, "Which scenarios to measure; all if it is empty.")
 	pflag.StringVar(&document, "document", "", "The Markdown file that the rows are put into, in place of those about the same; none if it is empty.")
 	pflag.Parse()
@@ -63,12 +63,16 @@ func run(ctx context.Context, b *bench, only []string, document string) error {
 			return err
 		}
 	}
+	described, err := describeRun(ctx, b.rounds)
+	if err != nil {
+		return err
+	}
 	failed := b.measure(ctx, chosen)
 	fmt.Print(merge("", b.rows, "now"))
-	if document != "" {
-		failed = errors.Join(failed, b.write(ctx, document))
+	if document == "" || b.profiles != "" {
+		return failed
 	}
-	return failed
+	return errors.Join(failed, b.write(document, described))
 }
 
 // check finds flags that would measure nothing, before something is measured for an hour.

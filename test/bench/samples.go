@@ -23,7 +23,19 @@ func (s samples) addTime(what string, value time.Duration) { s.add(what, inMilli
 func inMilliseconds(value time.Duration) float64 { return value.Seconds() * 1000 }
 
 // median of all rounds.
-func (s samples) median(what string) float64 { return quantile(s[what], 0.5) }
+func (s samples) median(what string) float64 { return median(s[what]) }
+
+// farthest is the round's value that is farthest from what it must be; NaN if there is none. Counts that must be
+// exact, and bounds of memory, hold in every round or not at all.
+func (s samples) farthest(what string, from float64) float64 {
+	far := math.NaN()
+	for _, value := range s[what] {
+		if math.IsNaN(far) || math.Abs(value-from) > math.Abs(far-from) {
+			far = value
+		}
+	}
+	return far
+}
 
 // ratio is the median of the rounds' own ratios to the sum of others, so that a machine which is slower for a while
 // slows both. It is NaN if a round has not measured all of them.
@@ -39,7 +51,16 @@ func (s samples) ratio(what string, to ...string) float64 {
 		}
 		ratios = append(ratios, value/sum)
 	}
-	return quantile(ratios, 0.5)
+	return median(ratios)
+}
+
+// median is the middle one of the values, or half-way between the middle two; NaN if there are none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // quantile is the smallest value that this share of the values is not above; NaN if there are none.

@@ -19,9 +19,9 @@ func TestQuantile(t *testing.T) {
 		values  []float64
 		q, want float64
 	}{
-		"the median of three":      {[]float64{3, 1, 2}, 0.5, 2},
-		"the median of one":        {[]float64{7}, 0.5, 7},
-		"the median of none":       {nil, 0.5, math.NaN()},
+		"the middle one of three":  {[]float64{3, 1, 2}, 0.5, 2},
+		"of one":                   {[]float64{7}, 0.5, 7},
+		"of none":                  {nil, 0.5, math.NaN()},
 		"all but one of a hundred": {hundred, 0.99, 99},
 		"the least":                {hundred, 0, 1},
 	} {
@@ -29,6 +29,48 @@ func TestQuantile(t *testing.T) {
 			t.Parallel()
 			if got := quantile(test.values, test.q); !same(got, test.want) {
 				t.Errorf("quantile %g of %v is %g, want %g", test.q, test.values, got, test.want)
+			}
+		})
+	}
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values []float64
+		want   float64
+	}{
+		"of three":                   {[]float64{3, 1, 2}, 2},
+		"half-way between two":       {[]float64{4, 1}, 2.5},
+		"half-way between four's":    {[]float64{9, 4, 1, 2}, 3},
+		"of one":                     {[]float64{7}, 7},
+		"of none there is no number": {nil, math.NaN()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := median(test.values); !same(got, test.want) {
+				t.Errorf("the median of %v is %g, want %g", test.values, got, test.want)
+			}
+		})
+	}
+}
+
+// One bad round of three is enough to miss what must hold always.
+func TestTheRoundThatIsFarthest(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values     []float64
+		from, want float64
+	}{
+		"too many once":  {[]float64{0, 500, 0}, 0, 500},
+		"too few once":   {[]float64{1, 0.5, 1.1}, 1, 0.5},
+		"none":           {[]float64{0, 0}, 0, 0},
+		"never measured": {nil, 0, math.NaN()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (samples{"a": test.values}).farthest("a", test.from); !same(got, test.want) {
+				t.Errorf("of %v the farthest from %g is %g, want %g", test.values, test.from, got, test.want)
 			}
 		})
 	}

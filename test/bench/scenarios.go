@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,18 +52,25 @@ func choose(from []scenario, names []string) ([]scenario, error) {
 	return slices.DeleteFunc(slices.Clone(from), func(s scenario) bool { return !slices.Contains(names, s.name) }), nil
 }
 
-// measure measures one scenario after the other until one fails, which has no rows.
+// measure measures the scenarios one after another, also if some fail, and returns what failed. One that fails has no
+// rows.
 func (b *bench) measure(ctx context.Context, chosen []scenario) error {
+	var failed error
 	for _, s := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
 		b.logf("scenario %s", s.name)
 		rows, err := s.measure(ctx, b)
 		if err != nil {
-			return fmt.Errorf("scenario %s: %w", s.name, err)
+			b.logf("it failed: %v", err)
+			failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.name, err))
+			continue
 		}
 		for _, r := range rows {
 			b.logf("%s, %s: %s (must be %s)", r.scenario, r.figure, r.verdict, r.must)
 		}
 		b.rows = append(b.rows, rows...)
 	}
-	return nil
+	return failed
 }

@@ -54,8 +54,8 @@ func TestAScenarioThatFailsHasNoRows(t *testing.T) {
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "second") {
 		t.Errorf("the error is %v, want %q of the second", err, broken)
 	}
-	if len(b.rows) != 1 || b.rows[0].scenario != "first" {
-		t.Errorf("the rows are %+v, want that of the first", b.rows)
+	if len(b.rows) != 2 || b.rows[0].scenario != "first" || b.rows[1].scenario != "third" {
+		t.Errorf("the rows are %+v, want those of the first and the third", b.rows)
 	}
 }
 
