@@ -6,6 +6,7 @@ package hook
 import (
 	"bytes"
 	"io"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 )
@@ -17,7 +18,8 @@ const maxKept = 1 << 20
 // are most of what quiet syncs would leave to the garbage collector.
 type buffers struct{ pool sync.Pool }
 
-// buffer holds the body of one request until all are done with it: who made it, and each reader.
+// buffer holds the body of one request until all are done with it: who made it, and the transport each
+// time that it sends it.
 type buffer struct {
 	bytes []byte
 	from  *buffers
@@ -42,20 +44,17 @@ func (b *buffer) release() {
 	}
 }
 
-// reader returns a reader of the buffer, which must be closed. A transport may still read a request
-// when its answer is there, and closes it when it does so no longer.
+// reader returns a reader of the buffer for a transport to send it once. net/http knows it to be in memory:
+// of any other it sends the head on its own, and copies the body to send it.
 func (b *buffer) reader() io.ReadCloser {
 	b.users.Add(1)
-	return &bufferReader{Reader: bytes.NewReader(b.bytes), close: sync.OnceFunc(b.release)}
+	return io.NopCloser(bytes.NewReader(b.bytes))
 }
 
-type bufferReader struct {
-	*bytes.Reader
-	close func()
-}
-
-// Close implements io.Closer. It may be called more than once.
-func (r *bufferReader) Close() error {
-	r.close()
-	return nil
+// sent is told by the transport how it has sent what reader returned; the answer may be there before. If
+// that failed, nothing tells when the transport is done, and the buffer is not used again.
+func (b *buffer) sent(how httptrace.WroteRequestInfo) {
+	if how.Err == nil {
+		b.release()
+	}
 }

@@ -5,6 +5,7 @@ package hook
 
 import (
 	"io"
+	"net/http/httptrace"
 	"testing"
 )
 
@@ -13,19 +14,30 @@ func TestABufferIsUsedAgainWhenAllAreDoneWithIt(t *testing.T) {
 	var all buffers
 	first := all.get()
 	first.bytes = append(first.bytes, "first"...)
-	read, again := first.reader(), first.reader()
+	_, again := first.reader(), first.reader()
 	first.release()
-	_ = read.Close()
-	_ = read.Close()
+	first.sent(httptrace.WroteRequestInfo{})
 	if second := all.get(); second == first {
 		t.Fatal("it is used again while somebody may read it")
 	}
 	if got, err := io.ReadAll(again); err != nil || string(got) != "first" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	_ = again.Close()
+	first.sent(httptrace.WroteRequestInfo{})
 	if first.users.Load() != 0 || len(first.bytes) != 0 {
 		t.Errorf("it has %d users and %d bytes when nobody needs it any more", first.users.Load(), len(first.bytes))
+	}
+}
+
+func TestABufferThatWasNotSentWellIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	var all buffers
+	first := all.get()
+	first.reader()
+	first.sent(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
+	first.release()
+	if second := all.get(); second == first {
+		t.Error("it is used again although the transport may still read it")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 // reply is what a hook said.
 type reply struct {
-	body []byte
+	body *bytes.Buffer
 	// etag is what the hook calls this answer; empty if it does not.
 	etag string
 	// unchanged tells that the answer is the one that the request named by its ETag.
@@ -43,9 +44,11 @@ func (r *refusal) ofHook() bool {
 // call posts what the buffer holds and returns the answer. The deadline covers connecting, sending and
 // reading. An etag is that of the answer that is known already.
 func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout,
-		fmt.Errorf("no complete answer within %s, the hook's timeout", w.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.late)
 	defer cancel()
+	trace := w.measured.connect()
+	trace.WroteRequest = posted.sent
+	ctx = httptrace.WithClientTrace(ctx, trace)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint.String(), posted.reader())
 	if err != nil {
 		return reply{}, httpError(ctx, err)
@@ -75,8 +78,8 @@ func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret 
 	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
 		return reply{unchanged: true}, nil
 	default:
-		r := &reader{secret: secret || mentionsSecrets(answer)}
-		return reply{}, &refusal{status: status, body: r.quote(hide(answer))}
+		r := &reader{secret: secret || mentionsSecrets(answer.Bytes())}
+		return reply{}, &refusal{status: status, body: r.quote(hide(answer.Bytes()))}
 	}
 }
 
@@ -84,23 +87,33 @@ func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret 
 // them, or because the last one had. For more, room is made as they come.
 const believed = 1 << 20
 
-func (w *Webhook) read(ctx context.Context, response *http.Response) ([]byte, error) {
+func (w *Webhook) read(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
 	expected := response.ContentLength
 	if expected < 0 { // it does not say
 		expected = w.answered.Load()
 	}
-	var body bytes.Buffer
-	body.Grow(int(min(expected, w.limit, believed)) + bytes.MinRead)
-	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
+	answer, ok := w.spare.Get().(*bytes.Buffer)
+	if !ok {
+		answer = &bytes.Buffer{}
+	}
+	answer.Grow(int(min(expected, w.limit, believed)) + bytes.MinRead)
+	_, err := answer.ReadFrom(io.LimitReader(response.Body, w.limit+1))
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
-	w.answered.Store(int64(body.Len()))
-	answer := body.Bytes()
-	if int64(len(answer)) > w.limit {
+	w.answered.Store(int64(answer.Len()))
+	if int64(answer.Len()) > w.limit {
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
 	}
 	return answer, nil
+}
+
+// spend gives the room of an answer that nobody keeps to later ones.
+func (w *Webhook) spend(answer *bytes.Buffer) {
+	if answer != nil && answer.Cap() <= maxKept {
+		answer.Reset()
+		w.spare.Put(answer)
+	}
 }
 
 // httpError prefers the reason for which the call was given up to the transport's

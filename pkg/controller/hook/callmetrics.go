@@ -4,7 +4,10 @@
 package hook
 
 import (
+	"crypto/tls"
 	"net/http"
+	"net/http/httptrace"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -55,19 +58,32 @@ func (c *callMetrics) all() []vector {
 
 // measure returns a transport that measures its requests in the series of the labels.
 func (c *callMetrics) measure(transport http.RoundTripper, labels prometheus.Labels) http.RoundTripper {
-	// The series of what happens while connecting are made now: a connection may be made
-	// after all who wanted it have gone, and must not bring them back then.
-	dns, tls := c.dns.MustCurryWith(labels), c.tls.MustCurryWith(labels)
-	trace := &promhttp.InstrumentTrace{
-		DNSStart:          dns.WithLabelValues("dns_start").Observe,
-		DNSDone:           dns.WithLabelValues("dns_done").Observe,
-		TLSHandshakeStart: tls.WithLabelValues("tls_handshake_start").Observe,
-		TLSHandshakeDone:  tls.WithLabelValues("tls_handshake_done").Observe,
-	}
 	transport = promhttp.InstrumentRoundTripperDuration(c.duration.MustCurryWith(labels), transport)
-	transport = promhttp.InstrumentRoundTripperTrace(trace, transport)
 	transport = promhttp.InstrumentRoundTripperCounter(c.requests.MustCurryWith(labels), transport)
 	return promhttp.InstrumentRoundTripperInFlight(c.inFlight.With(labels), transport)
+}
+
+// connect returns a function that measures, from its call on, what happens while connections are made. promhttp has one
+// too, which traces much more and copies each request for that.
+func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.ClientTrace {
+	// The series are made now: a connection may be made after all who wanted it have gone, and must not bring them
+	// back then.
+	dns, handshake := c.dns.MustCurryWith(labels), c.tls.MustCurryWith(labels)
+	dnsStart, dnsDone := dns.WithLabelValues("dns_start"), dns.WithLabelValues("dns_done")
+	handshakeStart, handshakeDone := handshake.WithLabelValues("tls_handshake_start"), handshake.WithLabelValues("tls_handshake_done")
+	return func() *httptrace.ClientTrace {
+		begin := time.Now()
+		return &httptrace.ClientTrace{
+			DNSStart:          func(httptrace.DNSStartInfo) { dnsStart.Observe(time.Since(begin).Seconds()) },
+			DNSDone:           func(httptrace.DNSDoneInfo) { dnsDone.Observe(time.Since(begin).Seconds()) },
+			TLSHandshakeStart: func() { handshakeStart.Observe(time.Since(begin).Seconds()) },
+			TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+				if err == nil {
+					handshakeDone.Observe(time.Since(begin).Seconds())
+				}
+			},
+		}
+	}
 }
 
 // remove ends the series of the labels.

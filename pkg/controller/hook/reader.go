@@ -29,7 +29,9 @@ type reader struct {
 	secret bool
 	// closely makes the reader look for oddities that take time to find.
 	closely bool
-	odd     oddities
+	// unread tells that nothing holds on to the answer.
+	unread bool
+	odd    oddities
 }
 
 // fields are the fields an answer can have, each with what reads its value.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,17 +49,20 @@ type Webhook struct {
 	// shown is the endpoint as it may be told.
 	shown   string
 	timeout time.Duration
-	limit   int64
-	client  *http.Client
+	// late is the error of a call that takes longer.
+	late   error
+	limit  int64
+	client *http.Client
 	// connection is what the client calls over.
 	connection *connection
-	unmeasure  func()
+	measured   measurement
 	outage     outage
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
 	buffers buffers
-	// answered is the size of the last answer in bytes.
+	// answered is the size of the last answer in bytes, and spare the room of answers that nobody keeps.
 	answered atomic.Int64
+	spare    sync.Pool
 }
 
 // Names of the hooks of a controller.
@@ -83,7 +87,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	}
 	connection := newConnection(settingsOf(name, spec, target, endpoints), options)
 	shown := withoutCredentials(target)
-	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
+	measured := options.Metrics.measure(connection, name, shown, options.Controller)
 	return &Webhook{
 		name:       name,
 		version:    hook.GetVersion(),
@@ -91,10 +95,11 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		endpoint:   target,
 		shown:      shown,
 		timeout:    timeout,
+		late:       fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
 		limit:      options.MaxResponseBytes,
 		client:     &http.Client{Transport: measured},
 		connection: connection,
-		unmeasure:  unmeasure,
+		measured:   measured,
 		answers:    newAnswers(spec.Etag),
 	}, nil
 }
@@ -103,7 +108,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 // hook's metrics.
 func (w *Webhook) Close() {
 	w.connection.close()
-	w.unmeasure()
+	w.measured.end()
 }
 
 // Forget drops what is remembered of a parent that is gone.
@@ -127,6 +132,7 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *stage.Snapshot
 	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
 		hash := xxhash.Sum64(answer)
 		if response = resting(ctx, snapshot.Rest, hash); response != nil {
+			r.unread = true
 			return nil
 		}
 		if response, err = r.response(p, answer); err == nil {
@@ -162,9 +168,9 @@ func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request fun
 	if err != nil {
 		return w.explain(err)
 	}
-	answer := reply.body
-	if reply.unchanged {
-		answer = known.body
+	answer := known.body
+	if !reply.unchanged {
+		answer = reply.body.Bytes()
 	}
 	r := &reader{secret: secret || mentionsSecrets(answer), closely: w.looksClosely(ctx)}
 	if err := read(r, answer); err != nil {
@@ -177,6 +183,9 @@ func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request fun
 		kept.put(parent.UID, reply.etag, answer, time.Now())
 	}
 	w.log(ctx, "Hook answer", answer, r.secret)
+	if r.unread && reply.etag == "" {
+		w.spend(reply.body)
+	}
 	return nil
 }
 

@@ -17,15 +17,15 @@ import (
 
 // hookOfTen answers with the ten children as they are. It does little else, so that what is
 // measured is what the one who asks takes.
-func hookOfTen(b *testing.B) string {
+func hookOfTen(t testing.TB) string {
 	body := answerOfTen("")
 	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	listener, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	b.Cleanup(func() {
+	t.Cleanup(func() {
 		_ = listener.Close()
 		serving.Wait()
 	})
