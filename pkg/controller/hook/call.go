@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"time"
@@ -46,10 +45,7 @@ func (r *refusal) ofHook() bool {
 func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.late)
 	defer cancel()
-	trace := w.measured.connect()
-	trace.WroteRequest = posted.sent
-	ctx = httptrace.WithClientTrace(ctx, trace)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.endpoint.String(), posted.reader())
+	request, err := http.NewRequestWithContext(context.WithValue(ctx, posting{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
 	if err != nil {
 		return reply{}, httpError(ctx, err)
 	}

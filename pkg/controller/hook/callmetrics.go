@@ -58,13 +58,14 @@ func (c *callMetrics) all() []vector {
 
 // measure returns a transport that measures its requests in the series of the labels.
 func (c *callMetrics) measure(transport http.RoundTripper, labels prometheus.Labels) http.RoundTripper {
+	transport = traced{transport, c.connect(labels)}
 	transport = promhttp.InstrumentRoundTripperDuration(c.duration.MustCurryWith(labels), transport)
 	transport = promhttp.InstrumentRoundTripperCounter(c.requests.MustCurryWith(labels), transport)
 	return promhttp.InstrumentRoundTripperInFlight(c.inFlight.With(labels), transport)
 }
 
-// connect returns a function that measures, from its call on, what happens while connections are made. promhttp has one
-// too, which traces much more and copies each request for that.
+// connect returns a function that measures, from its call on, what happens while a connection is made. promhttp has one
+// too, which traces all there is to trace.
 func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.ClientTrace {
 	// The series are made now: a connection may be made after all who wanted it have gone, and must not bring them
 	// back then.

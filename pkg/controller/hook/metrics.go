@@ -62,33 +62,24 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// measurement is how the calls of one hook are measured.
-type measurement struct {
-	http.RoundTripper
-	// connect returns what the context of a call carries to measure how connections are made for it.
-	connect func() *httptrace.ClientTrace
-	// end ends the hook's series.
-	end func()
-}
-
-// measure measures the requests of a transport until end is called.
-func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller Controller) measurement {
+// measure returns the transport with its requests measured until end is called.
+func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller Controller) (measuring http.RoundTripper, end func()) {
 	if m == nil {
-		return measurement{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }, func() {}}
+		return traced{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	of := measured{hook, url, controller}
 	m.users[of]++
 	calls, labels := m.byHook[hook], of.labels()
-	return measurement{calls.measure(transport, labels), calls.connect(labels), sync.OnceFunc(func() {
+	return calls.measure(transport, labels), sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.users[of]--; m.users[of] == 0 {
 			delete(m.users, of)
 			calls.remove(labels)
 		}
-	})}
+	})
 }
 
 // The labels that tell hooks apart.

@@ -55,7 +55,7 @@ type Webhook struct {
 	client *http.Client
 	// connection is what the client calls over.
 	connection *connection
-	measured   measurement
+	unmeasure  func()
 	outage     outage
 	// answers is nil unless the hook has an ETag cache.
 	answers *answers
@@ -87,7 +87,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	}
 	connection := newConnection(settingsOf(name, spec, target, endpoints), options)
 	shown := withoutCredentials(target)
-	measured := options.Metrics.measure(connection, name, shown, options.Controller)
+	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
 	return &Webhook{
 		name:       name,
 		version:    hook.GetVersion(),
@@ -99,7 +99,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		limit:      options.MaxResponseBytes,
 		client:     &http.Client{Transport: measured},
 		connection: connection,
-		measured:   measured,
+		unmeasure:  unmeasure,
 		answers:    newAnswers(spec.Etag),
 	}, nil
 }
@@ -108,7 +108,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 // hook's metrics.
 func (w *Webhook) Close() {
 	w.connection.close()
-	w.measured.end()
+	w.unmeasure()
 }
 
 // Forget drops what is remembered of a parent that is gone.
@@ -183,7 +183,7 @@ func (w *Webhook) ask(ctx context.Context, snapshot *stage.Snapshot, request fun
 		kept.put(parent.UID, reply.etag, answer, time.Now())
 	}
 	w.log(ctx, "Hook answer", answer, r.secret)
-	if r.unread && reply.etag == "" {
+	if r.unread {
 		w.spend(reply.body)
 	}
 	return nil
