@@ -85,7 +85,7 @@ func describeRun(ctx context.Context, rounds int) (string, error) {
 		return "", fmt.Errorf("ask git which commit is measured: %w", err)
 	}
 	machine, err := machine()
-	return fmt.Sprintf("%s, %s, %d × each, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), rounds, machine), err
+	return fmt.Sprintf("%s, %s, %d rounds, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), rounds, machine), err
 }
 
 // growth is a table of how cost grows.
