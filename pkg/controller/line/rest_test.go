@@ -43,6 +43,11 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 			{answer: answerOfTen(stray), planned: true, err: `no kind "Secret"`},
 			{answer: answerOfTen(stray), planned: true, err: `no kind "Secret"`},
 		},
+		"the first again, after one with a child that cannot be had": {
+			{answer: answerOfTen(""), planned: true},
+			{answer: answerOfTen(stray), planned: true, err: `no kind "Secret"`},
+			{answer: answerOfTen(""), planned: true}, {answer: answerOfTen("")},
+		},
 		"one that cannot be read, and the last one again": {
 			{answer: answerOfTen(""), planned: true},
 			{answer: "[]", err: "must be a JSON object"},

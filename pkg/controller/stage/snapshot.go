@@ -66,8 +66,6 @@ type Snapshot struct {
 	Related []Related
 	// Finalizer is the finalizer by which the controller holds its parents.
 	Finalizer string
-	// Rest is the answer that is known to leave nothing to write; nil if none is.
-	Rest *Rest
 	// Held tells whether the parent has to carry Finalizer before a hook is asked.
 	Held bool
 	// Finalizing is true when the finalize hook is to be asked instead of sync.
@@ -79,6 +77,8 @@ type Snapshot struct {
 	// CustomResourceDefinition. The status of such a type has a writer of its own: it
 	// is left alone unless the hook's answer has one.
 	ForeignStatus bool
+	// Rest is the answer that is known, from an earlier sync, to leave nothing to write; nil if none is.
+	Rest *Rest
 }
 
 // Related are the objects of one type that a parent's customize hook asked to be shown.
