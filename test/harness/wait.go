@@ -41,6 +41,20 @@ func (e *Env) WaitForEvent(t testing.TB, namespace, about, reason, text string) 
 	return found
 }
 
+// ExpectNoSyncErrorBut checks that no event SyncError about an object says anything else.
+func (e *Env) ExpectNoSyncErrorBut(t testing.TB, namespace, about, text string) {
+	t.Helper()
+	events, err := e.Kube.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		if event.Reason == "SyncError" && !strings.Contains(event.Message, text) {
+			t.Errorf("there should be no such event about %s: %s", about, event.Message)
+		}
+	}
+}
+
 // WaitForConfigMap waits until a ConfigMap is there and as it should be.
 func (e *Env) WaitForConfigMap(t testing.TB, namespace, name string, check func(*corev1.ConfigMap) error) *corev1.ConfigMap {
 	t.Helper()
