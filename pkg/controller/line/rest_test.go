@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
@@ -78,6 +80,19 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A plan tells the guard that nothing needs a write any more, so there is one once something did.
+func TestAnAnswerIsPlannedAgainOnceTheFinalizerWasInTheWay(t *testing.T) {
+	c := controllerOfTen(t, hookOfTen(t))
+	memory := c.parents.get(web("a"))
+	if result := c.attempt(t.Context(), web("a"), memory); result.err != nil || !memory.rest.known {
+		t.Fatalf("nothing is left to do, but an answer is known: %v, error: %v", memory.rest.known, result.err)
+	}
+	c.observer.Finalizes = true
+	if result := c.attempt(t.Context(), web("a"), memory); !apierrors.IsForbidden(result.err) || memory.rest.known {
+		t.Errorf("the finalizer is missing, but an answer is known: %v, error: %v", memory.rest.known, result.err)
 	}
 }
 

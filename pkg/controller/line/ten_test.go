@@ -28,7 +28,7 @@ func small(i int, more string) string {
 		strings.Repeat("key=value\n", 80), more, i)
 }
 
-// hostOfTen serves watches of a parent of 1 KB, webs/a, and of its ten children.
+// hostOfTen serves watches of a parent of 1 KB, webs/a, and of its ten children. It forbids writes.
 func hostOfTen(t testing.TB) *rest.Config {
 	objects := map[string][]string{"/apis/ctl.example/v1/webs": {fmt.Sprintf(`{"apiVersion":"ctl.example/v1","kind":"Web",`+
 		`"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1","generation":1},"spec":{"text":%q},"status":{"observedGeneration":1,"ready":10}}`,
@@ -40,6 +40,10 @@ func hostOfTen(t testing.TB) *rest.Config {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
 		for _, o := range objects[r.URL.Path] {
 			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", o)
 		}
@@ -74,7 +78,7 @@ func controllerOfTen(t testing.TB, url string) *Controller {
 	t.Cleanup(cancel)
 	configMaps := stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
 	c, err := New(Dependencies{
-		Watches: host.NewWatches(ctx, client), Workers: 1, Actor: &act.Actor{Parallel: 1}, Metrics: prometheus.NewRegistry(),
+		Watches: host.NewWatches(ctx, client), Workers: 1, Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}, Metrics: prometheus.NewRegistry(),
 		Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, specOf(at(url), configMaps))
 	if err != nil {
