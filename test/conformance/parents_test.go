@@ -18,20 +18,24 @@ import (
 func TestParentThatIsNoLongerSelectedIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
-		value := at(asked, "parent", "spec", "value")
-		return object{"status": object{"value": value}, "children": list{desired("a", object{"value": value})}}
+		name, value := at(asked, "parent", "metadata", "name").(string), at(asked, "parent", "spec", "value")
+		return object{"status": object{"value": value}, "children": list{desired(name, object{"value": value})}}
 	})
 	s.Say("resource: things}", "resource: things, labelSelector: {matchExpressions: [{key: skip, operator: DoesNotExist}]}}")
 	s.Create(things + "\n---\n" + aThing + `spec: {value: "1"}`)
 	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
 	s.Exists(theThing, scenario.Has("status", object{"value": "1", "observedGeneration": int64(1)}))
 	s.Patch(theThing, `{metadata: {labels: {skip: me}}, spec: {value: "2"}}`)
-	s.Patch(configMap("a"), `{data: {value: theirs}}`)
 
-	// Another parent shows that the changes have arrived.
+	// Another parent shows that the change has arrived.
 	s.Say("name: a,", "name: b,")
-	s.Create(aThing)
+	s.Create(aThing + `spec: {value: "1"}`)
 	s.Exists(ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "b"}, scenario.Has("status.observedGeneration", int64(1)))
+	// Its child shows that those of children arrive.
+	for _, name := range []string{"a", "b"} {
+		s.Patch(configMap(name), `{data: {value: theirs}}`)
+	}
+	s.Exists(configMap("b"), scenario.Has("data.value", "1"))
 	s.Exists(configMap("a"), scenario.Has("data.value", "theirs"))
 	s.Exists(theThing, scenario.Has("status", object{"value": "1", "observedGeneration": int64(1)}))
 	for _, call := range s.Hook.Calls() {
@@ -98,20 +102,13 @@ func TestStatusThatTheHostPrunesIsWrittenOnce(t *testing.T) {
 	})
 	s.Create(aThing)
 	s.Exists(theThing, scenario.Has("status", object{"share": int64(10), "size": "small"}))
-	touch := func(round string) {
-		calls := s.Calls("/sync")
-		s.Patch(theThing, `{metadata: {annotations: {round: "`+round+`"}}}`)
-		s.Called("/sync", calls+1)
-	}
-	touch("1") // until the status that was written is seen as it is stored
-	touch("2")
+	s.Settle(theThing) // until the status that was written is seen as it is stored
 	from, err := env.Host.Audit().Position()
 	if err != nil {
 		t.Fatal(err)
 	}
-	touch("3")
-	touch("4")
-	touch("5")
+	s.Settle(theThing)
+	s.Settle(theThing)
 	writes, err := env.Host.Audit().Find(from, hostcluster.Request{
 		User: harness.ServerUser, Verbs: hostcluster.Writes(), Namespace: s.Namespace, Group: s.Unique + ".example.com", Resource: "things",
 	})

@@ -105,6 +105,11 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 		s.Patch(theThing, fmt.Sprintf(`{metadata: {annotations: {touched: "%d"}}}`, touches))
 		return fmt.Errorf("the hook was not sent the annotation, the status is %v", thing.Object["status"])
 	})
+	// Events are written one after the other: those of another controller come after what there may be of this one.
+	s.Say("{name: $NAME}", "{name: $NAME-later}")
+	s.Say("resource: things}", "resource: things, labelSelector: {matchLabels: {nobody: has}}}")
+	s.Create(things)
+	s.Event(ref{APIVersion: itself.APIVersion, Kind: itself.Kind, Name: "$NAME-later"}, "Started", "Started controller: ")
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "reason=Stopping,involvedObject.name=" + s.Unique,
 	})

@@ -25,33 +25,24 @@ func updateStrategy(s *scenario.Scenario, method string) {
 	s.Patch(configMap("a"), `{data: {theirs: kept}}`)
 }
 
-// settled waits until the parent has been synced twice more, by changes that mean nothing to its child.
-func settled(s *scenario.Scenario) {
-	s.Helper()
-	for _, round := range []string{"1", "2"} {
-		calls := s.Calls("/sync")
-		s.Patch(theThing, `{metadata: {annotations: {round: "`+round+`"}}}`)
-		s.Called("/sync", calls+1)
-	}
-}
-
 // In Metacontroller's example update-strategy, what somebody else adds to a child is no reason to replace it, and after
 // a change it is replaced once and not again and again.
 func TestExampleUpdateStrategyRecreate(t *testing.T) {
 	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		updateStrategy(s, "Recreate")
-		settled(s)
+		s.Settle(theThing)
 		first := s.Exists(configMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
 		s.Patch(theThing, `{spec: {configData: v2}}`)
 		second := s.Exists(configMap("a"), scenario.Has("data", object{"value": "v2"}))
 		if first.GetUID() == second.GetUID() {
 			t.Error("the child was not replaced")
 		}
+		s.Settle(theThing)
 		from, err := env.Host.Audit().Position()
 		if err != nil {
 			t.Fatal(err)
 		}
-		settled(s)
+		s.Settle(theThing)
 		if last := s.Exists(configMap("a")); last.GetUID() != second.GetUID() {
 			t.Error("the child was replaced again")
 		}
@@ -69,7 +60,7 @@ func TestExampleUpdateStrategyOnDelete(t *testing.T) {
 		updateStrategy(s, "OnDelete")
 		s.Patch(theThing, `{spec: {configData: v2}}`)
 		s.Exists(theThing, scenario.Has("status.observedConfigData", "v2"))
-		settled(s)
+		s.Settle(theThing)
 		s.Exists(configMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
 		s.Delete(configMap("a"))
 		s.Exists(configMap("a"), scenario.Has("data", object{"value": "v2"}))

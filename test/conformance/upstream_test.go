@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -75,18 +76,37 @@ func testSyncWebhook(t *testing.T, version string) {
 		s.Answers(answers{"/sync": func(asked object) object {
 			return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
 		}})
-		// The version is set upon what the creation has answered: that must not be in conflict with anybody.
-		controller := s.Create(custom)
-		if err := unstructured.SetNestedField(controller.Object, version, "spec", "hooks", "sync", "version"); err != nil {
-			s.Fatal(err)
-		}
-		controllers := env.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource("compositecontrollers"))
-		if _, err := controllers.Update(s.Context(), controller, metav1.UpdateOptions{}); err != nil {
-			s.Fatal(err)
+		for attempt := 1; updateTooLate(s, version); attempt++ {
+			if attempt == 10 {
+				s.Fatal("no controller could be updated at once")
+			}
+			s.Delete(itself)
+			s.Gone(itself)
 		}
 		s.Create(customParent)
 		s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
 	})
+}
+
+// updateTooLate sets the version of a controller's hook upon what its creation has answered. Whoever does so at once must
+// not be in conflict with anybody; on a busy machine it may be too late for that.
+func updateTooLate(s *scenario.Scenario, version string) bool {
+	s.Helper()
+	const atOnce = 250 * time.Millisecond
+	began := time.Now()
+	controller := s.Create(custom)
+	if err := unstructured.SetNestedField(controller.Object, version, "spec", "hooks", "sync", "version"); err != nil {
+		s.Fatal(err)
+	}
+	controllers := env.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource("compositecontrollers"))
+	_, err := controllers.Update(s.Context(), controller, metav1.UpdateOptions{})
+	if err == nil {
+		return false
+	}
+	if took := time.Since(began); !apierrors.IsConflict(err) || took < atOnce {
+		s.Fatalf("update a controller within %s of its creation: %v", took, err)
+	}
+	return true
 }
 
 const job = `
@@ -120,7 +140,8 @@ func TestCascadingDelete(t *testing.T) {
 	})
 }
 
-// A sync that the hook asked for comes in time, and nothing else leads to one.
+// A sync that the hook asked for comes in time, and nothing else leads to one. On a busy machine one may be late, so the
+// hook asks again until one is not.
 func TestResyncAfter(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, env)
@@ -132,27 +153,26 @@ func TestResyncAfter(t *testing.T) {
 	s.Answers(answers{"/sync": func(request object) object {
 		mu.Lock()
 		defer mu.Unlock()
-		switch status := at(request, "parent", "status"); {
-		case status == nil:
+		if at(request, "parent", "status") == nil {
 			return object{"status": object{}}
-		case asked.IsZero():
-			asked = time.Now()
-			return object{"resyncAfterSeconds": 0.1}
-		default:
-			if elapsed == 0 {
-				elapsed = time.Since(asked).Seconds()
-			}
+		}
+		if took := time.Since(asked); elapsed == 0 && !asked.IsZero() && took <= time.Second {
+			elapsed = took.Seconds()
+		}
+		if elapsed > 0 {
 			return object{"status": object{"elapsedSeconds": elapsed}}
 		}
+		asked = time.Now()
+		return object{"resyncAfterSeconds": 0.1}
 	}})
 	s.Create(custom + "\n---\n" + customParent)
 	parent := s.Exists(customParentRef, func(parent *unstructured.Unstructured) error {
 		if _, found, err := unstructured.NestedFloat64(parent.Object, "status", "elapsedSeconds"); !found || err != nil {
-			return fmt.Errorf("no time is reported in %v: %w", parent.Object["status"], err)
+			return fmt.Errorf("no sync that was asked for after 0.1 s came within a second, the status is %v: %w", parent.Object["status"], err)
 		}
 		return nil
 	})
-	if seconds := at(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 || seconds > 1 {
+	if seconds := at(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 {
 		t.Errorf("the sync that was asked for after 0.1 s came after %v s", seconds)
 	}
 }

@@ -6,6 +6,8 @@ package harness
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +42,7 @@ type CRD struct {
 	Schema map[string]any
 }
 
-// Install creates the CustomResourceDefinition in version v1 and returns its resource once the host serves it.
+// Install creates the CustomResourceDefinition in version v1 and returns its resource once the host serves it, and says so.
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	resource := schema.GroupVersionResource{
@@ -81,8 +83,18 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 		t.Fatalf("create the CustomResourceDefinition of %s: %v", crd.Kind, err)
 	}
 	e.Eventually(t, func(ctx context.Context) error {
-		_, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
-		return err
+		if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		// It is not in the discovery document from the same moment on.
+		told, err := e.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(told.APIResources, func(served metav1.APIResource) bool { return served.Name == resource.Resource }) {
+			return fmt.Errorf("the host does not tell that it serves %s", resource)
+		}
+		return nil
 	})
 	return resource
 }

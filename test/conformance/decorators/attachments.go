@@ -4,9 +4,7 @@
 package decorators
 
 import (
-	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -41,7 +39,7 @@ func updateMethod(method, becomes string) func(*scenario.Scenario) {
 		want := "2"
 		if becomes == kept {
 			want = "1"
-			quiesce(s)
+			s.Settle(theThing)
 		}
 		second := s.Exists(configMap("a"), scenario.Has("data.value", want))
 		if same := first.GetUID() == second.GetUID(); same == (becomes == replaced) {
@@ -52,23 +50,6 @@ func updateMethod(method, becomes string) func(*scenario.Scenario) {
 			s.Delete(configMap("a"))
 			s.Exists(configMap("a"), scenario.Has("data.value", "2"))
 		}
-	}
-}
-
-// quiesce waits until the hook was shown the target as it is, and what came of it is over.
-func quiesce(s *scenario.Scenario) {
-	s.Helper()
-	for range 2 { // no sync begins before the one before it has ended
-		touch := harness.Name("touch")
-		s.Patch(theThing, "{metadata: {annotations: {touched: "+touch+"}}}")
-		s.Env.Eventually(s, func(context.Context) error {
-			for _, call := range s.Hook.Calls() {
-				if strings.Contains(string(call.Body), touch) {
-					return nil
-				}
-			}
-			return fmt.Errorf("the hook was not shown the target as it is")
-		})
 	}
 }
 
@@ -131,7 +112,7 @@ func otherAnnotation(s *scenario.Scenario) {
 	s.Patch(configMap("a"), `{metadata: {annotations: {metacontroller.k8s.io/decorator-controller: another}}, data: {value: another's}}`)
 	s.Event(theThing, "ChildNameTaken", "ConfigMap $NAMESPACE/a")
 	s.Patch(theThing, `{spec: {value: "2"}}`)
-	quiesce(s)
+	s.Settle(theThing)
 	s.Exists(configMap("a"), scenario.Has("data.value", "another's"))
 	// Given back, it is seen to again.
 	s.Patch(configMap("a"), `{metadata: {annotations: {metacontroller.k8s.io/decorator-controller: $NAME}}}`)
@@ -148,9 +129,9 @@ func quiet(s *scenario.Scenario) {
 	s.Create(thing)
 	s.Exists(theThing, scenario.Has("metadata.labels.marked", "yes"), scenario.Has("status.count", int64(1)))
 	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
-	quiesce(s)
+	s.Settle(theThing)
 	from := s.Env.Now(s)
-	quiesce(s)
+	s.Settle(theThing)
 	if requests := s.Env.Requests(s, from, hostcluster.Request{Namespace: s.Namespace}); len(requests) > 0 {
 		s.Errorf("quiet syncs made the requests %v", requests)
 	}
@@ -208,5 +189,5 @@ func clusterScoped(s *scenario.Scenario) {
 	s.Delete(configMap("a"))
 	s.Exists(configMap("a"), scenario.Has("data.rules", "1"))
 	s.Delete(target)
-	s.Gone(configMap("a"))
+	s.Collected(configMap("a"))
 }

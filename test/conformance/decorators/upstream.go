@@ -39,8 +39,9 @@ func syncWebhook(version string) func(*scenario.Scenario) {
 	}
 }
 
-// resyncAfter has a sync that the hook asked for come in time, with nothing else that leads to one within that time. A
-// process that syncs all targets again every second may come before it, but not earlier than it was asked for.
+// resyncAfter has a sync that the hook asked for come in time, with nothing else that leads to one within that time. On a
+// busy machine one may be late, so the hook asks again until one is not. A process that syncs all targets again every
+// second may come before it, but not earlier than it was asked for.
 func resyncAfter(s *scenario.Scenario) {
 	var mu sync.Mutex
 	var asked time.Time
@@ -48,29 +49,25 @@ func resyncAfter(s *scenario.Scenario) {
 	inPlace(s, func(request object) object {
 		mu.Lock()
 		defer mu.Unlock()
-		switch status := at(request, "object", "status"); {
-		case status == nil:
+		if at(request, "object", "status") == nil {
 			return object{"status": object{}}
-		case asked.IsZero():
-			asked = time.Now()
-			return object{"resyncAfterSeconds": 0.1}
-		default:
-			if elapsed == 0 {
-				elapsed = time.Since(asked).Seconds()
-			}
+		}
+		if took := time.Since(asked); elapsed == 0 && !asked.IsZero() && took <= time.Second {
+			elapsed = took.Seconds()
+		}
+		if elapsed > 0 {
 			return object{"status": object{"elapsedSeconds": elapsed}}
 		}
+		asked = time.Now()
+		return object{"resyncAfterSeconds": 0.1}
 	})
 	s.Create(thing)
-	target := s.Exists(theThing, func(target *unstructured.Unstructured) error {
+	s.Exists(theThing, func(target *unstructured.Unstructured) error {
 		if _, found, err := unstructured.NestedFloat64(target.Object, "status", "elapsedSeconds"); !found || err != nil {
-			return fmt.Errorf("no time is reported in %v: %w", target.Object["status"], err)
+			return fmt.Errorf("no sync that was asked for after 0.1 s came within a second, the status is %v: %w", target.Object["status"], err)
 		}
 		return nil
 	})
-	if seconds := at(target.Object, "status", "elapsedSeconds").(float64); seconds > 1 {
-		s.Errorf("the sync that was asked for after 0.1 s came after %v s", seconds)
-	}
 }
 
 const secret = `

@@ -4,6 +4,8 @@
 package flags
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -134,20 +136,24 @@ func TestParentsAreSyncedAgainEveryCacheFlushInterval(t *testing.T) {
 func TestMetricsAreServedByPlainHTTP(t *testing.T) {
 	t.Parallel()
 	s := start(t, `{run: here}`)
-	s.Event(itself, "Started", "Started controller: $NAME")
-	response, err := http.Get("http://" + metricsAddress + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	name := "CompositeController-" + s.Unique
-	if want := `workqueue_depth{controller="` + name + `",name="` + name + `"}`; !strings.Contains(string(body), want) {
-		t.Errorf("no series %s among the metrics (%s)", want, response.Status)
-	}
+	want := `workqueue_depth{controller="` + name + `",name="` + name + `"}`
+	env.Eventually(t, func(ctx context.Context) error { // a controller shows them once its watches have been filled
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+metricsAddress+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err == nil && !strings.Contains(string(body), want) {
+			err = fmt.Errorf("no series %s among the metrics (%s)", want, response.Status)
+		}
+		return err
+	})
 }
 
 func TestApplyStrategyHoldsWhereTheTypeOfTheChildSaysNothing(t *testing.T) {

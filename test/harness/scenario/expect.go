@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 // Check looks at an object. The error says what is not as it should be.
@@ -71,13 +74,24 @@ func (s *Scenario) Exists(of Ref, checks ...Check) *unstructured.Unstructured {
 // Gone waits until an object is not there.
 func (s *Scenario) Gone(of Ref) {
 	s.Helper()
-	s.Env.Eventually(s, func(ctx context.Context) error {
+	s.Env.Eventually(s, s.isGone(of))
+}
+
+// Collected is Gone for what the host's garbage collector takes away. It learns of a new type of owners within half a
+// minute, and tries again ever later until then.
+func (s *Scenario) Collected(of Ref) {
+	s.Helper()
+	s.Env.Within(s, 3*time.Minute, s.isGone(of))
+}
+
+func (s *Scenario) isGone(of Ref) func(context.Context) error {
+	return func(ctx context.Context) error {
 		_, err := s.Get(ctx, of)
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return fmt.Errorf("%s should be gone: %w", of, err)
-	})
+	}
 }
 
 // Absent fails if an object is there now. It is worth asking once something has shown that it could be.
@@ -125,6 +139,23 @@ func (s *Scenario) Called(path string, times int) {
 		}
 		return nil
 	})
+}
+
+// Settle waits until the hook was shown an object as it is, and what came of it is over. For that it annotates the object.
+func (s *Scenario) Settle(of Ref) {
+	s.Helper()
+	for range 2 { // no sync begins before the one before it has ended
+		touch := harness.Name("touch")
+		s.Patch(of, "{metadata: {annotations: {touched: "+touch+"}}}")
+		s.Env.Eventually(s, func(context.Context) error {
+			for _, call := range s.Hook.Calls() {
+				if strings.Contains(string(call.Body), touch) {
+					return nil
+				}
+			}
+			return fmt.Errorf("the hook was not shown %s as it is", of)
+		})
+	}
 }
 
 // Calls counts the calls of the hook at a path.
