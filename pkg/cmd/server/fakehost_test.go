@@ -5,6 +5,7 @@ package server
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -71,7 +72,13 @@ func newFakeHost(t *testing.T, clients *clientAuthority) *fakeHost {
 		},
 		allow: func(authorizationv1.SubjectAccessReviewSpec) bool { return true },
 	}
-	host.server = httptest.NewServer(host)
+	// Nobody else gets its address when it disappears.
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: host}}
+	host.server.Start()
 	t.Cleanup(host.disappear)
 	return host
 }

@@ -117,9 +117,5 @@ func TestWhoSetsGoVariablesDecides(t *testing.T) {
 	}
 }
 
-// percent is the present setting.
-func percent() int {
-	percent := debug.SetGCPercent(100)
-	debug.SetGCPercent(percent)
-	return percent
-}
+// percent is the present setting. It is only looked at: set meanwhile, it would be lost if it were exchanged and put back.
+func percent() int { return int(metric("/gc/gogc:percent")) }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	harness "github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
 // process is the command as a process of its own.
@@ -63,15 +65,15 @@ func command(output *bytes.Buffer, args ...string) *exec.Cmd {
 	return command
 }
 
-// freeAddress is one that nobody listened at a moment ago.
+// freeAddress is one that nobody listens at now. It is not one of those that the system gives to outgoing connections, of
+// which there are many.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := harness.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 func (p *process) signal(t *testing.T, signal os.Signal) {

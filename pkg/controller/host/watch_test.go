@@ -5,6 +5,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -86,21 +87,32 @@ func TestListIsStreamed(t *testing.T) {
 func TestNewTypeThatIsNotServedYetIsAskedForAgainAtOnce(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusTooManyRequests} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
-			host, client := newFakeHost(t)
-			host.refuse, host.status = 3, status
-			watches := NewWatches(t.Context(), client)
-			started := time.Now()
-			watch := watches.Acquire(things)
-			defer watches.Release(watch)
-			host.sendListed("1")
-			if err := watch.WaitForSync(t.Context()); err != nil {
-				t.Fatal(err)
+			const most, attempts = 700 * time.Millisecond, 10
+			least := time.Duration(math.MaxInt64)
+			for range attempts { // a machine that is busy may take long, but not each time
+				if least = min(least, listedAfterRefusals(t, 3, status)); least <= most {
+					return
+				}
 			}
-			if took := time.Since(started); took > 700*time.Millisecond {
-				t.Errorf("it took %s, as long as if the Retry-After of a second had been heeded", took)
-			}
+			t.Errorf("it takes %s at the least, as long as if the Retry-After of a second were heeded", least)
 		})
 	}
+}
+
+// listedAfterRefusals is how long it takes to list a type that the host refuses to at first.
+func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
+	t.Helper()
+	host, client := newFakeHost(t)
+	host.refuse, host.status = refusals, status
+	watches := NewWatches(t.Context(), client)
+	started := time.Now()
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	host.sendListed("1")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(started)
 }
 
 func TestCacheIsIndexedAndKnowsWhatItHasSeen(t *testing.T) {

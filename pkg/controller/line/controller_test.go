@@ -212,7 +212,7 @@ func TestCountsFollowParents(t *testing.T) {
 func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
 	c := made(t)
 	defer c.Close()
-	if allocations := testing.AllocsPerRun(10, func() { c.Trouble() }); allocations > 0 {
-		t.Errorf("it takes %.0f allocations", allocations)
+	if allocations := alloctest.Least(func() { c.Trouble() }); allocations > 0 { // at the least, since its watches allocate, too
+		t.Errorf("it takes %d allocations", allocations)
 	}
 }

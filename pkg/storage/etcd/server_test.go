@@ -218,7 +218,7 @@ func TestADatabaseThatReachedItsQuotaTakesWritesAgainAfterARestart(t *testing.T)
 	client := connect(t, server)
 	value := strings.Repeat("x", 128<<10)
 	var err error
-	for range 100 {
+	for range 1000 { // the size is looked at after a while only
 		if _, err = client.Put(t.Context(), "key", value); err != nil {
 			break
 		}
