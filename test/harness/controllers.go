@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
 // Controller is the object of a controller: a CompositeController or a DecoratorController.
@@ -51,7 +53,14 @@ func CreateController[T metav1.Object](t testing.TB, client interface {
 		t.Fatalf("create %T %s: %v", object, object.GetName(), err)
 	}
 	t.Cleanup(func() {
-		err := client.Delete(context.WithoutCancel(t.Context()), created.GetName(), metav1.DeleteOptions{})
+		var err error
+		_ = poll.Within(context.WithoutCancel(t.Context()), 10*time.Second, func(ctx context.Context) error {
+			// For some moments the host thinks that a server is down which has just come back.
+			if err = client.Delete(ctx, created.GetName(), metav1.DeleteOptions{}); apierrors.IsServiceUnavailable(err) {
+				return err
+			}
+			return nil
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("delete %T %s: %v", created, created.GetName(), err)
 		}

@@ -208,4 +208,4 @@ func (e *Env) printLogs() {
 }
 
 // deadline of a condition that a test waits for; long enough for a loaded machine, and only failing tests use it up.
-const deadline = 60 * time.Second
+const deadline = 2 * time.Minute

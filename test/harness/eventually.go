@@ -12,7 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// Eventually waits until check returns nil and fails the test with its last error if that takes more than a minute.
+// Eventually waits until check returns nil and fails the test with its last error if that takes more than two minutes.
 func (e *Env) Eventually(t testing.TB, check func(context.Context) error) {
 	t.Helper()
 	e.Within(t, deadline, check)

@@ -21,15 +21,12 @@ func (e *Env) WaitForEvent(t testing.TB, namespace, about, reason, text string) 
 	t.Helper()
 	var found corev1.Event
 	e.Eventually(t, func(ctx context.Context) error {
-		events, err := e.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		events, err := e.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})
 		if err != nil {
 			return err
 		}
 		var seen []string
 		for _, event := range events.Items {
-			if event.InvolvedObject.Name != about {
-				continue
-			}
 			if event.Reason == reason && strings.Contains(event.Message, text) {
 				found = event
 				return nil

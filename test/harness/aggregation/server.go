@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	startTimeout = time.Minute
+	startTimeout = 2 * time.Minute // it takes a few seconds on an idle machine
 	portAttempts = 5
 	// StopTimeout is how long the server may take to stop its controllers, end its requests and close its storage.
 	StopTimeout = 30 * time.Second

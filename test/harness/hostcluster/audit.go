@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 
+	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
@@ -21,16 +23,34 @@ type AuditLog struct {
 	path string
 }
 
-// Position is a place in the audit log: what is counted from it came later.
+// Position is a place in the audit log, at the beginning of a line: what is counted from it came later.
 type Position int64
 
-// Position returns the present end of the log.
+// longestLine is more bytes than a line of the audit log has.
+const longestLine = 256 << 10
+
+// Position returns the present end of the log. A line that is just being written comes after it: its request has no
+// answer yet.
 func (a *AuditLog) Position() (Position, error) {
-	info, err := os.Stat(a.path)
+	log, err := os.Open(a.path)
+	if err != nil {
+		return 0, fmt.Errorf("read the audit log: %w", err)
+	}
+	defer log.Close()
+	info, err := log.Stat()
 	if err != nil {
 		return 0, fmt.Errorf("find the end of the audit log: %w", err)
 	}
-	return Position(info.Size()), nil
+	begin := max(info.Size()-longestLine, 0)
+	end := make([]byte, info.Size()-begin)
+	if _, err := log.ReadAt(end, begin); err != nil {
+		return 0, fmt.Errorf("read the end of the audit log: %w", err)
+	}
+	newline := bytes.LastIndexByte(end, '\n')
+	if newline < 0 && begin > 0 {
+		return 0, fmt.Errorf("the last line of the audit log has more than %d bytes", longestLine)
+	}
+	return Position(begin + int64(newline) + 1), nil
 }
 
 // Request chooses requests of the audit log. An event is chosen if it fits all fields that are set.
@@ -51,9 +71,9 @@ func Writes() []string {
 // Find returns the chosen requests from the given position on, oldest first. A watch counts when it starts.
 func (a *AuditLog) Find(from Position, request Request) ([]auditv1.Event, error) {
 	var found []auditv1.Event
-	err := a.read(from, func(event auditv1.Event) {
+	err := a.read(from, request, func(event auditv1.Event) {
 		// Long requests other than watches are counted when they end.
-		if (event.Verb == "watch") == (event.Stage == auditv1.StageResponseStarted) && request.fits(&event) {
+		if (event.Verb == "watch") == (event.Stage == auditv1.StageResponseStarted) {
 			found = append(found, event)
 		}
 	})
@@ -63,21 +83,25 @@ func (a *AuditLog) Find(from Position, request Request) ([]auditv1.Event, error)
 // OpenWatches returns how many of the chosen watches have started and not ended.
 func (a *AuditLog) OpenWatches(request Request) (int, error) {
 	request.Verbs = []string{"watch"}
-	open := 0
-	err := a.read(0, func(event auditv1.Event) {
-		switch {
-		case !request.fits(&event):
-		case event.Stage == auditv1.StageResponseStarted:
-			open++
-		case event.ResponseStatus == nil || event.ResponseStatus.Code < http.StatusBadRequest: // what was refused never started
-			open--
+	open := map[types.UID]bool{}
+	err := a.read(0, request, func(event auditv1.Event) {
+		if event.Stage == auditv1.StageResponseStarted && !Refused(event) {
+			open[event.AuditID] = true
+		} else { // it has ended, in whatever way
+			delete(open, event.AuditID)
 		}
 	})
-	return open, err
+	return len(open), err
 }
 
-// read calls visit with each event from a position on.
-func (a *AuditLog) read(from Position, visit func(auditv1.Event)) error {
+// Refused tells whether the request was answered with an error. Of a type that has just come the host refuses
+// watches for a moment.
+func Refused(event auditv1.Event) bool {
+	return event.ResponseStatus != nil && event.ResponseStatus.Code >= http.StatusBadRequest
+}
+
+// read calls visit with each chosen event from a position on, whatever its stage.
+func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event)) error {
 	log, err := os.Open(a.path)
 	if err != nil {
 		return fmt.Errorf("read the audit log: %w", err)
@@ -100,13 +124,29 @@ func (a *AuditLog) read(from Position, visit func(auditv1.Event)) error {
 	// A line that is just being written has no end yet; its request has no answer yet either.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	for line := range bytes.Lines(text) {
+		if !request.mayFit(line) {
+			continue
+		}
 		var event auditv1.Event
 		if err := json.Unmarshal(line, &event); err != nil {
 			return fmt.Errorf("read the audit log: %w in the line %q", err, line)
 		}
-		visit(event)
+		if request.fits(&event) {
+			visit(event)
+		}
 	}
 	return nil
+}
+
+// mayFit tells of most lines that they do not fit. To decode all lines of a long log again and again would keep the
+// machine busy.
+func (r Request) mayFit(line []byte) bool {
+	for _, word := range []string{r.User, r.Resource, r.Namespace, r.Name} {
+		if word != "" && !bytes.Contains(line, []byte(strconv.Quote(word))) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r Request) fits(event *auditv1.Event) bool {

@@ -76,6 +76,38 @@ func TestFindCountsOnlyWhatCameLater(t *testing.T) {
 	}
 }
 
+// Of a line that is just being written a part may be there: its request is still to be answered.
+func TestAPositionIsAtTheBeginningOfALine(t *testing.T) {
+	lines := strings.SplitAfter(strings.TrimPrefix(auditLines, "\n"), "\n")
+	for name, test := range map[string]struct {
+		there string
+		want  int // requests that come later
+	}{
+		"in an empty log":            {"", 5},
+		"at the end":                 {strings.Join(lines[:4], ""), 2},
+		"in the middle of a line":    {strings.Join(lines[:4], "") + lines[4][:30], 2},
+		"in the middle of the first": {lines[0][:30], 5},
+		"before the end of a line":   {strings.TrimSuffix(strings.Join(lines[:5], ""), "\n"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
+			if err := os.WriteFile(log.path, []byte(test.there), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			position, err := log.Position()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(log.path, []byte(strings.Join(lines, "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if later, err := log.Find(position, Request{}); err != nil || len(later) != test.want {
+				t.Errorf("%d requests come later, want %d: %v", len(later), test.want, err)
+			}
+		})
+	}
+}
+
 // Nothing found after such a position would be taken for nothing done.
 func TestAPositionBeyondTheEndIsAnError(t *testing.T) {
 	log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
@@ -96,10 +128,14 @@ func TestAPositionBeyondTheEndIsAnError(t *testing.T) {
 
 func TestOpenWatches(t *testing.T) {
 	const (
-		started = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"}}`
-		ended   = `{"stage":"ResponseComplete","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}`
-		refused = `{"stage":"ResponseComplete","verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":403}}`
-		another = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"other"},"objectRef":{"resource":"pods","apiVersion":"v1"}}`
+		pods    = `"verb":"watch","user":{"username":"server"},"objectRef":{"resource":"pods","apiVersion":"v1"}`
+		started = `{"stage":"ResponseStarted","auditID":"1",` + pods + `,"responseStatus":{"code":200}}`
+		second  = `{"stage":"ResponseStarted","auditID":"2",` + pods + `,"responseStatus":{"code":200}}`
+		ended   = `{"stage":"ResponseComplete","auditID":"1",` + pods + `,"responseStatus":{"code":200}}`
+		cut     = `{"stage":"Panic","auditID":"1",` + pods + `,"responseStatus":{"code":500}}`
+		late    = `{"stage":"ResponseStarted","auditID":"3",` + pods + `,"responseStatus":{"code":429}}`
+		refused = `{"stage":"ResponseComplete","auditID":"3",` + pods + `,"responseStatus":{"code":429}}`
+		another = `{"stage":"ResponseStarted","auditID":"4","verb":"watch","user":{"username":"other"},"objectRef":{"resource":"pods","apiVersion":"v1"}}`
 	)
 	for name, test := range map[string]struct {
 		lines []string
@@ -107,10 +143,12 @@ func TestOpenWatches(t *testing.T) {
 	}{
 		"one that has started":     {[]string{started}, 1},
 		"one that has ended":       {[]string{started, ended}, 0},
-		"two, one of which ended":  {[]string{started, started, ended}, 1},
-		"one that was refused":     {[]string{refused}, 0},
+		"one that was cut off":     {[]string{started, cut}, 0},
+		"two, one of which ended":  {[]string{started, second, ended}, 1},
+		"one that is refused":      {[]string{late}, 0},
+		"one that was refused":     {[]string{late, refused}, 0},
 		"another user's":           {[]string{another}, 0},
-		"one that was begun again": {[]string{refused, started, ended, started}, 1},
+		"one that was begun again": {[]string{late, refused, started, ended, second}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &AuditLog{path: filepath.Join(t.TempDir(), "audit.log")}
