@@ -38,18 +38,20 @@ func TestAChildOfAMegabyte(t *testing.T) {
 			f.start(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].UpdateStrategy.Apply = engine })
 			f.parent("p", "a")
 			t.Logf("created after %s", f.reaches("p", megabyte("a")))
-			calls := f.settle()
+			calls := f.settle("p")
 
 			from := env.Now(t)
 			f.touch("p", "1")
 			f.waitForCalls(calls + 1)
-			f.settle()
+			if made := f.settle("p") - settleCalls - calls; made != 1 {
+				t.Errorf("a touch leads to %d calls", made)
+			}
 			if writes := f.writes(from, configMaps); len(writes) > 0 {
 				t.Errorf("a touch leads to the writes %v", writes)
 			}
 			f.set("p", "b")
 			t.Logf("changed after %s", f.reaches("p", megabyte("b")))
-			calls = f.settle()
+			calls = f.settle("p")
 			if writes := f.writes(from, configMaps); !slices.Equal(writes, []string{change}) {
 				t.Errorf("a change leads to the writes %v", writes)
 			}
@@ -59,7 +61,7 @@ func TestAChildOfAMegabyte(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.waitForCalls(calls + 1)
-			f.settle()
+			f.settle("p")
 			if writes := f.writes(from, configMaps); len(writes) > 0 {
 				t.Errorf("a restart leads to the writes %v", writes)
 			}

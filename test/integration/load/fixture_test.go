@@ -4,12 +4,14 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,7 +64,8 @@ func (f *fixture) controller(changes ...func(*v1alpha1.CompositeControllerSpec))
 		}},
 		GenerateSelector: ptr.To(true),
 		Hooks: &v1alpha1.CompositeControllerHooks{
-			Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(f.hook.URL("/sync"))}},
+			// Megabytes take their time on a slow machine, and a call that is given up is made again.
+			Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(f.hook.URL("/sync")), Timeout: ptr.To(v1alpha1.Duration("2m"))}},
 		},
 	}
 	for _, change := range changes {
@@ -125,20 +128,41 @@ func (f *fixture) reaches(name, value string) time.Duration {
 	return time.Since(started)
 }
 
-// settle waits until the hook has not been called for a second, and returns how often it was before.
-func (f *fixture) settle() int {
+// settleCalls are the calls of the hook that settle leads to.
+const settleCalls = 2
+
+// settle waits until a sync of a parent is over that saw all that went before, and returns how often the hook has been
+// called by then. It is called about the last mark only when the sync that was about the one before is over.
+func (f *fixture) settle(name string) int {
 	f.Helper()
-	calls, since := len(f.hook.Calls()), time.Now()
-	env.Eventually(f, func(context.Context) error {
-		if now := len(f.hook.Calls()); now != calls {
-			calls, since = now, time.Now()
+	for range settleCalls {
+		mark, before := harness.Name("mark"), len(f.hook.Calls())
+		f.touch(name, mark)
+		env.Eventually(f, func(context.Context) error {
+			for _, call := range f.hook.Calls()[before:] {
+				if bytes.Contains(call.Body, []byte(mark)) {
+					return nil
+				}
+			}
+			return fmt.Errorf("the hook has not been called about the parent %s since it was touched", name)
+		})
+	}
+	return len(f.hook.Calls())
+}
+
+// slowness is how many times as long the host takes now as it does on an idle machine like the one on which the bounds of
+// times were set, and at least one.
+func (f *fixture) slowness() float64 {
+	f.Helper()
+	const creates, idle = 200, 800 * time.Millisecond
+	client := env.Kube.CoreV1().ConfigMaps(env.Namespace(f))
+	started := time.Now()
+	for range creates {
+		if _, err := client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "pace-"}}, metav1.CreateOptions{}); err != nil {
+			f.Fatal(err)
 		}
-		if time.Since(since) < time.Second {
-			return fmt.Errorf("the hook is still being called, by now %d times", calls)
-		}
-		return nil
-	})
-	return calls
+	}
+	return max(float64(time.Since(started))/float64(idle), 1)
 }
 
 // writes are those of the server to a resource of the fixture's namespace.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package load tests what becomes of the rest when there is much of something: slow answers, children, bytes,
-// controllers. Counts are exact; times are bounded so that only what grows out of hand exceeds them, and are logged.
+// controllers. Counts are exact; times are bounded so that only what grows out of hand exceeds them, also on a machine
+// that is several times as slow, and are logged.
 package load
 
 import (

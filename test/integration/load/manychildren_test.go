@@ -41,23 +41,27 @@ func TestAParentWithThousandsOfChildren(t *testing.T) {
 		took := time.Since(started)
 		t.Logf("%s: %s", what, took.Round(time.Millisecond))
 		if took > within {
-			t.Errorf("%s takes %s, more than %s", what, took, within)
+			slowness := f.slowness()
+			t.Logf("the machine is %.1f times as slow as when it is idle", slowness)
+			if took > time.Duration(float64(within)*slowness) {
+				t.Errorf("%s takes %s, more than %s", what, took, within)
+			}
 		}
 	}
 	f.parent("p", "")
 	f.start()
 	timed("create all", most, func() { f.waitForChildren(children) })
-	f.settle()
+	calls := f.settle("p")
 
-	from, calls := env.Now(t), len(f.hook.Calls())
+	from := env.Now(t)
 	for i := range 3 {
 		timed("touch", 10*time.Second, func() {
 			f.touch("p", fmt.Sprint(i))
 			f.waitForCalls(calls + i + 1)
 		})
 	}
-	if after := f.settle(); after != calls+3 {
-		t.Errorf("3 changes of the parent made %d calls", after-calls)
+	if made := f.settle("p") - settleCalls - calls; made != 3 {
+		t.Errorf("3 changes of the parent made %d calls", made)
 	}
 	if writes := f.writes(from, configMaps); len(writes) > 0 {
 		t.Errorf("changes of the parent that make no difference led to %d writes", len(writes))
@@ -69,7 +73,7 @@ func TestAParentWithThousandsOfChildren(t *testing.T) {
 		f.touch("p", "change")
 		f.reaches(child(children/2), "1")
 	})
-	f.settle()
+	f.settle("p")
 	if writes := f.writes(from, configMaps); !slices.Equal(writes, []string{"update"}) {
 		t.Errorf("the change of one child led to %d writes", len(writes))
 	}
@@ -80,7 +84,7 @@ func TestAParentWithThousandsOfChildren(t *testing.T) {
 		f.touch("p", "delete")
 		f.waitForChildren(0)
 	})
-	f.settle()
+	f.settle("p")
 	writes := f.writes(from, configMaps)
 	if len(writes) != children || slices.ContainsFunc(writes, func(verb string) bool { return verb != "delete" }) {
 		t.Errorf("deleting %d children took %d writes, of the kinds %v", children, len(writes), slices.Compact(slices.Sorted(slices.Values(writes))))
