@@ -128,7 +128,7 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 				g.waitForConfigMap("a", hasData("value", "1"))
 				return
 			}
-			env.WaitForEvent(t, g.namespace, "a", "SyncError", "tls: ")
+			env.WaitForEvent(t, g.namespace, "a", "SyncError", "remote error: tls: ")
 		})
 	}
 }

@@ -197,6 +197,7 @@ func TestQ35SyncIsCalledForADeletedParentWithoutFinalizeHook(t *testing.T) {
 	})
 	f.createParent("b")
 	f.waitForStatus("b", "deleted", false)
+	f.waitUntilQuiet("a")
 	if f.exists("a") {
 		t.Error("a child of a parent that is being deleted was created again")
 	}

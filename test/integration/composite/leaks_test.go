@@ -14,7 +14,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
 func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
@@ -38,11 +37,9 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 	if f.hook.Connections() == 0 {
 		t.Error("no connection to the hook is kept")
 	}
-	for _, of := range []hostcluster.Request{ofServer(f.parents), ofServer(children), ofServer(related)} {
-		if open, err := env.Host.Audit().OpenWatches(of); err != nil || open == 0 {
-			t.Errorf("%s are watched %d times (%v)", of.Resource, open, err)
-		}
-	}
+	waitForWatches(t, f.parents, 1)
+	waitForWatches(t, children, 1)
+	waitForWatches(t, related, 1)
 
 	env.Kubectl(t, "delete", "cc", f.controller.Name)
 	env.Eventually(t, func(context.Context) error {

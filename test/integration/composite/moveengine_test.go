@@ -178,8 +178,11 @@ func TestQ7MovingBetweenEngines(t *testing.T) {
 			before := map[schema.GroupVersionResource]types.UID{}
 			for of, specimen := range specimens {
 				f.waitForChild(of, isManaged(move.from))
-				before[of] = f.addTheirs(of, specimen.others)
+				child := f.addTheirs(of, specimen.others)
+				before[of] = child.GetUID()
+				f.waitUntilChildrenAreShown(*child) // a write that is based on what was before is refused, and made once more
 			}
+			f.waitUntilQuiet("a")
 			from := f.position()
 			f.applyBy(move.to)
 			for of := range specimens {
@@ -249,15 +252,15 @@ func TestQ7ChildrenUnderOnDeleteAreNotTouchedByAMove(t *testing.T) {
 	}
 }
 
-// addTheirs has somebody else add to a child, and returns its UID.
-func (f *fixture) addTheirs(of schema.GroupVersionResource, theirs string) types.UID {
+// addTheirs has somebody else add to a child, and returns what it is then.
+func (f *fixture) addTheirs(of schema.GroupVersionResource, theirs string) *unstructured.Unstructured {
 	f.Helper()
 	child, err := env.Dynamic.Resource(of).Namespace(f.namespace).
 		Apply(f.Context(), "it", &unstructured.Unstructured{Object: fromYAML(f, theirs)}, metav1.ApplyOptions{FieldManager: "somebody"})
 	if err != nil {
 		f.Fatal(err)
 	}
-	return child.GetUID()
+	return child
 }
 
 // applyBy has the children of all types applied in another way from now on, and waits

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -38,7 +40,13 @@ func TestParentsOfEverySort(t *testing.T) {
 			f.expectFinalizers(created.GetName(), f.finalizer())
 
 			changed := f.patch(created.GetName(), sort.Changes)
-			f.waitForConfigMap("child", hasData("seen", changed.GetResourceVersion()))
+			f.waitForConfigMap("child", func(child *corev1.ConfigMap) error { // the parent's own controller may have changed it further
+				seen := child.Data["seen"]
+				if order, err := resourceversion.CompareResourceVersion(seen, changed.GetResourceVersion()); err != nil || order < 0 {
+					return fmt.Errorf("the child is of version %s of the parent, want %s: %v", seen, changed.GetResourceVersion(), err)
+				}
+				return nil
+			})
 			f.deleteConfigMap("child")
 			f.waitForConfigMap("child", isControlled)
 
@@ -85,6 +93,8 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 	})
 	generation := f.patch(name, `{"spec":{"paused":true}}`).GetGeneration()
 	f.waitForCall("/sync", name, func(parent *unstructured.Unstructured) bool { return parent.GetGeneration() == generation })
+	f.patch(name, `{"metadata":{"annotations":{"touched":"1"}}}`)
+	f.waitForCall("/sync", name, hasAnnotation("touched")) // the sync before is over then
 	if replicas := f.statusOf(name)["replicas"]; replicas != int64(7) {
 		t.Errorf("status.replicas is %v after answers without a status, want 7", replicas)
 	}

@@ -23,6 +23,7 @@ func TestARestartDoesNotWriteStatusesThatSayTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.waitForRow("True", "0", "0")
+	waitForCounts(t, f.controller.Name, 0, 0) // it is counted as synced until it has been found gone
 	before, err := f.getController(t.Context())
 	if err != nil {
 		t.Fatal(err)

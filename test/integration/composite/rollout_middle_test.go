@@ -177,6 +177,7 @@ func TestTwoRollingKindsMoveInOneOrder(t *testing.T) {
 	}))
 	r.settled(2)
 	gears.makeReady("a-0")
+	gears.waitUntilPartsAreSeen()
 	gear := gears.partUIDs()["a-0"]
 
 	r.rollOut("2")

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +20,9 @@ import (
 func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
-	var released atomic.Bool
 	r.answer(func(asked request) object {
 		if asked.Finalizing {
-			return object{"status": object{}, "finalized": released.Load()}
+			return object{"status": object{}, "finalized": hasAnnotation("touched")(&asked.Parent)}
 		}
 		return object{"status": object{}, "children": r.desired(asked)}
 	})
@@ -46,7 +44,6 @@ func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
 		return err
 	})
 	r.waitForRevisions(0)
-	released.Store(true)
 	r.patchParent("a", `{"metadata":{"annotations":{"touched":"yes"}}}`)
 	r.waitForParentGone("a")
 	env.Within(t, hostControllers, func(ctx context.Context) error {

@@ -49,6 +49,7 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 		parent := above.parent("a", object{"replicas": int64(2), "version": "1"})
 		r.waitForVersions("1", "1")
 		r.makeReady("a-0", "a-1")
+		r.waitUntilPartsAreSeen()
 		above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
 		above.rollOut("2")
 		r.waitForVersions("2", "1")
@@ -73,11 +74,13 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 	})
 }
 
-// waitForCollection waits until the host's garbage collector has taken the revisions of a deleted parent away. It learns of
-// a new type of parents within half a minute.
+// collectionTime is how long the host's garbage collector may take: it learns of a new type of parents within half a minute.
+const collectionTime = 3 * time.Minute
+
+// waitForCollection waits until the host's garbage collector has taken the revisions of a deleted parent away.
 func (r *rolling) waitForCollection() {
 	r.Helper()
-	env.Within(r, 3*time.Minute, func(ctx context.Context) error {
+	env.Within(r, collectionTime, func(ctx context.Context) error {
 		revisions, err := r.revisions(ctx)
 		if err == nil && len(revisions) > 0 {
 			err = fmt.Errorf("the garbage collector has left %v", revisions)
@@ -114,6 +117,7 @@ func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
 	})
 	r.waitForVersions("1", "1")
 	r.makeReady("a-0", "a-1")
+	r.waitUntilPartsAreSeen()
 	r.rollOut("2")
 	r.waitForVersions("2", "1")
 	r.waitForRevisions(2)
@@ -227,7 +231,7 @@ func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 	r.deletePart("a-1")
 	r.waitForSettings("new", "old")
-	r.makeReady("a-0", "a-1")
+	r.makeReady("a-1", "a-0") // the last has a-1 deleted
 	r.waitForEnd("2", "2")
 	r.waitForSettings("new", "new")
 }
@@ -327,7 +331,7 @@ func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
 			return nil
 		})
 	}
-	r.makeReady("a-0", "a-1")
+	r.makeReady("a-1", "a-0") // the last has a-1 deleted
 	r.waitForEnd("2", "2")
 }
 

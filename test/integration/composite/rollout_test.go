@@ -141,8 +141,20 @@ func (r *rolling) settled(replicas int) {
 	for i := range replicas {
 		r.makeReady(fmt.Sprintf("a-%d", i))
 	}
+	r.waitUntilPartsAreSeen()
 	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: ")
 	r.waitForRevisions(1)
+}
+
+// waitUntilPartsAreSeen waits until the controller has seen the parts as they are. A rollout that begins before it has
+// seen that all are ready begins with one that it takes for one that is not.
+func (r *rolling) waitUntilPartsAreSeen() {
+	r.Helper()
+	parts, err := r.listParts(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.waitUntilChildrenAreShown(parts...)
 }
 
 // rollOut changes the version of parent a.

@@ -24,6 +24,7 @@ func TestARolloutMovesSeveralChildrenAndHoldsSomeBack(t *testing.T) {
 	r.parent("a", object{"replicas": int64(4), "version": "1"})
 	r.waitForVersions("1", "1", "1", "1")
 	r.makeReady("a-0", "a-1", "a-2", "a-3")
+	r.waitUntilPartsAreSeen()
 	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: things.")
 
 	r.patchParent("a", `{"spec":{"version":"2"}}`)

@@ -53,6 +53,15 @@ func done(asked request) object {
 	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{configMapChild(asked.Parent.GetName()+"-late", object{})}}
 }
 
+// doneOnceTouched answers like done as soon as it is shown the annotation touched, and until then like replacing. A sync
+// that is under way when the answer changes neither lets the parent go before it is annotated, nor writes it meanwhile.
+func doneOnceTouched(asked request) object {
+	if !hasAnnotation("touched")(&asked.Parent) {
+		return replacing(asked)
+	}
+	return done(asked)
+}
+
 // replacing answers another child in place of the one there is.
 func replacing(asked request) object {
 	return object{"status": object{"phase": "finalizing"}, "children": []object{configMapChild(asked.Parent.GetName()+"-other", object{})}}

@@ -130,15 +130,20 @@ func TestQ34IgnoredStatusChangesHideFinalizersAndOwners(t *testing.T) {
 	f := start(t, answers(t, func(request) object { return object{} }), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
 	})
+	// The host collects what has only an owner that is not there.
+	owner, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.parent("a", object{})
 	f.waitUntilObserved("a", 1)
-	_, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
+	_, err = env.Dynamic.Resource(f.parents).Namespace(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
 		[]byte(`{"status":{"other":"program"}}`), metav1.PatchOptions{}, "status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.patchParent("a", `{"metadata":{"finalizers":["`+foreign+`"]}}`)
-	f.patchParent("a", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"1"}]}}`)
+	f.patchParent("a", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"`+string(owner.UID)+`"}]}}`)
 	f.patchParent("a", `{"spec":{"value":"2"}}`)
 	f.waitUntilObserved("a", 2)
 	if calls := len(f.hook.Calls()); calls != 2 {

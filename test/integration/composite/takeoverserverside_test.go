@@ -77,7 +77,7 @@ func TestWhatServerSideApplyHasLeftIsTakenOver(t *testing.T) {
 	before := map[schema.GroupVersionResource]types.UID{}
 	f := leftBehind(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
 		applyAsBefore(f, of, child)
-		before[of] = f.addTheirs(of, specimens[of].others)
+		before[of] = f.addTheirs(of, specimens[of].others).GetUID()
 	}, withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
 	f.expectLaterDrops(before)
 }
@@ -99,7 +99,7 @@ func TestQ7WhatHasTwoOwnersIsPutRight(t *testing.T) {
 			f.Fatal(err)
 		}
 		applyAsBefore(f, of, child)
-		before[of] = f.addTheirs(of, specimens[of].others)
+		before[of] = f.addTheirs(of, specimens[of].others).GetUID()
 	}, withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
 	f.expectLaterDrops(before)
 }
