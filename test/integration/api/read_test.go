@@ -97,10 +97,11 @@ func TestWaitForReady(t *testing.T) {
 	text := strings.NewReplacer("nothing.example.com", parents.Group, "nothings", parents.Resource,
 		"http://127.0.0.1:1/sync", server.URL("/sync")).Replace(manifest(name))
 	env.Apply(t, text)
-	env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+name, "--timeout=60s")
+	env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+name, "--timeout=120s")
 }
 
 func TestExplainReadsTheFields(t *testing.T) {
+	published(t)
 	for _, test := range []struct {
 		args []string
 		want []string
@@ -177,6 +178,7 @@ func TestOpenAPIIsMergedIntoTheHosts(t *testing.T) {
 }
 
 func TestConditionsMergeByType(t *testing.T) {
+	published(t)
 	var document struct {
 		Components struct {
 			Schemas map[string]struct {

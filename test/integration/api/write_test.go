@@ -149,7 +149,7 @@ func TestStatusAndSpecAreWrittenApart(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	name := created(t)
-	env.Kubectl(t, "delete", "cc", name, "--wait", "--timeout=30s")
+	env.Kubectl(t, "delete", "cc", name, "--wait", "--timeout=120s")
 	contains(t, env.KubectlError(t, "get", "cc", name), "NotFound")
 }
 
@@ -165,6 +165,7 @@ func TestDeleteByLabel(t *testing.T) {
 }
 
 func TestFieldValidation(t *testing.T) {
+	published(t)
 	t.Run("strict refuses", func(t *testing.T) {
 		file := t.TempDir() + "/cc.yaml"
 		if err := os.WriteFile(file, []byte(manifest(harness.Name("test"), "  nonsense: true")), 0o600); err != nil {
@@ -189,6 +190,7 @@ func TestFieldValidation(t *testing.T) {
 }
 
 func TestInvalidSpecsAreRefusedWithTheFieldPath(t *testing.T) {
+	published(t)
 	for name, test := range map[string]struct{ from, to, want string }{
 		"no resource":           {"resource: nothings", `resource: ""`, "spec.parentResource.resource"},
 		"an unknown method":     {"resource: pods", "resource: pods\n      updateStrategy: {method: Sometimes}", "spec.childResources[0].updateStrategy.method"},

@@ -114,7 +114,7 @@ func TestWhatBecomesOfATarget(t *testing.T) {
 				f.waitForCall(syncPath, "a", func(request) bool { return true })
 				f.quiesce("a")
 				f.waitFor("a", func(target *unstructured.Unstructured) error {
-					unstructured.RemoveNestedField(target.Object, "metadata", "annotations", "touched")
+					unstructured.RemoveNestedField(target.Object, "metadata", "annotations", f.touched())
 					return is(target)
 				})
 				if diff := cmp.Diff(append([]string{}, requests...), f.requests(from, "a")); diff != "" {
@@ -172,9 +172,8 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startSorted(t, sort)
-			created := env.Make(t, sort, f.namespace, map[string]string{"test": f.namespace})
-			from := env.Now(t)
-			target := created.GetName()
+			from := env.Now(t) // from its creation on it may be held
+			target := env.Make(t, sort, f.namespace, map[string]string{"test": f.namespace}).GetName()
 			f.waitForSorted(sort, target, "test", "decorated")
 			env.WaitForConfigMap(t, f.namespace, "attached", hasData("of", target))
 			changed, err := env.Objects(sort, f.namespace).Patch(t.Context(), target, types.MergePatchType, []byte(sort.Changes), metav1.PatchOptions{})

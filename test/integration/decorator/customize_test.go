@@ -99,16 +99,16 @@ func TestCustomizeOfTargets(t *testing.T) {
 	f.target("unselected", nil, own)
 	f.target("a", selected(), own)
 	f.waitForLabel("a", "secrets", "1")
-	if calls := f.calls(customizePath, "unselected"); len(calls) > 0 {
-		t.Errorf("the customize hook was called %d times about a target that is not selected", len(calls))
-	}
 	f.delete("a")
 	f.waitForCall(finalizePath, "a", func(asked request) bool { return len(asked.Related["Secret.v1"]) == 1 })
 
 	f.target("elsewhere", selected(), object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "namespace": "default"}}})
-	env.WaitForEvent(t, f.namespace, "elsewhere", "SyncError", "namespace")
+	env.WaitForEvent(t, f.namespace, "elsewhere", "SyncError", `namespace "default" is not the parent's`)
 	if calls := f.calls(syncPath, "elsewhere"); len(calls) > 0 {
 		t.Error("the sync hook was called although related objects are not known")
+	}
+	if calls := f.calls(customizePath, "unselected"); len(calls) > 0 {
+		t.Errorf("the customize hook was called %d times about a target that is not selected", len(calls))
 	}
 }
 

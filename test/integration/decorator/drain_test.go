@@ -9,7 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -56,7 +58,7 @@ func TestQ13DeletingAControllerLetsGoOfItsTargets(t *testing.T) {
 	other.waitForHeld(10)
 	f.waitForAttachment("a0")
 
-	env.Kubectl(t, "delete", "dec", f.controller.Name, "--timeout=60s")
+	env.Kubectl(t, "delete", "dec", f.controller.Name, "--timeout=120s")
 	f.waitForHeld(0)
 	other.waitForHeld(0)
 	if !f.isThere("a0") {
@@ -97,6 +99,22 @@ func TestTargetsAreLetGoWhenTheFinalizeHookIsGone(t *testing.T) {
 	f.quiesce("a")
 }
 
+// refuseWrites has the host refuse whatever is written of a target, which its type no longer
+// allows, from some moments after the type has changed.
+func (f *fixture) refuseWrites(target string) {
+	f.Helper()
+	env.Kubectl(f, "patch", "crd", f.targets.GroupResource().String(), "--type=json", "-p",
+		`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/required","value":["nobodyHasThis"]}]`)
+	env.Eventually(f, func(ctx context.Context) error {
+		_, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Patch(ctx, target, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"written":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the host should refuse to write %s, but says: %v", target, err)
+		}
+		return nil
+	})
+}
+
 // A controller whose targets cannot be let go stays, unless it is annotated.
 func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	t.Parallel()
@@ -105,9 +123,7 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	f.target("a", nil, object{})
 	f.waitForHeld(1)
 	f.waitForLabel("a", "marked", "yes")
-	// The host refuses whatever is written of an object that its type no longer allows.
-	env.Kubectl(t, "patch", "crd", f.targets.GroupResource().String(), "--type=json", "-p",
-		`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/required","value":["nobodyHasThis"]}]`)
+	f.refuseWrites("a")
 	env.DeleteController(t, f.itself())
 	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", "Cannot take the finalizer off parents")
 	env.WaitForReady(t, f.itself(), metav1.ConditionFalse, "Deleting")

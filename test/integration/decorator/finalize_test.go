@@ -20,14 +20,25 @@ import (
 )
 
 // script is a hook that marks targets and gives them the ConfigMap <target> until they are
-// finalized. Then they get <target>-other in its place as long as finish has not been
-// called, and afterwards <target>-late, no mark, and are let go.
+// finalized. Then they get <target>-other in its place as long as neither finish was called
+// nor the target says so, and afterwards <target>-late, no mark, and are let go.
 type script struct {
 	testing.TB
 	finished atomic.Bool
 }
 
+// finish has all targets let go, as soon as they may be.
 func (s *script) finish() { s.finished.Store(true) }
+
+// finished is the annotation of a target that is to be let go.
+const finished = "finished"
+
+// finish has a target let go by the sync that is shown this change, and not by one that
+// happens to be under way, with which the change would be in conflict.
+func (f *fixture) finish(target string) {
+	f.Helper()
+	f.patch(target, object{"metadata": object{"annotations": object{finished: "yes"}}})
+}
 
 func (s *script) handle(ctx context.Context, call hook.Call) hook.Answer {
 	return answers(s, func(asked request) object {
@@ -38,7 +49,7 @@ func (s *script) handle(ctx context.Context, call hook.Call) hook.Answer {
 			return nil
 		case !asked.Finalizing:
 			return object{"labels": object{"marked": "yes"}, "attachments": []object{configMap(name, object{})}}
-		case !s.finished.Load():
+		case !s.finished.Load() && asked.Object.GetAnnotations()[finished] == "":
 			return object{"labels": object{"marked": "going"}, "attachments": []object{configMap(name+"-other", object{})}}
 		default:
 			return object{"labels": object{"marked": nil}, "attachments": []object{configMap(name+"-late", object{})}, "finalized": true}
@@ -108,7 +119,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 	})
 
 	t.Run("alive and no longer selected: finalize, until finalized", func(t *testing.T) {
-		f, script := scripted(t, withFinalize)
+		f, _ := scripted(t, withFinalize)
 		f.created("a", foreign)
 		f.patch("a", object{"metadata": object{"labels": object{label: "elsewhere"}}})
 		f.waitForLabel("a", "marked", "going")
@@ -117,8 +128,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f.waitForFinalizers("a", foreign, f.finalizer())
 
 		from := env.Now(t)
-		script.finish()
-		f.touch(finalizePath, "a")
+		f.finish("a")
 		f.waitForFinalizers("a", foreign)
 		f.waitForLabel("a", "marked", "")
 		f.waitForAttachment("a-late")
@@ -156,14 +166,13 @@ func TestWhichHookIsCalled(t *testing.T) {
 	})
 
 	t.Run("being deleted and held by us: finalize, attachments and labels", func(t *testing.T) {
-		f, script := scripted(t, withFinalize)
+		f, _ := scripted(t, withFinalize)
 		f.created("a")
 		f.delete("a")
 		f.waitForLabel("a", "marked", "going")
 		env.WaitUntilConfigMapIsGone(t, f.namespace, "a")
 		f.waitForAttachment("a-other")
-		script.finish()
-		f.touch(finalizePath, "a")
+		f.finish("a")
 		f.waitUntilGone("a")
 		// Its attachments go with it.
 		env.WaitUntilConfigMapIsGone(t, f.namespace, "a-other")
@@ -198,15 +207,14 @@ func TestWhichHookIsCalled(t *testing.T) {
 	})
 
 	t.Run("being deleted by the garbage collector: finalize, no attachments", func(t *testing.T) {
-		f, script := scripted(t, withFinalize)
+		f, _ := scripted(t, withFinalize)
 		f.created("a")
 		// The attachment that cannot go keeps the garbage collector waiting.
 		f.patchAttachment("a", `{"metadata":{"finalizers":["`+foreign+`"]}}`)
 		f.deleteBy(metav1.DeletePropagationForeground, "a")
 		f.waitForLabel("a", "marked", "going")
 		f.waitForFinalizers("a", f.finalizer(), metav1.FinalizerDeleteDependents)
-		script.finish()
-		f.touch(finalizePath, "a")
+		f.finish("a")
 		f.waitForFinalizers("a", metav1.FinalizerDeleteDependents)
 		if f.isThere("a-other") || f.isThere("a-late") {
 			t.Error("an attachment was made for a target that the garbage collector cleans up")

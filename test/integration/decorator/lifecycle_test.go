@@ -25,7 +25,7 @@ func TestLifeOfAControllerIsToldByEvents(t *testing.T) {
 	for _, reason := range []string{"Starting", "Started"} {
 		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
 	}
-	env.Kubectl(t, "wait", "--for=condition=Ready", "dec/"+name, "--timeout=30s")
+	env.Kubectl(t, "wait", "--for=condition=Ready", "dec/"+name, "--timeout=120s")
 	env.Kubectl(t, "delete", "dec", name)
 	for _, reason := range []string{"Stopping", "Stopped"} {
 		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)

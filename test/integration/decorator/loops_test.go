@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -156,8 +157,8 @@ func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 	f.delete("a") // which takes the finalizer off together with the label
 	env.Within(t, 30*time.Second, func(ctx context.Context) error {
 		_, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Get(ctx, "a", metav1.GetOptions{})
-		if err == nil {
-			return fmt.Errorf("the target should be gone")
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the target should be gone: %v", err)
 		}
 		return nil
 	})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,8 +37,8 @@ func TestDecoratorsAndACompositeLiveSideBySide(t *testing.T) {
 
 func testSideBySide(t *testing.T, selector compositeChange) {
 	t.Parallel()
-	// finished says who may let go of the target: the finalize hooks of the others wait.
-	var finished [3]atomic.Bool
+	// The target says who may let go of it: the finalize hooks of the others wait.
+	finished := func(i int) string { return fmt.Sprintf("finished-%d", i) }
 	decorates := func(i int, suffix string) func(request) object {
 		return func(asked request) object {
 			name := asked.Object.GetName() + suffix
@@ -48,7 +47,7 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 				"attachments": []object{labelled(name, object{"app": "x"})},
 				"labels":      object{"label" + suffix: "yes"},
 				"annotations": object{"annotation" + suffix: "yes"},
-				"finalized":   asked.Finalizing && finished[i].Load(),
+				"finalized":   asked.Finalizing && asked.Object.GetAnnotations()[finished(i)] != "",
 			}
 		}
 	}
@@ -62,7 +61,7 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 		return object{
 			"children":  []object{labelled(name, object{"app": "x"})},
 			"status":    object{"children": len(asked.Children["ConfigMap.v1"])},
-			"finalized": asked.Finalizing && finished[2].Load(),
+			"finalized": asked.Finalizing && asked.Parent.GetAnnotations()[finished(2)] != "",
 		}
 	}, selector, func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
 
@@ -97,8 +96,7 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 	f.delete("a")
 	for i, last := range []int{1, 2, 0} { // not in the order in which they came
 		f.settle(f.markTarget("a"), f.hook, two.hook, compositeHook)
-		finished[last].Store(true)
-		f.patch("a", object{"metadata": object{"annotations": object{"finished": fmt.Sprint(last)}}})
+		f.patch("a", object{"metadata": object{"annotations": object{finished(last): "yes"}}})
 		finalizers[last] = ""
 		if i < 2 {
 			f.waitFor("a", func(target *unstructured.Unstructured) error { return sameFinalizers(target, finalizers) })
@@ -224,16 +222,16 @@ func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "1"))
 	top.patch("a", object{"spec": object{"value": "2"}})
 	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "2"))
-	top.expectRest(top.markTarget("a"), top.hook)
-	second.expectRest(second.markTarget("a"), top.hook, second.hook)
 	last := *second
 	last.targets = pieces
-	last.waitFor("a", func(piece *unstructured.Unstructured) error {
-		if _, found, _ := unstructured.NestedInt64(piece.Object, "status", "observedGeneration"); !found {
-			return fmt.Errorf("the piece has no status: %v", piece.Object["status"])
+	last.waitFor("a", func(piece *unstructured.Unstructured) error { // it is written last of all
+		if of, _, _ := unstructured.NestedInt64(piece.Object, "status", "observedGeneration"); of != piece.GetGeneration() {
+			return fmt.Errorf("the status is not of generation %d: %v", piece.GetGeneration(), piece.Object["status"])
 		}
 		return nil
 	})
+	top.expectRest(top.markTarget("a"), top.hook)
+	second.expectRest(second.markTarget("a"), top.hook, second.hook)
 	last.expectRest(last.markTarget("a"), second.hook, bottom)
 	top.delete("a")
 	env.WaitUntilConfigMapIsGone(t, top.namespace, "a")

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,7 +44,6 @@ type compositeChange = func(*v1alpha1.CompositeControllerSpec)
 func (f *fixture) composite(parents schema.GroupVersionResource, answer func(parentRequest) object, changes ...compositeChange) (string, *hook.Server) {
 	f.Helper()
 	server := hook.Serve(f, hook.Answering(f, answer))
-	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
 	spec := v1alpha1.CompositeControllerSpec{
 		ParentResource: v1alpha1.CompositeControllerParentResourceRule{ResourceRule: v1alpha1.ResourceRule{
 			APIVersion: parents.GroupVersion().String(), Resource: parents.Resource,
@@ -62,17 +60,8 @@ func (f *fixture) composite(parents schema.GroupVersionResource, answer func(par
 	for _, change := range changes {
 		change(&spec)
 	}
-	created, err := controllers.Create(f.Context(), &v1alpha1.CompositeController{
+	created := harness.CreateController(f, env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers(), &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		f.Fatalf("create the CompositeController: %v", err)
-	}
-	f.Cleanup(func() {
-		err := controllers.Delete(context.WithoutCancel(f.Context()), created.Name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			f.Errorf("delete the CompositeController: %v", err)
-		}
 	})
 	return created.Name, server
 }

@@ -111,18 +111,18 @@ func (f *fixture) waitForCall(path, target string, is func(request) bool) reques
 	return found
 }
 
-func isTouched(touch string) func(request) bool {
-	return func(asked request) bool { return asked.Object.GetAnnotations()["touched"] == touch }
-}
-
 func isDeleted(asked request) bool { return asked.Object.GetDeletionTimestamp() != nil }
+
+// touched is the annotation that touch changes, which each controller has of its own: of a
+// target that controllers share, the hook of one may never be shown what is changed again.
+func (f *fixture) touched() string { return "touched-" + f.controller.Name }
 
 // touch changes an annotation of a target and waits until a path of the hook was shown it.
 func (f *fixture) touch(path, target string) {
 	f.Helper()
 	touch := harness.Name("touch")
-	f.patch(target, object{"metadata": object{"annotations": object{"touched": touch}}})
-	f.waitForCall(path, target, isTouched(touch))
+	f.patch(target, object{"metadata": object{"annotations": object{f.touched(): touch}}})
+	f.waitForCall(path, target, func(asked request) bool { return asked.Object.GetAnnotations()[f.touched()] == touch })
 }
 
 // quiesce waits until the hook was shown a target, and what came of it is over. The target

@@ -19,6 +19,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
+// patience is how long kubectl waits; only failing tests use it up.
+const patience = "--timeout=120s"
+
 // startExample runs the hook of an example, whose controllers look for it at the usual port, and creates all but its
 // objects. It goes when the test has ended. The protocol is the version of the hooks; empty leaves it as it is.
 func startExample(t *testing.T, name, usualPort, protocol string) (directory string) {
@@ -40,13 +43,13 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 	switch {
 	case err == nil:
 		env.Kubectl(t, "apply", "-f", crd)
-		env.Kubectl(t, "wait", "--for=condition=Established", "-f", crd, "--timeout=30s")
+		env.Kubectl(t, "wait", "--for=condition=Established", "-f", crd, patience)
 	case !errors.Is(err, fs.ErrNotExist):
 		t.Fatal(err)
 	}
 	env.Apply(t, controllers)
 	t.Cleanup(func() {
-		takeAway := exec.Command(env.Host.Kubectl(), "--kubeconfig", env.Host.AdminKubeconfig(), "delete", "-f", file)
+		takeAway := env.Host.KubectlCommand(context.WithoutCancel(t.Context()), "delete", "-f", file)
 		if err == nil {
 			takeAway.Args = append(takeAway.Args, "-f", crd)
 		}
@@ -54,7 +57,7 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 			t.Errorf("take the example away: %v\n%s", err, out)
 		}
 	})
-	env.Kubectl(t, "wait", "--for=condition=Ready", "-f", file, "--timeout=30s")
+	env.Kubectl(t, "wait", "--for=condition=Ready", "-f", file, patience)
 	return directory
 }
 
@@ -136,7 +139,7 @@ func waitFor(t *testing.T, namespace, object, field, want string) {
 // waitForNone waits until an object is gone.
 func waitForNone(t *testing.T, namespace, object string) {
 	t.Helper()
-	env.Kubectl(t, "wait", "--for=delete", object, "-n", namespace, "--timeout=30s")
+	env.Kubectl(t, "wait", "--for=delete", object, "-n", namespace, patience)
 }
 
 // uid is the present identity of an object.

@@ -5,6 +5,7 @@ package examples
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -148,9 +149,15 @@ func (k *kubelet) gone(from int) (pods []string) {
 }
 
 // expectOneAtATime checks that since an instant never more than one of so many Pods was not ready, and that the Pods with
-// these numbers went, in that order.
+// these numbers went, in that order. The host may have told others sooner that they are gone.
 func (k *kubelet) expectOneAtATime(from, pods int, gone ...int) {
 	k.Helper()
+	env.Eventually(k, func(context.Context) error {
+		if went := k.gone(from); len(went) < len(gone) {
+			return fmt.Errorf("gone are %v, want %v", went, names(gone...))
+		}
+		return nil
+	})
 	for _, now := range k.since(from) {
 		if now.ready < pods-1 {
 			k.Errorf("when %s was %s only %d of %d Pods were ready", now.pod, now.event, now.ready, pods)

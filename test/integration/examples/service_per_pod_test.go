@@ -79,6 +79,7 @@ func deleteInOrder(t *testing.T, namespace string) {
 // createPod does what the StatefulSets' controller would.
 func createPod(t *testing.T, namespace, name string) {
 	t.Helper()
+	waitFor(t, namespace, "serviceaccount/default", "{.metadata.name}", "default") // without it there can be no Pod
 	set, err := env.Kube.AppsV1().StatefulSets(namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
