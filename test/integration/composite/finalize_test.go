@@ -81,7 +81,11 @@ func (f *fixture) waitForFinalizers(name string, want ...string) {
 
 func (f *fixture) waitForParentGone(name string) {
 	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
+	env.Eventually(f, f.parentIsGone(name))
+}
+
+func (f *fixture) parentIsGone(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
 		parent, err := f.getParent(ctx, name)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -90,7 +94,7 @@ func (f *fixture) waitForParentGone(name string) {
 			return err
 		}
 		return fmt.Errorf("parent %s should be gone, but has the finalizers %v", name, parent.GetFinalizers())
-	})
+	}
 }
 
 // waitForStatus waits until a field of a parent's status has a value.
