@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // WaitForEvent waits for an event of the host in the namespace whose object has the name and whose
@@ -49,6 +52,26 @@ func (e *Env) ExpectNoSyncErrorBut(t testing.TB, namespace, about, text string) 
 		if event.Reason == "SyncError" && !strings.Contains(event.Message, text) {
 			t.Errorf("there should be no such event about %s: %s", about, event.Message)
 		}
+	}
+}
+
+// SettleCalls are the calls of a hook that Settle leads to at least, and if nothing else changes exactly.
+const SettleCalls = 2
+
+// Settle waits until a hook was shown an object as it is, and what came of it is over. For that it has the object marked by touch.
+func (e *Env) Settle(t testing.TB, server *hook.Server, touch func(mark string)) {
+	t.Helper()
+	for range SettleCalls { // no sync begins before the one before it has ended
+		mark, before := Name("mark"), len(server.Calls())
+		touch(mark)
+		e.Eventually(t, func(context.Context) error {
+			for _, call := range server.Calls()[before:] {
+				if bytes.Contains(call.Body, []byte(mark)) {
+					return nil
+				}
+			}
+			return fmt.Errorf("the hook was not shown the object with the mark %s", mark)
+		})
 	}
 }
 

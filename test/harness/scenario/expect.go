@@ -14,8 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 // Check looks at an object. The error says what is not as it should be.
@@ -144,18 +142,7 @@ func (s *Scenario) Called(path string, times int) {
 // Settle waits until the hook was shown an object as it is, and what came of it is over. For that it annotates the object.
 func (s *Scenario) Settle(of Ref) {
 	s.Helper()
-	for range 2 { // no sync begins before the one before it has ended
-		touch := harness.Name("touch")
-		s.Patch(of, "{metadata: {annotations: {touched: "+touch+"}}}")
-		s.Env.Eventually(s, func(context.Context) error {
-			for _, call := range s.Hook.Calls() {
-				if strings.Contains(string(call.Body), touch) {
-					return nil
-				}
-			}
-			return fmt.Errorf("the hook was not shown %s as it is", of)
-		})
-	}
+	s.Env.Settle(s, s.Hook, func(mark string) { s.Patch(of, "{metadata: {annotations: {touched: "+mark+"}}}") })
 }
 
 // Calls counts the calls of the hook at a path.

@@ -43,7 +43,7 @@ func TestAChildOfAMegabyte(t *testing.T) {
 			from := env.Now(t)
 			f.touch("p", "1")
 			f.waitForCalls(calls + 1)
-			if made := f.settle("p") - settleCalls - calls; made != 1 {
+			if made := f.settle("p") - harness.SettleCalls - calls; made != 1 {
 				t.Errorf("a touch leads to %d calls", made)
 			}
 			if writes := f.writes(from, configMaps); len(writes) > 0 {

@@ -4,7 +4,6 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -128,25 +127,11 @@ func (f *fixture) reaches(name, value string) time.Duration {
 	return time.Since(started)
 }
 
-// settleCalls are the calls of the hook that settle leads to.
-const settleCalls = 2
-
 // settle waits until a sync of a parent is over that saw all that went before, and returns how often the hook has been
 // called by then. It is called about the last mark only when the sync that was about the one before is over.
 func (f *fixture) settle(name string) int {
 	f.Helper()
-	for range settleCalls {
-		mark, before := harness.Name("mark"), len(f.hook.Calls())
-		f.touch(name, mark)
-		env.Eventually(f, func(context.Context) error {
-			for _, call := range f.hook.Calls()[before:] {
-				if bytes.Contains(call.Body, []byte(mark)) {
-					return nil
-				}
-			}
-			return fmt.Errorf("the hook has not been called about the parent %s since it was touched", name)
-		})
-	}
+	env.Settle(f, f.hook, func(mark string) { f.touch(name, mark) })
 	return len(f.hook.Calls())
 }
 

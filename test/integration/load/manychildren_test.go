@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -60,7 +61,7 @@ func TestAParentWithThousandsOfChildren(t *testing.T) {
 			f.waitForCalls(calls + i + 1)
 		})
 	}
-	if made := f.settle("p") - settleCalls - calls; made != 3 {
+	if made := f.settle("p") - harness.SettleCalls - calls; made != 3 {
 		t.Errorf("3 changes of the parent made %d calls", made)
 	}
 	if writes := f.writes(from, configMaps); len(writes) > 0 {
