@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -61,15 +62,19 @@ func (r *reconciler) disown(ctx context.Context, hosted *hostedController) error
 	hosted.mu.Lock()
 	known := hosted.seen.uid // statuses may still be looked at
 	hosted.mu.Unlock()
-	object, err := r.own.live(ctx, hosted.name)
-	if err == nil && object.GetUID() == known {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		object, err := r.own.live(ctx, hosted.name)
+		if err != nil || object.GetUID() != known {
+			return err
+		}
 		changed := object.DeepCopyObject().(declared)
 		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
 			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
 		})
 		_, err = r.own.updateStatus(ctx, changed)
-	}
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return err
+	})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err

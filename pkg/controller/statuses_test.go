@@ -4,16 +4,20 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	typed "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
 
 // Whoever creates a controller and changes it right away is not in conflict with the
@@ -75,4 +79,39 @@ func TestEqualSpecs(t *testing.T) {
 	if allocations := testing.AllocsPerRun(10, func() { equalSpecs(a, same) }); allocations > 0 {
 		t.Errorf("it takes %.0f allocations", allocations)
 	}
+}
+
+// Somebody else may write the status at the same time, as one of our own status writers.
+func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
+	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
+	hosted := &hostedController{name: "webs", seen: specOf{uid: "u"}}
+	r := &reconciler{own: controllers[*v1alpha1.CompositeController]{client: api}}
+	if err := r.disown(t.Context(), hosted); err != nil {
+		t.Fatal(err)
+	}
+	ready := meta.FindStatusCondition(api.stored.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != report.ReasonNotSelected {
+		t.Errorf("the condition is %v, want the reason %s", ready, report.ReasonNotSelected)
+	}
+}
+
+// busyAPI has one object, of which some updates are in conflict with those of others.
+type busyAPI struct {
+	typed.CompositeControllerInterface
+
+	stored    *v1alpha1.CompositeController
+	conflicts int
+}
+
+func (a *busyAPI) Get(context.Context, string, metav1.GetOptions) (*v1alpha1.CompositeController, error) {
+	return a.stored.DeepCopy(), nil
+}
+
+func (a *busyAPI) UpdateStatus(_ context.Context, object *v1alpha1.CompositeController, _ metav1.UpdateOptions) (*v1alpha1.CompositeController, error) {
+	if a.conflicts > 0 {
+		a.conflicts--
+		return nil, apierrors.NewConflict(v1alpha1.Resource("compositecontrollers"), object.Name, errors.New("it has been changed"))
+	}
+	a.stored = object
+	return object, nil
 }
