@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,7 @@ const (
 // synced, what it has occupied at most until then, what it occupies after a rest, and what its
 // heap holds after a garbage collection.
 func BenchmarkSelectedPods(b *testing.B) {
-	env, err := harness.Start(b.Context())
+	env, err := harness.Start(b.Context(), os.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ type world struct {
 
 // withWorld brings a world up, uses it and takes it down. Its files stay if something failed.
 func withWorld(ctx context.Context, b *bench, use func(*world) error) (err error) {
-	env, err := harness.Start(ctx)
+	env, err := harness.Start(ctx, os.TempDir())
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,15 +52,15 @@ func CreateController[T metav1.Object](t testing.TB, client interface {
 		t.Fatalf("create %T %s: %v", object, object.GetName(), err)
 	}
 	t.Cleanup(func() {
-		var err error
-		_ = poll.Within(context.WithoutCancel(t.Context()), 10*time.Second, func(ctx context.Context) error {
-			// For some moments the host thinks that a server is down which has just come back.
-			if err = client.Delete(ctx, created.GetName(), metav1.DeleteOptions{}); apierrors.IsServiceUnavailable(err) {
-				return err
+		// A server that has just come back is down for the host for some moments more, and a busy one may not answer in time.
+		err := poll.Within(context.WithoutCancel(t.Context()), deadline, func(ctx context.Context) error {
+			err := client.Delete(ctx, created.GetName(), metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
 			}
-			return nil
+			return err
 		})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil {
 			t.Errorf("delete %T %s: %v", created, created.GetName(), err)
 		}
 	})

@@ -60,7 +60,7 @@ type Env struct {
 func Main(m *testing.M, use func(*Env), flags ...string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	env, err := Start(ctx, flags...)
+	env, err := Start(ctx, testFolder(), flags...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -89,9 +89,10 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 	return 0
 }
 
-// Start brings an environment up, with flags for the server. On an error nothing is left running; the logs are kept.
-func Start(ctx context.Context, flags ...string) (*Env, error) {
-	dir, err := os.MkdirTemp("", "harness-")
+// Start brings an environment up whose files are in a new folder of parent, with flags for the server. On an error
+// nothing is left running; the logs are kept.
+func Start(ctx context.Context, parent string, flags ...string) (*Env, error) {
+	dir, err := os.MkdirTemp(parent, "harness-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the environment: %w", err)
 	}
