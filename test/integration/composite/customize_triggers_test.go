@@ -40,6 +40,7 @@ func childOfEach(asked request) object {
 	return object{"children": children}
 }
 
+// configMapsNamed is a rule for ConfigMaps in all namespaces, also in those of other tests.
 func configMapsNamed(names ...any) object {
 	return object{"apiVersion": "v1", "resource": "configmaps", "names": names}
 }
@@ -47,9 +48,10 @@ func configMapsNamed(names ...any) object {
 func TestCustomizeWebhook(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV1)
-	putConfigMap(t, f.namespace, "settings", nil, map[string]string{"value": "1"})
-	f.parent("a", rules(configMapsNamed("settings")))
-	f.waitForConfigMap("a-settings", hasData("value", "1"))
+	name := harness.Name("cm")
+	putConfigMap(t, f.namespace, name, nil, map[string]string{"value": "1"})
+	f.parent("a", rules(configMapsNamed(name)))
+	f.waitForConfigMap("a-"+name, hasData("value", "1"))
 }
 
 func TestCustomizeWebhookV2(t *testing.T) {
@@ -122,7 +124,7 @@ func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 func TestQ26CustomizeAnswerLastsUntilSpecLabelsOrAnnotationsChange(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2)
-	f.parent("a", rules(configMapsNamed("one")))
+	f.parent("a", rules(configMapsNamed(harness.Name("cm"))))
 	f.waitUntilShown("a", "ConfigMap.v1", "")
 	for _, test := range []struct {
 		what, patch string
@@ -164,16 +166,17 @@ func (f *fixture) waitUntilSynced(parent, version string) {
 func TestFinalizeHookIsShownRelatedObjects(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, func(asked request) object { return object{"finalized": asked.Finalizing} }), allV1, withFinalize)
-	putConfigMap(t, f.namespace, "settings", nil, nil)
-	f.parent("a", rules(configMapsNamed("settings")))
-	f.waitUntilShown("a", "ConfigMap.v1", "settings")
+	name := harness.Name("cm")
+	putConfigMap(t, f.namespace, name, nil, nil)
+	f.parent("a", rules(configMapsNamed(name)))
+	f.waitUntilShown("a", "ConfigMap.v1", name)
 	f.deleteParent("a", metav1.DeletePropagationBackground)
 	env.Eventually(t, func(context.Context) error {
 		calls := f.callsAbout("/finalize", "a")
 		if len(calls) == 0 {
 			return errors.New("the finalize hook has not been called")
 		}
-		if _, ok := calls[0].Related["ConfigMap.v1"]["settings"]; !ok {
+		if _, ok := calls[0].Related["ConfigMap.v1"][name]; !ok {
 			t.Fatalf("it was shown %v", calls[0].Related)
 		}
 		return nil
