@@ -61,5 +61,5 @@ func (c *Client) parse(result rest.Result) (*object.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.objects.Parse(body)
+	return c.objects.Take(body)
 }

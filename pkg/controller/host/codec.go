@@ -51,17 +51,17 @@ type objectCodec struct {
 }
 
 func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	parsed, err := c.objects.Parse(data)
+	parsed, err := c.objects.Take(data)
 	if err != nil {
 		return nil, nil, err
 	}
 	kind := schema.FromAPIVersionAndKind(parsed.APIVersion, parsed.Kind)
 	if kind != (schema.GroupVersionKind{Version: "v1", Kind: "Status"}) {
-		parsed.Compress() // it is one of a watch, which is kept
+		parsed.Keep() // it is one of a watch, whose buffer has the next one soon
 		return parsed, &kind, nil
 	}
 	status := &metav1.Status{}
-	if err := json.Unmarshal(data, status); err != nil {
+	if err := json.Unmarshal(parsed.JSON(), status); err != nil {
 		return nil, nil, err
 	}
 	return status, &kind, nil

@@ -11,13 +11,19 @@ import (
 	"testing"
 )
 
+// noise is text of at least so many bytes that cannot be compressed much.
+func noise(size int) string {
+	source := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	for text.Len() < size {
+		text.WriteString(strconv.FormatUint(source.Uint64(), 36))
+	}
+	return text.String()
+}
+
 func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	noise := rand.New(rand.NewPCG(1, 2))
-	var random strings.Builder
-	for random.Len() < 5*compressedFrom {
-		random.WriteString(strconv.FormatUint(noise.Uint64(), 36))
-	}
+	random := noise(5 * compressedFrom)
 	for name, test := range map[string]struct {
 		text       string
 		foreign    bool
@@ -25,8 +31,8 @@ func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 	}{
 		"a small one stays":                     {text: strings.Repeat("x", compressedFrom/2)},
 		"one that repeats itself":               {text: strings.Repeat("x", compressedFrom), compressed: true},
-		"one as it was applied last":            {text: random.String() + `","again":"` + random.String(), compressed: true},
-		"one that has nothing to compress":      {text: random.String()},
+		"one as it was applied last":            {text: random + `","again":"` + random, compressed: true},
+		"one that has nothing to compress":      {text: random},
 		"one of the size a host allows":         {text: strings.Repeat("0123456789", 150_000), compressed: true},
 		"one that is no child of dynamic apply": {text: strings.Repeat("x", compressedFrom), foreign: true},
 	} {
@@ -38,8 +44,8 @@ func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 			}
 			raw := fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":"a","annotations":{"%s":"{}"}},"data":{"text":"%s"}}`, annotation, test.text)
 			parsed := mustParse(t, raw)
-			parsed.Compress()
-			parsed.Compress()
+			parsed.Keep()
+			parsed.Keep()
 			if compressed := len(parsed.json) < len(raw); compressed != test.compressed {
 				t.Errorf("of %d bytes %d are kept", len(raw), len(parsed.json))
 			}
@@ -71,7 +77,7 @@ func BenchmarkAppendJSON(b *testing.B) {
 				b.Fatal(err)
 			}
 			if compressed {
-				parsed.Compress()
+				parsed.Keep()
 			}
 			to := make([]byte, 0, parsed.Size())
 			b.SetBytes(int64(parsed.Size()))

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +18,10 @@ import (
 
 // Parse reads one object in a single pass over raw. It keeps no part of raw.
 // Errors name the field that is not what Kubernetes says it must be.
-func Parse(raw []byte) (*Object, error) { return (&parser{}).parse(raw) }
+func Parse(raw []byte) (*Object, error) { return (&parser{}).parse(raw, nil) }
 
-func (p *parser) parse(raw []byte) (*Object, error) {
+// parse puts the object's JSON into the memory of to, which may be that of raw.
+func (p *parser) parse(raw, to []byte) (*Object, error) {
 	p.reset(raw)
 	read, err := p.next()
 	if err != nil {
@@ -28,7 +30,7 @@ func (p *parser) parse(raw []byte) (*Object, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	read.json = p.withoutManagedFields(span{0, len(raw)})
+	read.json = p.withoutManagedFields(span{0, len(raw)}, to)
 	return read, nil
 }
 
@@ -64,7 +66,7 @@ func (p *parser) element() (*Object, error) {
 	}
 	start := before + bytes.IndexByte(p.raw[before:], '{')
 	if read.json = p.raw[start:p.offset():p.offset()]; len(p.cuts) > 0 {
-		read.json = p.withoutManagedFields(span{start, p.offset()})
+		read.json = p.withoutManagedFields(span{start, p.offset()}, nil)
 	}
 	return read, nil
 }
@@ -101,6 +103,12 @@ type parser struct {
 	known   known
 	// cuts are the parts of the input that managedFields take, each with one comma.
 	cuts []span
+}
+
+// forget lets go of what was read last.
+func (p *parser) forget() {
+	p.reset(nil)
+	p.out, p.managedFields, p.known = nil, nil, known{}
 }
 
 // span is a half-open range of the input.
@@ -228,13 +236,13 @@ func (p *parser) addToHash(m member) {
 // bracketHash keeps the fields of the metadata apart from those of the object.
 func (p *parser) bracketHash(bracket byte) { _, _ = p.hash.Write([]byte{bracket}) }
 
-// withoutManagedFields copies the part of the input that is the object.
-func (p *parser) withoutManagedFields(of span) []byte {
+// withoutManagedFields copies the part of the input that is the object, to the memory of to.
+func (p *parser) withoutManagedFields(of span, to []byte) []byte {
 	size, end := of.end-of.start, of.start
 	for _, cut := range p.cuts {
 		size -= cut.end - cut.start
 	}
-	kept := make([]byte, 0, size)
+	kept := slices.Grow(to[:0], size)
 	for _, cut := range p.cuts {
 		kept = append(kept, p.raw[end:cut.start]...)
 		end = cut.end

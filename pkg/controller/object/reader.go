@@ -3,7 +3,11 @@
 
 package object
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Reader reads the objects that a host sends. What many of them have alike, those that are
 // read soon after one another share: their labels, their owners, and the names of types and
@@ -26,8 +30,19 @@ func NewReader(applier string) *Reader {
 }
 
 // Parse is the function Parse, but for what the objects share.
-func (r *Reader) Parse(raw []byte) (*Object, error) {
-	return (&parser{manager: r.applier, known: r.known}).parse(raw)
+func (r *Reader) Parse(raw []byte) (*Object, error) { return r.parse(raw, nil) }
+
+// Take is Parse without a copy: raw belongs to the object from then on. Of one that is to stay for long see Keep.
+func (r *Reader) Take(raw []byte) (*Object, error) { return r.parse(raw, raw) }
+
+var parsers = sync.Pool{New: func() any { return &parser{} }}
+
+func (r *Reader) parse(raw, to []byte) (*Object, error) {
+	p := parsers.Get().(*parser)
+	defer parsers.Put(p)
+	defer p.forget()
+	p.manager, p.known = r.applier, r.known
+	return p.parse(raw, to)
 }
 
 // readOnce reads the next value, unless it is known.

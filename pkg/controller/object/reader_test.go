@@ -4,9 +4,11 @@
 package object
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -59,14 +61,43 @@ func TestAReaderReadsWhatParseReads(t *testing.T) {
 				raw := ofParent(i/2, i%2)
 				want, err := Parse(raw)
 				got, readErr := reader.Parse(raw)
-				if err != nil || readErr != nil || !reflect.DeepEqual(want, got) {
-					t.Errorf("errors %v and %v, object (-want +got):\n%s", err, readErr, cmp.Diff(want, got, cmp.AllowUnexported(Object{})))
+				taken, takeErr := reader.Take(raw)
+				if err := errors.Join(err, readErr, takeErr); err != nil || !reflect.DeepEqual(want, got) || !reflect.DeepEqual(want, taken) {
+					t.Errorf("error %v, object (-want +got):\n%s, taken (-want +got):\n%s", err, cmp.Diff(want, got, cmp.AllowUnexported(Object{})),
+						cmp.Diff(want, taken, cmp.AllowUnexported(Object{})))
 					return
 				}
 			}
 		})
 	}
 	reading.Wait()
+}
+
+func TestAnObjectThatIsKeptHasItsBytesToItself(t *testing.T) {
+	const managed = `"managedFields":[{"manager":"m","fieldsV1":{"f:data":{}}}],`
+	for name, raw := range map[string]string{
+		"a small one":                    `{"kind":"ConfigMap","metadata":{` + managed + `"name":"a"}}`,
+		"one without managed fields":     `{"kind":"ConfigMap","metadata":{"name":"a"}}`,
+		"one that is compressed":         `{"kind":"ConfigMap","metadata":{` + managed + `"annotations":{"` + LastAppliedAnnotation + `":"{}"}},"data":{"a":"` + strings.Repeat("x", compressedFrom) + `"}}`,
+		"one that cannot be made small":  `{"kind":"ConfigMap","metadata":{` + managed + `"annotations":{"` + LastAppliedAnnotation + `":"{}"}},"data":{"a":"` + noise(compressedFrom) + `"}}`,
+		"one that is not worth the time": `{"kind":"Thing","metadata":{` + managed + `"name":"a"},"spec":{"a":"` + strings.Repeat("x", compressedFrom) + `"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			input := []byte(raw)
+			taken, err := NewReader("").Take(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if &taken.json[0] != &input[0] {
+				t.Error("its bytes were copied")
+			}
+			taken.Keep()
+			clear(input)
+			if got, want := string(taken.JSON()), strings.Replace(raw, managed, "", 1); got != want {
+				t.Errorf("it became %.200s, want %.200s", got, want)
+			}
+		})
+	}
 }
 
 func TestAReaderRefusesTheSameEachTime(t *testing.T) {

@@ -73,8 +73,7 @@ func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := runtime.DeepCopyJSON(content)
-	if err := setLastApplied(content, want); err != nil {
+	if err := setLastApplied(content, content); err != nil {
 		return nil, err
 	}
 	p.own(content)
@@ -165,6 +164,7 @@ func lastApplied(observed *object.Object, have, want map[string]any) (map[string
 	return last, nil
 }
 
+// setLastApplied records in a child what is wanted of it, which may be the child itself as it is so far.
 func setLastApplied(content, want map[string]any) error {
 	record, err := recordFor(want, content)
 	if err != nil {
