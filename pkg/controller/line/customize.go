@@ -34,6 +34,14 @@ func (c *Controller) customize(ctx context.Context, snapshot *stage.Snapshot) ([
 	return rules, err
 }
 
+// relatedOf returns the place for the customize hook's answer about a parent, nil if there is no such hook.
+func (c *Controller) relatedOf(memory *memory) *related.Answer {
+	if c.related != nil && memory.related == nil {
+		memory.related = &related.Answer{}
+	}
+	return memory.related
+}
+
 // relate completes the snapshot with the related objects of its parent.
 func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapshot *stage.Snapshot) error {
 	if c.related == nil {

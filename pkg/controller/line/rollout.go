@@ -35,14 +35,14 @@ func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *stag
 	if rules := c.spec.Rollout; rules == nil || !rules.Active(snapshot) {
 		inputs := c.spec.Kind.Inputs(snapshot)
 		snapshot.Rest = memory.rest.of(inputs)
-		response, err := c.askRelated(ctx, &memory.related, webhook, snapshot)
+		response, err := c.askRelated(ctx, c.relatedOf(memory), webhook, snapshot)
 		return &answers{responses: []*stage.Response{response}, inputs: inputs}, err
 	}
 	stored, err := c.revisionsOf(snapshot)
 	if err != nil {
 		return nil, err
 	}
-	open, err := rollout.Open(c.spec.Rollout, snapshot, stored, &memory.versions)
+	open, err := rollout.Open(c.spec.Rollout, snapshot, stored, &memory.rolls().versions)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (c *Controller) revisionsOf(snapshot *stage.Snapshot) ([]*rollout.Record, e
 
 // askAll asks about all versions of a parent at once.
 func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *stage.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*stage.Response, error) {
-	for _, gone := range memory.keepEarlier(revisions[1:]) {
+	for _, gone := range memory.rolls().keepEarlier(revisions[1:]) {
 		c.forgetAnswer(gone)
 	}
 	responses, errs := make([]*stage.Response, len(revisions)), make([]error, len(revisions))
@@ -88,14 +88,14 @@ func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *stage
 		about.Parent, about.Present = revision.Parent, snapshot.Parent
 		asking.Go(func() {
 			defer recoverInto(ctx, &errs[i+1])
-			response, err := c.askRelated(ctx, memory.earlier[revision.Name], webhook, &about)
+			response, err := c.askRelated(ctx, memory.rolling.earlier[revision.Name], webhook, &about)
 			if err != nil {
 				err = fmt.Errorf("about the parent as of ControllerRevision %s: %w", revision.Name, err)
 			}
 			responses[i+1], errs[i+1] = response, err
 		})
 	}
-	responses[0], errs[0] = c.askRelated(ctx, &memory.related, webhook, snapshot)
+	responses[0], errs[0] = c.askRelated(ctx, c.relatedOf(memory), webhook, snapshot)
 	asking.Wait()
 	return responses, joined(errs)
 }
@@ -109,7 +109,7 @@ func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapsho
 				return err
 			}
 		}
-		err := c.Revisions.Write(ctx, &memory.revisions, write)
+		err := c.Revisions.Write(ctx, &memory.rolls().revisions, write)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).V(2).Info("A ControllerRevision changed meanwhile, the next sync sees how", "err", err)
 			return errOvertaken

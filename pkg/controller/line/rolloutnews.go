@@ -31,7 +31,7 @@ type rolloutNews struct {
 // returns after what time there may be something to tell that no change leads to; zero is
 // never.
 func (c *Controller) tellRollout(memory *memory, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration) {
-	news := &memory.rollout
+	news := &memory.rolls().news
 	updated := decision.Updated
 	before := statusOfCondition(parent, updated.Type)
 	switch {

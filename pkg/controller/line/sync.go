@@ -54,7 +54,7 @@ func (c *Controller) sync(ctx context.Context, parent stage.Key) hosted.Verdict 
 // awaitsOwnWrites tells whether the caches do not show yet what the last sync has written. The
 // error says what they have not shown for long.
 func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool, err error) {
-	if memory.pending.Seen() && c.Revisions.Seen(&memory.revisions) {
+	if memory.pending.Seen() && c.showsRevisions(memory) {
 		memory.awaits = time.Time{}
 		return false, nil
 	}
@@ -68,6 +68,11 @@ func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool,
 		return true, err
 	}
 	return true, errors.New("what was written to ControllerRevisions does not come back by their watch")
+}
+
+// showsRevisions tells whether the caches show what was written to the parent's revisions.
+func (c *Controller) showsRevisions(memory *memory) bool {
+	return memory.rolling == nil || c.Revisions.Seen(&memory.rolling.revisions)
 }
 
 // attempt is how a sync went.
@@ -169,7 +174,7 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	if answers.rollout == nil {
 		memory.rest.settle(answers.inputs, decision.Response, planned, outcomes, after)
 	}
-	if memory.rollout.waitsFor != "" && slices.ContainsFunc(outcomes, settles) {
+	if answers.rollout != nil && memory.rolling.news.waitsFor != "" && slices.ContainsFunc(outcomes, settles) {
 		result.resync = sooner(result.resync, readBackInterval)
 	}
 
