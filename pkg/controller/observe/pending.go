@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -21,18 +22,34 @@ type Pending struct {
 	writes []pendingWrite
 }
 
-// pendingWrite is one write and the watch that will show it.
+// pendingWrite is what is to be seen of a write. When many parents are new, their next syncs are far away, and all that
+// the writes were about would be in memory meanwhile.
 type pendingWrite struct {
-	stage.Outcome
-	watch *host.Watch
+	watch *host.Watch // shows it
+	op    stage.Op
+	name  types.NamespacedName
+	// version is what the host made of it; empty if it stored nothing.
+	version string
+	// observed is what was there before; empty if nothing was.
+	observed types.UID
 }
 
 // Wrote adds what a sync has written.
 func (o *Observer) Wrote(pending *Pending, outcomes []stage.Outcome) {
-	for _, outcome := range outcomes {
-		if watch := o.watchOf(outcome.Type.GroupVersionResource); watch != nil && outcome.Err == nil && !outcome.Overtaken {
-			pending.writes = append(pending.writes, pendingWrite{outcome, watch})
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		watch := o.watchOf(outcome.Type.GroupVersionResource)
+		if watch == nil || outcome.Err != nil || outcome.Overtaken {
+			continue
 		}
+		write := pendingWrite{watch: watch, op: outcome.Op, name: outcome.Key().NamespacedName}
+		if outcome.Observed != nil {
+			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
+		}
+		if outcome.Result != nil {
+			write.version = outcome.Result.ResourceVersion
+		}
+		pending.writes = append(pending.writes, write)
 	}
 }
 
@@ -71,18 +88,19 @@ func (p *Pending) Unseen() error {
 	if why == nil {
 		why = errors.New("the watch has not told of it")
 	}
-	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", first.Key(), first.Op, first.watch.Type, why)
+	of := stage.Key{GroupKind: first.watch.Type.GroupKind(), NamespacedName: first.name}
+	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.watch.Type, why)
 }
 
 func (w pendingWrite) seen() bool {
 	switch {
-	case w.Observed != nil && w.watch.Get(w.Observed.Key()) == nil:
+	case w.observed != "" && w.watch.Get(w.name) == nil:
 		return true // gone, whatever was written
-	case w.Result != nil:
-		return w.watch.Seen(w.Result.ResourceVersion)
-	case w.Op == stage.Delete || w.Op == stage.Recreate:
-		cached := w.watch.Get(w.Observed.Key())
-		return cached == nil || cached.UID != w.Observed.UID || cached.DeletionTimestamp != nil
+	case w.version != "":
+		return w.watch.Seen(w.version)
+	case w.op == stage.Delete || w.op == stage.Recreate:
+		cached := w.watch.Get(w.name)
+		return cached == nil || cached.UID != w.observed || cached.DeletionTimestamp != nil
 	default:
 		return true
 	}

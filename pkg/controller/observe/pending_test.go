@@ -5,7 +5,9 @@ package observe
 
 import (
 	"errors"
+	"runtime"
 	"testing"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,6 +40,26 @@ func TestAWriteIsPendingUntilTheCacheShowsIt(t *testing.T) {
 			served.send(t, "MODIFIED", written)
 			eventually(t, "the write was seen", pending.Seen)
 		})
+	}
+}
+
+// Where many parents are new, that would be all that was written to them.
+func TestAPendingWriteDoesNotHoldWhatWasWritten(t *testing.T) {
+	observer, _ := observing(t, webs, NewByLabels(false), shop)
+	var pending Pending
+	written := stage.Outcome{
+		Step:   stage.Step{Op: stage.Create, Type: configMaps, Namespace: "default", Name: "b", Body: make([]byte, 1<<10)},
+		Result: parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default, resourceVersion: "200"}}`),
+	}
+	body, result := weak.Make(&written.Body[0]), weak.Make(written.Result)
+	observer.Wrote(&pending, []stage.Outcome{written})
+	written = stage.Outcome{}
+	runtime.GC()
+	if body.Value() != nil || result.Value() != nil {
+		t.Errorf("held are its body: %v, the object: %v", body.Value() != nil, result.Value() != nil)
+	}
+	if pending.Seen() {
+		t.Error("the cache cannot have shown it")
 	}
 }
 
