@@ -57,7 +57,7 @@ func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.O
 	}
 	kind := schema.FromAPIVersionAndKind(parsed.APIVersion, parsed.Kind)
 	if kind != (schema.GroupVersionKind{Version: "v1", Kind: "Status"}) {
-		parsed.Keep() // it is one of a watch, whose buffer has the next one soon
+		c.objects.Keep(parsed) // it is one of a watch, whose buffer has the next one soon
 		return parsed, &kind, nil
 	}
 	status := &metav1.Status{}

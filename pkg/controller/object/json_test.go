@@ -44,8 +44,9 @@ func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 			}
 			raw := fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":"a","annotations":{"%s":"{}"}},"data":{"text":"%s"}}`, annotation, test.text)
 			parsed := mustParse(t, raw)
-			parsed.Keep()
-			parsed.Keep()
+			reader := NewReader("")
+			reader.Keep(parsed)
+			reader.Keep(parsed)
 			if compressed := len(parsed.json) < len(raw); compressed != test.compressed {
 				t.Errorf("of %d bytes %d are kept", len(raw), len(parsed.json))
 			}
@@ -77,7 +78,7 @@ func BenchmarkAppendJSON(b *testing.B) {
 				b.Fatal(err)
 			}
 			if compressed {
-				parsed.Keep()
+				NewReader("").Keep(parsed)
 			}
 			to := make([]byte, 0, parsed.Size())
 			b.SetBytes(int64(parsed.Size()))

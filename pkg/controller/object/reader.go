@@ -13,8 +13,10 @@ import (
 // read soon after one another share: their labels, their owners, and the names of types and
 // namespaces. It is safe for concurrent use.
 type Reader struct {
-	applier string
-	known   known
+	applier   string
+	known     known
+	parsers   sync.Pool // of *parser
+	scratches sync.Pool // of *[]byte, where objects are compressed
 }
 
 // known is what has been read of objects before; the zero value knows nothing and learns nothing.
@@ -26,7 +28,7 @@ type known struct {
 
 // NewReader makes a reader of objects that show what applier owns by server-side apply.
 func NewReader(applier string) *Reader {
-	return &Reader{applier, known{&recent[string]{}, &recent[map[string]string]{}, &recent[[]metav1.OwnerReference]{}}}
+	return &Reader{applier: applier, known: known{&recent[string]{}, &recent[map[string]string]{}, &recent[[]metav1.OwnerReference]{}}}
 }
 
 // Parse is the function Parse, but for what the objects share.
@@ -35,11 +37,12 @@ func (r *Reader) Parse(raw []byte) (*Object, error) { return r.parse(raw, nil) }
 // Take is Parse without a copy: raw belongs to the object from then on. Of one that is to stay for long see Keep.
 func (r *Reader) Take(raw []byte) (*Object, error) { return r.parse(raw, raw) }
 
-var parsers = sync.Pool{New: func() any { return &parser{} }}
-
 func (r *Reader) parse(raw, to []byte) (*Object, error) {
-	p := parsers.Get().(*parser)
-	defer parsers.Put(p)
+	p, _ := r.parsers.Get().(*parser)
+	if p == nil {
+		p = &parser{}
+	}
+	defer r.parsers.Put(p)
 	defer p.forget()
 	p.manager, p.known = r.applier, r.known
 	return p.parse(raw, to)

@@ -84,14 +84,15 @@ func TestAnObjectThatIsKeptHasItsBytesToItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			input := []byte(raw)
-			taken, err := NewReader("").Take(input)
+			reader := NewReader("")
+			taken, err := reader.Take(input)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if &taken.json[0] != &input[0] {
 				t.Error("its bytes were copied")
 			}
-			taken.Keep()
+			reader.Keep(taken)
 			clear(input)
 			if got, want := string(taken.JSON()), strings.Replace(raw, managed, "", 1); got != want {
 				t.Errorf("it became %.200s, want %.200s", got, want)
