@@ -8,12 +8,10 @@ package revisions
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -152,35 +150,6 @@ func (s *Store) Write(ctx context.Context, pending *Pending, write rollout.Write
 	if err != nil {
 		return fmt.Errorf("can't %s ControllerRevision %s/%s: %w", write.Op, revision.Namespace, revision.Name, err)
 	}
-	pending.writes = append(pending.writes, written{stored, write.Op == stage.Delete})
+	pending.add(write.Op, stored)
 	return nil
-}
-
-// Pending are writes of one parent's syncs that the cache may not show yet. The zero value
-// is none. It is not safe for concurrent use.
-type Pending struct{ writes []written }
-
-// written is a revision as it was stored, or deleted.
-type written struct {
-	revision *v1alpha1.ControllerRevision
-	deleted  bool
-}
-
-// Seen tells whether the cache shows all writes, and forgets those it does.
-func (s *Store) Seen(pending *Pending) bool {
-	pending.writes = slices.DeleteFunc(pending.writes, s.shows)
-	return len(pending.writes) == 0
-}
-
-func (s *Store) shows(w written) bool {
-	if !w.deleted {
-		order, err := resourceversion.CompareResourceVersion(s.cache.GetIndexer().LastStoreSyncResourceVersion(), w.revision.ResourceVersion)
-		return err != nil || order >= 0
-	}
-	object, there, err := s.cache.GetIndexer().GetByKey(cache.ObjectName{Namespace: w.revision.Namespace, Name: w.revision.Name}.String())
-	if err != nil || !there {
-		return true
-	}
-	shown := object.(*v1alpha1.ControllerRevision)
-	return shown.UID != w.revision.UID || shown.DeletionTimestamp != nil
 }

@@ -18,8 +18,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-func newStore(t *testing.T) *Store {
-	client, err := versioned.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+// newStore is one of an API that cannot be reached.
+func newStore(t *testing.T) *Store { return storeOf(t, "http://127.0.0.1:1") }
+
+func storeOf(t *testing.T, api string) *Store {
+	t.Helper()
+	client, err := versioned.NewForConfig(&rest.Config{Host: api})
 	if err != nil {
 		t.Fatal(err)
 	}
