@@ -96,6 +96,8 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 		{"the same after that", "a", tellAgainAfter + time.Second, false},
 		{"another", "b", tellAgainAfter + 2*time.Second, true},
 		{"the first once more", "a", tellAgainAfter + 3*time.Second, true},
+		{"the same when the clock was put back", "a", -time.Hour, true},
+		{"the same after that", "a", -time.Hour + time.Second, false},
 	} {
 		if got := told.news(step.err, start.Add(step.after)); got != step.want {
 			t.Errorf("%s is news: %v, want %v", step.what, got, step.want)

@@ -31,7 +31,7 @@ type memory struct {
 	rest    resting
 	// related is the customize hook's answer; nil if there is no such hook.
 	related *related.Answer
-	// rolling is about the rollout of the parent's children; nil if they have never rolled.
+	// rolling is about the rollout of the parent's children; nil if its controller rolls nothing.
 	rolling *rolling
 	// told is about the last error, taken about the children whose names are taken,
 	// duplicates about the children that were last listed twice.
@@ -94,7 +94,8 @@ const tellAgainAfter = 5 * time.Minute
 // news tells whether an event with the message is due.
 func (t *told) news(message string, now time.Time) bool {
 	this := told{message: xxhash.Sum64String(message), at: now.Unix()}
-	if this.message == t.message && this.at-t.at < int64(tellAgainAfter.Seconds()) {
+	since := this.at - t.at // less than nothing where somebody has put the clock back
+	if this.message == t.message && since >= 0 && since < int64(tellAgainAfter.Seconds()) {
 		return false
 	}
 	*t = this
