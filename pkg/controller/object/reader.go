@@ -34,7 +34,8 @@ func NewReader(applier string) *Reader {
 // Parse is the function Parse, but for what the objects share.
 func (r *Reader) Parse(raw []byte) (*Object, error) { return r.parse(raw, nil) }
 
-// Take is Parse without a copy: raw belongs to the object from then on. Of one that is to stay for long see Keep.
+// Take is Parse without a copy: raw belongs to the object from then on, and is written over where managedFields go.
+// Of one that is to stay for long see Keep.
 func (r *Reader) Take(raw []byte) (*Object, error) { return r.parse(raw, raw) }
 
 func (r *Reader) parse(raw, to []byte) (*Object, error) {
