@@ -5,7 +5,9 @@ package harness
 
 import (
 	"os"
-	"syscall"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -16,9 +18,23 @@ const (
 // testFolder is where the files of tests go. It is in memory where there is room for them, unless TMPDIR is set:
 // an etcd waits for the disk at each write, and while a compiler keeps the disk busy, that can take many seconds.
 func testFolder() string {
-	var room syscall.Statfs_t
-	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &room) == nil && room.Bavail*uint64(room.Bsize) >= memoryNeeded {
+	if os.Getenv("TMPDIR") == "" && memoryIsFree() {
 		return memory
 	}
 	return os.TempDir()
+}
+
+// memoryIsFree tells whether what is needed is left both of the machine's memory and of the part of it that files may
+// take, and whether a server that is built there can be run.
+func memoryIsFree() bool {
+	var files unix.Statfs_t
+	if unix.Statfs(memory, &files) != nil || files.Flags&unix.ST_NOEXEC != 0 || files.Bavail*uint64(files.Bsize) < memoryNeeded {
+		return false
+	}
+	processes, err := procfs.NewDefaultFS()
+	if err != nil {
+		return false
+	}
+	machine, err := processes.Meminfo()
+	return err == nil && machine.MemAvailableBytes != nil && *machine.MemAvailableBytes >= memoryNeeded
 }
