@@ -61,15 +61,20 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 	}
 	for _, step := range plan.Steps {
 		record := g.records[targetOf(&step)]
-		if record == nil || step.LetsGo || step.Op == stage.Finalizer || !record.holds(&step, &inputs, now) {
+		if record == nil || step.LetsGo || step.Op == stage.Finalizer {
+			steps = append(steps, step)
+			continue
+		}
+		early, loops := record.holds(&step, &inputs, now)
+		if loops && record.held.isNews(now) {
+			news = append(news, record.held.Loop)
+		}
+		if !early {
 			steps = append(steps, step)
 			continue
 		}
 		if next.IsZero() || record.held.Until.Before(next) {
 			next = record.held.Until
-		}
-		if record.held.isNews(now) {
-			news = append(news, record.held.Loop)
 		}
 		if !ofParent(step.Op) {
 			step.Op, step.Body, step.Why = stage.Keep, nil, "it is written too often: "+step.Why
@@ -89,13 +94,17 @@ func (g *Guard) HoldOne(snapshot *stage.Snapshot, step *stage.Step, now time.Tim
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	record := g.records[targetOf(step)]
-	if record == nil || !record.holds(step, &inputs{snapshot: snapshot}, now) {
+	if record == nil {
 		return until, nil
 	}
-	if record.held.isNews(now) {
+	early, loops := record.holds(step, &inputs{snapshot: snapshot}, now)
+	if loops && record.held.isNews(now) {
 		news = append(news, record.held.Loop)
 	}
-	return record.held.Until, news
+	if early {
+		until = record.held.Until
+	}
+	return until, news
 }
 
 // rests notes that an object is as it should be.

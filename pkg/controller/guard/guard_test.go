@@ -392,6 +392,43 @@ func TestALoopIsToldAtFirstAndThenNowAndThen(t *testing.T) {
 	}
 }
 
+// Of two sides that undo each other's writes, the one that was held back first writes when its time comes. What the other
+// wrote last is just as long ago then.
+func TestTheSideOfALoopThatIsJustInTimeIsToldOfIt(t *testing.T) {
+	const behind = 5 * time.Millisecond
+	w := newWorld(t)
+	for range 5 {
+		w.sync(step(stage.Update, "c", 1))
+		w.now += behind
+	}
+	w.now += firstDelay
+	if taken, next := w.sync(step(stage.Update, "c", 1)); len(taken) != 1 || next != 0 {
+		t.Fatalf("taken is %v, the next is due at %s", taken, next)
+	}
+	if loops := w.loops(); len(w.news) != 1 || len(loops) != 1 || w.news[0].Writes != 6 || !w.news[0].Until.Equal(start.Add(w.now+2*firstDelay)) {
+		t.Errorf("told is %+v, slowed down is %+v", w.news, loops)
+	}
+	w.now += 2*firstDelay + behind
+	if taken, _ := w.sync(step(stage.Update, "c", 1)); len(taken) != 1 || len(w.news) != 1 || len(w.loops()) != 1 {
+		t.Errorf("then taken is %v, told is %+v, slowed down is %+v", taken, w.news, w.loops())
+	}
+}
+
+// Whoever undoes a write only after a long while gives the pace for long.
+func TestWhatIsUndoneSlowlyIsALoopWhenItsPauseIsAsLong(t *testing.T) {
+	w := newWorld(t)
+	for writes := 1; len(w.news) == 0; writes++ {
+		w.sync(step(stage.Update, "c", 1))
+		w.now += 30 * time.Second
+		if writes > 20 {
+			t.Fatal("it is never told")
+		}
+	}
+	if told := w.news[0]; told.Writes != 10 {
+		t.Errorf("at first %+v was told", told)
+	}
+}
+
 func TestALoopIsOverAfterAMinute(t *testing.T) {
 	w := newWorld(t)
 	w.fight(time.Millisecond, 10*time.Minute, constantly(step(stage.Update, "c", 1)))

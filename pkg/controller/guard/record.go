@@ -45,36 +45,38 @@ type record struct {
 	wanted time.Time
 	// undone and restless count the writes in a row, in the sense of the constants.
 	undone, restless int
-	// held is there once a write was held back. Of most objects none ever is.
+	// held is there once a write was held back, or nearly was. Of most objects none ever is.
 	held *held
 }
 
-// held is a loop that is slowed down, and when it was told last.
+// held is a loop that is slowed down, by us or by the other side, and when it was told last.
 type held struct {
 	stage.Loop
 	told time.Time
 }
 
-// holds tells whether it is too early for a step, and notes whether there is something to write.
-func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
+// holds tells whether it is too early for a step, and notes whether there is something to write. It also tells
+// whether the step is one of a loop: where two sides undo each other's writes, the one that was held back first
+// gives the pace, and the other is always just in time.
+func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) (early, loops bool) {
 	if !watched(step.Op) {
 		r.wanted = time.Time{}
-		return false
+		return false, false
 	}
 	if r.wanted.IsZero() {
 		r.wanted = now
 	}
 	if r.comesBack(step) {
-		return false
+		return false, false
 	}
 	undone, restless := r.counts(step, inputs)
 	late := max(undone-mostUndone, restless-mostRestless)
-	if late <= 0 {
-		return false
+	if late <= 0 || now.Sub(r.last) >= 2*delay(late) {
+		return false, false
 	}
-	until := r.last.Add(delay(late))
-	if !until.After(now) {
-		return false
+	until, writes := r.last.Add(delay(late)), max(undone, restless)-1
+	if early = until.After(now); !early {
+		until, writes = now.Add(delay(late+1)), writes+1
 	}
 	if r.held == nil {
 		r.held = &held{}
@@ -84,10 +86,10 @@ func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) bool {
 		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == stage.Status,
 		Path:     step.Path,
 		Restless: undone <= mostUndone,
-		Writes:   max(undone, restless) - 1,
+		Writes:   writes,
 		Until:    until,
 	}
-	return true
+	return early, true
 }
 
 // counts are what undone and restless become when the step is taken.
@@ -122,6 +124,9 @@ func (r *record) wrote(step *stage.Step, inputs *inputs, now time.Time) {
 	}
 	r.last, r.op, r.wish, r.inputs, r.wanted = now, step.Op, step.Desired, inputs.of(step), time.Time{}
 	r.path = step.Path
+	if r.held != nil {
+		r.held.Until = now // no more is held back
+	}
 }
 
 // delay is how long after the last write the next one is, when that many were too many.
