@@ -36,7 +36,7 @@ type fakeHost struct {
 	refuse, status int
 }
 
-func newFakeHost(t *testing.T) (*fakeHost, *Client) {
+func newFakeHost(t testing.TB) (*fakeHost, *Client) {
 	t.Helper()
 	host := &fakeHost{events: make(chan string, 100)}
 	server := httptest.NewServer(host)

@@ -16,6 +16,7 @@ import (
 // Subscription is told the changes of a watch until it is stopped.
 type Subscription struct {
 	watch   *Watch
+	concern Concerning
 	changed Changed
 	// initial tells that the changes begin with the objects there are.
 	initial bool
@@ -35,22 +36,34 @@ type change struct{ before, after *object.Object }
 // is gone.
 type Changed func(before, after *object.Object)
 
+// Concerning tells by the objects alone whether a change of one is worth telling. Where many have subscribed, most
+// changes concern few of them, and to wake the others would take most of the time. It is asked while the cache is
+// held, so it may not read it.
+type Concerning func(before, after *object.Object) bool
+
 // Subscribe calls changed for each object there is and then for each change. Calls
 // come one at a time.
 func (w *Watch) Subscribe(changed Changed) (*Subscription, error) {
-	return w.subscribe(changed, true)
+	return w.subscribe(all, changed, true)
 }
 
 // SubscribeToChanges calls changed for each change and not for what the cache is
 // filled with. Calls come one at a time.
 func (w *Watch) SubscribeToChanges(changed Changed) (*Subscription, error) {
-	return w.subscribe(changed, false)
+	return w.subscribe(all, changed, false)
 }
 
-func (w *Watch) subscribe(changed Changed, initial bool) (*Subscription, error) {
+// SubscribeToSome is SubscribeToChanges to those that concern the subscriber.
+func (w *Watch) SubscribeToSome(concern Concerning, changed Changed) (*Subscription, error) {
+	return w.subscribe(concern, changed, false)
+}
+
+func all(_, _ *object.Object) bool { return true }
+
+func (w *Watch) subscribe(concern Concerning, changed Changed, initial bool) (*Subscription, error) {
 	ctx, cancel := context.WithCancel(w.shared.ctx)
 	s := &Subscription{
-		watch: w, changed: changed, initial: initial,
+		watch: w, concern: concern, changed: changed, initial: initial,
 		stop: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	w.shared.mu.Lock()
@@ -86,6 +99,9 @@ func (s *Subscription) tell(before, after *object.Object) {
 		after = nil
 	}
 	if before == nil && after == nil || before != nil && after != nil && before.ResourceVersion == after.ResourceVersion {
+		return
+	}
+	if !s.concern(before, after) {
 		return
 	}
 	s.mu.Lock()

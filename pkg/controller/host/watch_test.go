@@ -239,6 +239,50 @@ func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
 	}
 }
 
+// versions are those of an object before and after a change.
+func versions(before, after *object.Object) string {
+	version := func(o *object.Object) string {
+		if o == nil {
+			return "none"
+		}
+		return o.ResourceVersion
+	}
+	return version(before) + "->" + version(after)
+}
+
+func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	host.send("ADDED", thing("a", "2", ""))
+	host.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked, told := make(chan string, 10), make(chan string, 10)
+	_, err := watch.SubscribeToSome(func(before, after *object.Object) bool {
+		asked <- versions(before, after)
+		return after == nil || after.ResourceVersion == "7"
+	}, func(before, after *object.Object) { told <- versions(before, after) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.send("MODIFIED", thing("a", "6", ""))
+	host.send("MODIFIED", thing("a", "7", ""))
+	host.send("DELETED", thing("a", "8", ""))
+	for _, want := range []string{"2->6", "6->7", "8->none"} {
+		if got := <-asked; got != want {
+			t.Errorf("asked about is %s, want %s", got, want)
+		}
+	}
+	for _, want := range []string{"6->7", "8->none"} {
+		if got := <-told; got != want {
+			t.Errorf("told is %s, want %s", got, want)
+		}
+	}
+}
+
 func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
 	host, client := newFakeHost(t)
 	watches := NewWatches(t.Context(), client)
@@ -250,15 +294,7 @@ func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes := make(chan string, 10)
-	subscription, err := watch.Subscribe(func(before, after *object.Object) {
-		version := func(o *object.Object) string {
-			if o == nil {
-				return "none"
-			}
-			return o.ResourceVersion
-		}
-		changes <- version(before) + "->" + version(after)
-	})
+	subscription, err := watch.Subscribe(func(before, after *object.Object) { changes <- versions(before, after) })
 	if err != nil {
 		t.Fatal(err)
 	}

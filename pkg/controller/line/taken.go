@@ -54,6 +54,13 @@ func (t *takenNames) set(parent stage.Key, names []stage.Key) {
 	}
 }
 
+// wanted tells whether there are parents that want the name of an object.
+func (t *takenNames) wanted(object *object.Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return object != nil && len(t.wantedBy) > 0 && len(t.wantedBy[stage.KeyOf(object)]) > 0
+}
+
 // freedBy returns the parents that want the name of an object which is gone, or which
 // may have become theirs to have.
 func (t *takenNames) freedBy(before, after *object.Object) []stage.Key {

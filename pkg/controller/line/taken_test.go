@@ -74,10 +74,14 @@ func TestWhoWaitsForAName(t *testing.T) {
 	taken := newTakenNames()
 	expect := func(child string, want ...stage.Key) {
 		t.Helper()
-		got := taken.freedBy(configMap(t, child, `"uid":"u"`), nil)
+		holder := configMap(t, child, `"uid":"u"`)
+		got := taken.freedBy(holder, nil)
 		slices.SortFunc(got, func(a, b stage.Key) int { return strings.Compare(a.Name, b.Name) })
 		if !slices.Equal(got, want) {
 			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
+		}
+		if wanted := taken.wanted(holder); wanted != (len(want) > 0) {
+			t.Errorf("somebody waits for %s: %v, want %v", child, wanted, !wanted)
 		}
 	}
 	expect("a")

@@ -43,7 +43,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 	// The type of parents may be one of them. The children there are need not be told: all
 	// parents are synced once, and that is yet to come.
 	for _, watch := range c.observer.Children {
-		if err := add(watch.SubscribeToChanges(c.childChanged)); err != nil {
+		if err := add(watch.SubscribeToSome(c.mayConcern, c.childChanged)); err != nil {
 			return unsubscribe, err
 		}
 	}
@@ -60,6 +60,11 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	case !c.observer.Ignores(before, after):
 		c.loop.Changed(stage.KeyOf(after))
 	}
+}
+
+// mayConcern tells by a child alone whether childChanged has anything to do.
+func (c *Controller) mayConcern(before, after *object.Object) bool {
+	return c.observer.MayConcern(before, after) || c.taken.wanted(before)
 }
 
 func (c *Controller) childChanged(before, after *object.Object) {

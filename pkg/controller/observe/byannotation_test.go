@@ -82,7 +82,7 @@ func TestTargetsOfAChange(t *testing.T) {
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, observer.ParentsOf(optional(t, test.before), optional(t, test.after))); diff != "" {
+			if diff := cmp.Diff(test.want, parentsOf(t, observer, test.before, test.after)); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
 			}
 		})

@@ -135,7 +135,7 @@ func TestParentsOfAChange(t *testing.T) {
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
 			got := map[stage.Key]bool{}
-			for _, parent := range observer.ParentsOf(optional(t, test.before), optional(t, test.after)) {
+			for _, parent := range parentsOf(t, observer, test.before, test.after) {
 				got[parent] = true
 			}
 			want := map[stage.Key]bool{}
@@ -144,6 +144,54 @@ func TestParentsOfAChange(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("parents (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// parentsOf are the parents that a change concerns, which can be told of the objects alone.
+func parentsOf(t *testing.T, observer *Observer, before, after string) []stage.Key {
+	t.Helper()
+	was, is := optional(t, before), optional(t, after)
+	parents := observer.ParentsOf(was, is)
+	if len(parents) > 0 && !observer.MayConcern(was, is) {
+		t.Errorf("it is told that there are no parents, and there are %v", parents)
+	}
+	return parents
+}
+
+func TestWhatMayConcernParents(t *testing.T) {
+	byLabels, byGenerated, byAnnotation := NewByLabels(false), NewByLabels(true), ByAnnotation{Name: "pages"}
+	child := func(rest string) string {
+		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
+	}
+	generated := child("labels: {controller-uid: u}")
+	tests := map[string]struct {
+		claims        Claims
+		before, after string
+		want          bool
+	}{
+		"a child of a kind of parents":                         {byLabels, "", child(ofShop), true},
+		"one that was":                                         {byLabels, child(ofShop), child(ofOthers), true},
+		"a child of another kind":                              {byLabels, "", child(ofOthers), false},
+		"a child of another kind that has the labels":          {byGenerated, "", child("labels: {controller-uid: u}, " + ofOthers), false},
+		"an orphan, which any selector may match":              {byLabels, "", child("labels: {app: x}"), true},
+		"an orphan that is gone":                               {byLabels, child("labels: {app: x}"), "", false},
+		"an orphan with a generated label":                     {byGenerated, "", generated, true},
+		"an orphan without":                                    {byGenerated, "", child("labels: {app: x}"), false},
+		"an orphan that has lost it":                           {byGenerated, generated, child("labels: {app: x}"), false},
+		"an attachment, which is not for a composite":          {byLabels, "", child(attached + ", " + ofShop), false},
+		"an attachment without a target, neither":              {byLabels, "", child(attached), false},
+		"an attachment of the decorator":                       {byAnnotation, "", child(attached + ", " + ofShop), true},
+		"an attachment of another one":                         {byAnnotation, "", child(byOthers + ", " + ofShop), false},
+		"an attachment without a target, which nobody adopts":  {byAnnotation, "", child(attached), false},
+		"a child of a target which is not the decorator's own": {byAnnotation, "", child(ofShop), false},
+	}
+	for what, test := range tests {
+		t.Run(what, func(t *testing.T) {
+			observer, _ := observing(t, webs, test.claims)
+			if got := observer.MayConcern(optional(t, test.before), optional(t, test.after)); got != test.want {
+				t.Errorf("it may concern parents: %v, want %v", got, test.want)
 			}
 		})
 	}
@@ -167,7 +215,7 @@ func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, observer.ParentsOf(nil, parsed(t, test.child))); diff != "" {
+			if diff := cmp.Diff(test.want, parentsOf(t, observer, "", test.child)); diff != "" {
 				t.Errorf("parents (-want +got):\n%s", diff)
 			}
 		})

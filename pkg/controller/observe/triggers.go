@@ -45,26 +45,47 @@ func onlyStatusChanged(before, after *object.Object) bool {
 func (o *Observer) ParentsOf(before, after *object.Object) []stage.Key {
 	var parents []stage.Key
 	for _, child := range []*object.Object{before, after} {
-		if child == nil || !o.Claims.Concerns(child) {
-			continue
-		}
 		if parent := o.controllerOf(child); parent != nil {
 			parents = append(parents, stage.KeyOf(parent))
 		}
 	}
-	if after != nil && metav1.GetControllerOfNoCopy(after) == nil {
+	if o.mayBeAdopted(after) {
 		parents = append(parents, o.adopters(after)...)
 	}
 	return parents
 }
 
-// controllerOf returns the parent that controls a child, nil if none of ours does.
-func (o *Observer) controllerOf(child *object.Object) *object.Object {
+// MayConcern tells by a child alone whether its change may concern parents. Where it does not,
+// there are no ParentsOf it.
+func (o *Observer) MayConcern(before, after *object.Object) bool {
+	return o.mayBeAdopted(after) || o.mayBeControlled(before) || o.mayBeControlled(after)
+}
+
+func (o *Observer) mayBeAdopted(child *object.Object) bool {
+	return child != nil && metav1.GetControllerOfNoCopy(child) == nil && o.Claims.MayAdopt(child)
+}
+
+func (o *Observer) mayBeControlled(child *object.Object) bool {
+	_, target := o.ownership(child)
+	return target != nil
+}
+
+// ownership returns what controls a child, and of which type of parents that is. The type is
+// nil if it is none of ours.
+func (o *Observer) ownership(child *object.Object) (*metav1.OwnerReference, *Target) {
+	if child == nil || !o.Claims.Concerns(child) {
+		return nil, nil
+	}
 	reference := metav1.GetControllerOfNoCopy(child)
 	if reference == nil {
-		return nil
+		return nil, nil
 	}
-	target := o.target(schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind())
+	return reference, o.target(schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind())
+}
+
+// controllerOf returns the parent that controls a child, nil if none of ours does.
+func (o *Observer) controllerOf(child *object.Object) *object.Object {
+	reference, target := o.ownership(child)
 	if target == nil {
 		return nil
 	}
@@ -81,9 +102,6 @@ func (o *Observer) controllerOf(child *object.Object) *object.Object {
 
 // adopters returns the parents that an orphan is to become a child of.
 func (o *Observer) adopters(orphan *object.Object) []stage.Key {
-	if !o.Claims.MayAdopt(orphan) {
-		return nil
-	}
 	var adopters []stage.Key
 	for _, target := range o.Targets {
 		for _, parent := range target.near(orphan) {
