@@ -45,7 +45,7 @@ func targetOf(step *stage.Step) target {
 // began. Of a child that it holds back the plan keeps what there is; one of the parent is left out. Next is when
 // the first of them may be written, zero if none is held back; the parent is not let go
 // before that either, unless it is being deleted. News are the loops about which nothing
-// was told yet, or not for a while.
+// was told yet, or not for a while; the plan may have steps of them, which it is just late enough for.
 func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) (next time.Time, news []stage.Loop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,8 +73,8 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 			steps = append(steps, step)
 			continue
 		}
-		if next.IsZero() || record.held.Until.Before(next) {
-			next = record.held.Until
+		if next.IsZero() || record.held.until.Before(next) {
+			next = record.held.until
 		}
 		if !ofParent(step.Op) {
 			step.Op, step.Body, step.Why = stage.Keep, nil, "it is written too often: "+step.Why
@@ -102,7 +102,7 @@ func (g *Guard) HoldOne(snapshot *stage.Snapshot, step *stage.Step, now time.Tim
 		news = append(news, record.held.Loop)
 	}
 	if early {
-		until = record.held.Until
+		until = record.held.until
 	}
 	return until, news
 }

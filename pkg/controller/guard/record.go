@@ -49,10 +49,13 @@ type record struct {
 	held *held
 }
 
-// held is a loop that is slowed down, by us or by the other side, and when it was told last.
+// held is a loop that is slowed down, by us or by the other side.
 type held struct {
 	stage.Loop
-	told time.Time
+	// until is when the step that was looked at last may be taken, told when people were told last.
+	until, told time.Time
+	// rivals are the other controllers that were seen to take part.
+	rivals []string
 }
 
 // holds tells whether it is too early for a step, and notes whether there is something to write. It also tells
@@ -74,20 +77,23 @@ func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) (early, 
 	if late <= 0 || now.Sub(r.last) >= 2*delay(late) {
 		return false, false
 	}
-	until, writes := r.last.Add(delay(late)), max(undone, restless)-1
-	if early = until.After(now); !early {
-		until, writes = now.Add(delay(late+1)), writes+1
-	}
+	until := r.last.Add(delay(late))
+	early = until.After(now)
 	if r.held == nil {
 		r.held = &held{}
 	}
+	r.held.until = until
 	r.held.Loop = stage.Loop{
 		Parent: stage.KeyOf(inputs.snapshot.Parent),
 		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == stage.Status,
 		Path:     step.Path,
 		Restless: undone <= mostUndone,
-		Writes:   writes,
-		Until:    until,
+		Writes:   max(undone, restless) - 1,
+		Next:     until,
+	}
+	if !early {
+		r.held.Writes++
+		r.held.Next = now.Add(delay(late + 1))
 	}
 	return early, true
 }
@@ -124,9 +130,6 @@ func (r *record) wrote(step *stage.Step, inputs *inputs, now time.Time) {
 	}
 	r.last, r.op, r.wish, r.inputs, r.wanted = now, step.Op, step.Desired, inputs.of(step), time.Time{}
 	r.path = step.Path
-	if r.held != nil {
-		r.held.Until = now // no more is held back
-	}
 }
 
 // delay is how long after the last write the next one is, when that many were too many.
@@ -146,5 +149,5 @@ func (h *held) isNews(now time.Time) bool {
 
 // over tells whether the object has not been in need of a write for long enough.
 func (r *record) over(now time.Time) bool {
-	return now.Sub(r.last) > calm && (r.held == nil || now.Sub(r.held.Until) > calm)
+	return now.Sub(r.last) > calm && (r.held == nil || now.Sub(r.held.until) > calm)
 }

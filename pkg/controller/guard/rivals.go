@@ -44,15 +44,49 @@ func (a *Guards) Rivals(of *Guard, loop stage.Loop) []string {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	known := of.rivals(loop)
 	var rivals []string
 	for other, name := range a.byName {
-		if other != of && other.fightsFor(loop) {
+		if other != of && (slices.Contains(known, name) || other.fightsFor(loop)) {
 			rivals = append(rivals, name)
 		}
 	}
 	slices.Sort(rivals)
+	of.remember(loop, rivals)
 	return rivals
 }
+
+// rivals are those that were seen to take part in a loop. When one side pauses for more than a minute, the other
+// counts as calm, since it seldom writes then. It fights on all the same.
+func (g *Guard) rivals(loop stage.Loop) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if held := g.held(loop); held != nil {
+		return held.rivals
+	}
+	return nil
+}
+
+func (g *Guard) remember(loop stage.Loop, rivals []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if held := g.held(loop); held != nil {
+		held.rivals = rivals
+	}
+}
+
+// held is what is known of a loop of this controller, nil if it is over. The guard has to be locked.
+func (g *Guard) held(loop stage.Loop) *held {
+	for _, as := range writtenAs {
+		if record := g.records[target{Key: loop.Object, ofParent: as}]; record != nil && record.held != nil && record.held.Path == loop.Path {
+			return record.held
+		}
+	}
+	return nil
+}
+
+// writtenAs are the ways an object can be a target.
+var writtenAs = [...]stage.Op{"", stage.Status, stage.Metadata, stage.Finalizer}
 
 // aFight is how many writes in a row make it likely that they are undone by the other side
 // of a loop: that may have been seen before on this side.
@@ -63,7 +97,7 @@ const aFight = 3
 func (g *Guard) fightsFor(loop stage.Loop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, as := range [...]stage.Op{"", stage.Status, stage.Metadata, stage.Finalizer} {
+	for _, as := range writtenAs {
 		record := g.records[target{Key: loop.Object, ofParent: as}]
 		if record != nil && max(record.undone, record.restless) >= aFight && part(record.path) == part(loop.Path) {
 			return true

@@ -60,3 +60,29 @@ func TestWhoTakesPartInALoop(t *testing.T) {
 		})
 	}
 }
+
+// One side of a fight is held back for minutes in the end, and the other seldom has anything to write then.
+func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
+	ours, theirs, guards := newWorld(t), newWorld(t), NewGuards()
+	guards.Add(ours.guard, "ours")
+	remove := guards.Add(theirs.guard, "theirs")
+	update := step(stage.Update, "c", 1)
+	for range aFight {
+		theirs.sync(update)
+	}
+	ours.fight(time.Millisecond, time.Second, constantly(update))
+	named := func() []string { return guards.Rivals(ours.guard, ours.loops()[0]) }
+	if rivals := named(); !slices.Equal(rivals, []string{"theirs"}) {
+		t.Fatalf("the rivals are %v", rivals)
+	}
+	theirs.now += 2 * calm
+	if theirs.loops(); len(theirs.guard.records) > 0 {
+		t.Fatal("they are not calm yet")
+	}
+	if rivals := named(); !slices.Equal(rivals, []string{"theirs"}) {
+		t.Errorf("the rivals are %v then", rivals)
+	}
+	if remove(); len(named()) > 0 {
+		t.Error("a controller that has stopped is named")
+	}
+}

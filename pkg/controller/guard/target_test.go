@@ -47,6 +47,20 @@ func TestAnObjectThatIsTargetAndAttachmentIsWatchedAsBoth(t *testing.T) {
 	}
 }
 
+// Somebody who is held back as well takes it off when their time has come.
+func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
+	w := newWorld(t)
+	finalizer := step(stage.Metadata, "p", 0)
+	finalizer.Op, finalizer.Path = stage.Finalizer, "metadata.finalizers"
+	for range mostUndone {
+		w.guard.Wrote(w.snapshot(), []stage.Outcome{{Step: finalizer, Result: observed("p", "2", 0)}}, start)
+	}
+	until, news := w.guard.HoldOne(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))
+	if !until.IsZero() || len(news) != 1 {
+		t.Errorf("it is held back until %s, told is %+v", until, news)
+	}
+}
+
 // Somebody may take every finalizer off that is not theirs.
 func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
 	w := newWorld(t)

@@ -17,7 +17,7 @@ import (
 func newLoops(loops []stage.Loop, now time.Time) string {
 	first := loops[0]
 	message := fmt.Sprintf("%s was written %d times in a row, each time because %s; the next write waits %s, further ones longer and longer",
-		subject(first), first.Writes, cause(first), max(first.Until.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond))
+		subject(first), first.Writes, cause(first), max(first.Next.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond))
 	if more := len(loops) - 1; more > 0 {
 		message += fmt.Sprintf(" (%d more alike)", more)
 	}

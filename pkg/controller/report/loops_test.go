@@ -21,13 +21,13 @@ var (
 	shop = key("Web", "default", "shop")
 
 	fought = stage.Loop{
-		Parent: shop, Object: key("ConfigMap", "default", "b"), Path: "data.a", Writes: 5, Until: now.Add(987 * time.Millisecond),
+		Parent: shop, Object: key("ConfigMap", "default", "b"), Path: "data.a", Writes: 5, Next: now.Add(987 * time.Millisecond),
 	}
-	deleted       = stage.Loop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Until: now.Add(2 * time.Second)}
-	restless      = stage.Loop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", Restless: true, Writes: 20, Until: now.Add(time.Second)}
-	created       = stage.Loop{Parent: shop, Object: key("Namespace", "", "b"), Restless: true, Writes: 20, Until: now.Add(time.Second)}
-	foughtStatus  = stage.Loop{Parent: shop, Object: key("Web", "default", "shop"), OfParent: true, OfStatus: true, Path: "status.a", Writes: 5, Until: now.Add(time.Second)}
-	clusterScoped = stage.Loop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Until: now.Add(time.Second)}
+	deleted       = stage.Loop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Next: now.Add(2 * time.Second)}
+	restless      = stage.Loop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", Restless: true, Writes: 20, Next: now.Add(time.Second)}
+	created       = stage.Loop{Parent: shop, Object: key("Namespace", "", "b"), Restless: true, Writes: 20, Next: now.Add(time.Second)}
+	foughtStatus  = stage.Loop{Parent: shop, Object: key("Web", "default", "shop"), OfParent: true, OfStatus: true, Path: "status.a", Writes: 5, Next: now.Add(time.Second)}
+	clusterScoped = stage.Loop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Next: now.Add(time.Second)}
 )
 
 func key(kind, namespace, name string) stage.Key {

@@ -24,6 +24,6 @@ type Loop struct {
 	Rivals []string
 	// Writes is how many writes followed close upon one another.
 	Writes int
-	// Until is when the next write may be.
-	Until time.Time
+	// Next is when the next write that is not counted yet may be.
+	Next time.Time
 }
