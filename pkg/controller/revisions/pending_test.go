@@ -56,20 +56,26 @@ func (s *Store) show(t *testing.T, revision *v1alpha1.ControllerRevision) {
 }
 
 func TestARevisionIsPendingUntilTheCacheShowsIt(t *testing.T) {
-	for _, op := range []stage.Op{stage.Create, stage.Update} {
-		t.Run(string(op), func(t *testing.T) {
-			s := storing(t)
-			s.show(t, revision("other", "199"))
-			var pending Pending
-			s.write(t, &pending, op, revision("a", ""))
-			if s.Seen(&pending) {
-				t.Fatal("the cache cannot show it yet")
-			}
-			s.show(t, revision("other", "201"))
-			if !s.Seen(&pending) {
-				t.Error("what the cache shows is later, and it is still pending")
-			}
-		})
+	for shown, now := range map[string]*v1alpha1.ControllerRevision{
+		"it is there":                  revision("a", "200"),
+		"what is later is there":       revision("other", "201"),
+		"versions that are no numbers": revision("other", "x"),
+	} {
+		for _, op := range []stage.Op{stage.Create, stage.Update} {
+			t.Run(shown+" after "+string(op), func(t *testing.T) {
+				s := storing(t)
+				s.show(t, revision("other", "199"))
+				var pending Pending
+				s.write(t, &pending, op, revision("a", ""))
+				if s.Seen(&pending) {
+					t.Fatal("the cache cannot show it yet")
+				}
+				s.show(t, now)
+				if !s.Seen(&pending) {
+					t.Error("it is still pending")
+				}
+			})
+		}
 	}
 }
 
