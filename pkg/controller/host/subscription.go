@@ -38,7 +38,7 @@ type Changed func(before, after *object.Object)
 
 // Concerning tells by the objects alone whether a change of one is worth telling. Where many have subscribed, most
 // changes concern few of them, and to wake the others would take most of the time. It is asked while the cache is
-// held, so it may not read it.
+// locked, and would wait for ever if it read this or any other cache.
 type Concerning func(before, after *object.Object) bool
 
 // Subscribe calls changed for each object there is and then for each change. Calls

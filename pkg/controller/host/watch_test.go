@@ -30,6 +30,18 @@ func waitUntil(t *testing.T, what string, condition func() bool) {
 	}
 }
 
+// within returns what comes next, and does not wait for it for ever.
+func within(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case next := <-from:
+		return next
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing comes")
+		return ""
+	}
+}
+
 func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
 	host, client := newFakeHost(t)
 	watches := NewWatches(t.Context(), client)
@@ -272,12 +284,12 @@ func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
 	host.send("MODIFIED", thing("a", "7", ""))
 	host.send("DELETED", thing("a", "8", ""))
 	for _, want := range []string{"2->6", "6->7", "8->none"} {
-		if got := <-asked; got != want {
+		if got := within(t, asked); got != want {
 			t.Errorf("asked about is %s, want %s", got, want)
 		}
 	}
 	for _, want := range []string{"6->7", "8->none"} {
-		if got := <-told; got != want {
+		if got := within(t, told); got != want {
 			t.Errorf("told is %s, want %s", got, want)
 		}
 	}
