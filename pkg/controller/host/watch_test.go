@@ -30,6 +30,21 @@ func waitUntil(t *testing.T, what string, condition func() bool) {
 	}
 }
 
+// watched is a host that has a thing named a, and the watch that shows it.
+func watched(t *testing.T) (*fakeHost, *Watch) {
+	t.Helper()
+	host, client := newFakeHost(t)
+	watches := NewWatches(t.Context(), client)
+	watch := watches.Acquire(things)
+	t.Cleanup(func() { watches.Release(watch) })
+	host.send("ADDED", thing("a", "2", ""))
+	host.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return host, watch
+}
+
 // within returns what comes next, and does not wait for it for ever.
 func within(t *testing.T, from <-chan string) string {
 	t.Helper()
@@ -179,15 +194,7 @@ func names(objects []*object.Object) string {
 }
 
 func TestObjectsOfANamespace(t *testing.T) {
-	host, client := newFakeHost(t)
-	watches := NewWatches(t.Context(), client)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
-	host.send("ADDED", thing("a", "2", ""))
-	host.sendListed("5")
-	if err := watch.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	host, watch := watched(t)
 	if got := names(watch.In("ns")); got != "a" {
 		t.Errorf("in the namespace is %q, want a", got)
 	}
@@ -263,15 +270,7 @@ func versions(before, after *object.Object) string {
 }
 
 func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
-	host, client := newFakeHost(t)
-	watches := NewWatches(t.Context(), client)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
-	host.send("ADDED", thing("a", "2", ""))
-	host.sendListed("5")
-	if err := watch.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	host, watch := watched(t)
 	asked, told := make(chan string, 10), make(chan string, 10)
 	_, err := watch.SubscribeToSome(func(before, after *object.Object) bool {
 		asked <- versions(before, after)
@@ -296,15 +295,7 @@ func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
 }
 
 func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
-	host, client := newFakeHost(t)
-	watches := NewWatches(t.Context(), client)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
-	host.send("ADDED", thing("a", "2", ""))
-	host.sendListed("5")
-	if err := watch.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	host, watch := watched(t)
 	changes := make(chan string, 10)
 	subscription, err := watch.Subscribe(func(before, after *object.Object) { changes <- versions(before, after) })
 	if err != nil {
