@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -173,10 +174,13 @@ func (f *floor) write(ctx context.Context, desired json.RawMessage, of *site.Sit
 	return written.ResourceVersion, nil
 }
 
-// writeStatus says which generation was seen to, as our server does.
+// writeStatus says which generation was seen to, as our server does. A site that was edited since is seen to again.
 func (f *floor) writeStatus(ctx context.Context, of *site.Site) error {
 	of.Status.ObservedGeneration = of.Generation
 	_, err := send(ctx, f.client.Put().AbsPath(site.SitesPath, of.Name, "status"), of)
+	if apierrors.IsConflict(err) {
+		return nil
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 type slowHost struct {
 	expected int
 	refuses  string        // the name of what cannot be written
+	with     int           // the status that says so; 403 if it is 0
 	watched  chan struct{} // has something for each watch, none of which begins; nil if they are refused
 
 	mu              sync.Mutex
@@ -59,7 +61,7 @@ func (h *slowHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.page(r)
 	}
 	if written.Metadata.Name == h.refuses {
-		http.Error(w, "no", http.StatusForbidden)
+		http.Error(w, "no", cmp.Or(h.with, http.StatusForbidden))
 		return
 	}
 	fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q,"resourceVersion":"1"}}`, written.Metadata.Name, site.Namespace)
@@ -170,6 +172,17 @@ func TestAWriteThatFailsEndsTheWork(t *testing.T) {
 				t.Errorf("the error is %v, want one about the site", err)
 			}
 		})
+	}
+}
+
+// Whoever measures edits a site again as soon as its last page is there.
+func TestAStatusOfASiteThatWasEditedSinceIsLeftToTheNextSync(t *testing.T) {
+	t.Parallel()
+	host := &slowHost{expected: 1, refuses: "site0", with: http.StatusConflict}
+	f := newFloor(host.start(t), settings{hook: answering(t, 5), workers: 1, writersPerSync: 1, writers: 1})
+	f.seeSites(t, 1)
+	if err := f.sync(t.Context(), "site0"); err != nil || host.statuses != 1 {
+		t.Errorf("the error is %v after %d writes of a status, want none after one", err, host.statuses)
 	}
 }
 
