@@ -65,10 +65,8 @@ func (g *Guard) Hold(snapshot *stage.Snapshot, plan *stage.Plan, now time.Time) 
 			steps = append(steps, step)
 			continue
 		}
-		early, loops := record.holds(&step, &inputs, now)
-		if loops && record.held.isNews(now) {
-			news = append(news, record.held.Loop)
-		}
+		early, told := record.holds(&step, &inputs, now)
+		news = append(news, told...)
 		if !early {
 			steps = append(steps, step)
 			continue
@@ -97,10 +95,7 @@ func (g *Guard) HoldOne(snapshot *stage.Snapshot, step *stage.Step, now time.Tim
 	if record == nil {
 		return until, nil
 	}
-	early, loops := record.holds(step, &inputs{snapshot: snapshot}, now)
-	if loops && record.held.isNews(now) {
-		news = append(news, record.held.Loop)
-	}
+	early, news := record.holds(step, &inputs{snapshot: snapshot}, now)
 	if early {
 		until = record.held.until
 	}

@@ -58,24 +58,25 @@ type held struct {
 	rivals []string
 }
 
-// holds tells whether it is too early for a step, and notes whether there is something to write. It also tells
-// whether the step is one of a loop: where two sides undo each other's writes, the one that was held back first
-// gives the pace, and the other is always just in time.
-func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) (early, loops bool) {
+// holds tells whether it is too early for a step, and notes whether there is something to write. News is the loop
+// that the step is of, if people are to be told of it now. Also a step that may be taken can be of one: where two
+// sides undo each other's writes, the one that was held back first gives the pace, and the other is always just in
+// time.
+func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) (early bool, news []stage.Loop) {
 	if !watched(step.Op) {
 		r.wanted = time.Time{}
-		return false, false
+		return false, nil
 	}
 	if r.wanted.IsZero() {
 		r.wanted = now
 	}
 	if r.comesBack(step) {
-		return false, false
+		return false, nil
 	}
 	undone, restless := r.counts(step, inputs)
 	late := max(undone-mostUndone, restless-mostRestless)
 	if late <= 0 || now.Sub(r.last) >= 2*delay(late) {
-		return false, false
+		return false, nil
 	}
 	until := r.last.Add(delay(late))
 	early = until.After(now)
@@ -95,7 +96,10 @@ func (r *record) holds(step *stage.Step, inputs *inputs, now time.Time) (early, 
 		r.held.Writes++
 		r.held.Next = now.Add(delay(late + 1))
 	}
-	return early, true
+	if r.held.isNews(now) {
+		news = []stage.Loop{r.held.Loop}
+	}
+	return early, news
 }
 
 // counts are what undone and restless become when the step is taken.
