@@ -178,19 +178,16 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 		result.resync = sooner(result.resync, readBackInterval)
 	}
 
-	var taken []stage.Key
 	errs := planned.Refused
 	for _, outcome := range outcomes {
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)
 		}
-		if outcome.Taken {
-			taken = append(taken, outcome.Key())
-		}
 		result.again = result.again || outcome.Taken || outcome.Overtaken
 	}
+	missed, taken := namesIn(outcomes)
 	c.tellTaken(memory, snapshot.Parent, taken)
-	c.taken.set(stage.KeyOf(snapshot.Parent), taken)
+	c.taken.set(stage.KeyOf(snapshot.Parent), missed)
 	result.err = joined(errs)
 	result.unmet = unmet(taken, after)
 	return result

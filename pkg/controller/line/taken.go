@@ -31,7 +31,22 @@ func newTakenNames() *takenNames {
 	}
 }
 
-// set notes which names a parent's last sync found taken; often there are none.
+// namesIn are the names that children could not get, and those of them that somebody else has.
+// The others have become free since, of which the watch is yet to tell, or are the parent's own.
+func namesIn(outcomes []stage.Outcome) (missed, taken []stage.Key) {
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		if outcome.Taken || outcome.Overtaken && outcome.Creates() {
+			missed = append(missed, outcome.Key())
+		}
+		if outcome.Taken {
+			taken = append(taken, outcome.Key())
+		}
+	}
+	return missed, taken
+}
+
+// set notes which names the children of a parent's last sync could not get; often there are none.
 func (t *takenNames) set(parent stage.Key, names []stage.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

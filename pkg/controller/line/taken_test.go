@@ -100,6 +100,26 @@ func TestWhoWaitsForAName(t *testing.T) {
 	}
 }
 
+// The host may say that a name is free before the watch does: what the watch tells then must not pass unheard, since
+// the next try may be far away.
+func TestNamesThatChildrenCouldNotGet(t *testing.T) {
+	of := func(op stage.Op, name string, taken, overtaken bool) stage.Outcome {
+		return stage.Outcome{Step: stage.Step{Op: op, Type: pods, Namespace: "default", Name: name}, Taken: taken, Overtaken: overtaken}
+	}
+	missed, taken := namesIn([]stage.Outcome{
+		of(stage.Create, "created", false, false),
+		of(stage.Create, "taken", true, false),
+		of(stage.Create, "free-by-now", false, true),
+		of(stage.Update, "changed-meanwhile", false, true),
+	})
+	if want := []stage.Key{child("Pod", "default", "taken"), child("Pod", "default", "free-by-now")}; !slices.Equal(missed, want) {
+		t.Errorf("missed are %v, want %v", missed, want)
+	}
+	if want := []stage.Key{child("Pod", "default", "taken")}; !slices.Equal(taken, want) {
+		t.Errorf("taken are %v, want %v", taken, want)
+	}
+}
+
 // Retries find the same names taken, and an event for each would use up those that a
 // parent may have.
 func TestTakenNamesAreToldOnce(t *testing.T) {
