@@ -63,10 +63,12 @@ func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[
 		child.SetName(nameOf(title))
 		o.desired[child.GetName()] = json.RawMessage(strings.ReplaceAll(mustJSON(t, child.Object), `"TEN"`, "10.0"))
 	}
-	o.fixture = prepare(t, hook.Serve(t, answers(t, func(asked request) object {
-		return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
-	})))
+	o.fixture = prepare(t, hook.Serve(t, answers(t, o.answer)))
 	return o
+}
+
+func (o *onlyChildren) answer(asked request) object {
+	return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
 }
 
 // spaced is YAML with spaces where Go code has tabs.

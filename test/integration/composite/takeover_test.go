@@ -5,6 +5,7 @@ package composite
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
@@ -55,12 +57,17 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, records %s", method, form), func(t *testing.T) {
 				t.Parallel()
 				o := newOnlyChildren(t, method, originals)
+				var left []unstructured.Unstructured
 				for name := range o.desired {
 					o.leaveParent(name)
-					o.leaveChild(name, record)
+					left = append(left, *o.leaveChild(name, record))
 				}
+				o.hook.Handle(hook.OnceShown(left, answers(t, o.answer)))
 				from := o.position()
 				o.run()
+				for _, child := range left {
+					o.waitUntilChildrenAreShown(child)
+				}
 				o.waitUntilSynced("taken-over", everybody)
 				o.expectNoChildWrites("after taking over", from)
 				o.expectNoRequests(from, hostcluster.Request{
@@ -85,7 +92,7 @@ func (o *onlyChildren) leaveParent(name string) {
 }
 
 // leaveChild creates a child as Metacontroller leaves it, and has others add to it.
-func (o *onlyChildren) leaveChild(name string, record func([]byte) string) {
+func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
 	o.Helper()
 	owner, err := o.getParent(o.Context(), name)
 	if err != nil {
@@ -118,11 +125,12 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) {
 	if _, err := children.Create(o.Context(), child, metav1.CreateOptions{FieldManager: originalManager}); err != nil {
 		o.Fatalf("create %s: %v", name, err)
 	}
-	_, err = children.Patch(o.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"others":"x"},"annotations":{"others":"x"}}}`),
+	left, err := children.Patch(o.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"others":"x"},"annotations":{"others":"x"}}}`),
 		metav1.PatchOptions{FieldManager: "others"})
 	if err != nil {
 		o.Fatalf("patch %s: %v", name, err)
 	}
+	return left
 }
 
 // An orphan has no record at all. What it holds is compared, not that it has none, so
@@ -139,14 +147,18 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 		before[name] = o.orphan(name).GetUID()
 	}
 	o.run()
+	for name := range before {
+		env.Eventually(t, func(ctx context.Context) error {
+			if metav1.GetControllerOf(o.theChild(ctx, name)) == nil {
+				return fmt.Errorf("%s should be adopted, but has no controller", name)
+			}
+			return nil
+		})
+	}
 	o.waitUntilSynced("adopted", everybody)
 	for name, uid := range before {
-		child := o.theChild(t.Context(), name)
-		if child.GetUID() != uid {
+		if o.theChild(t.Context(), name).GetUID() != uid {
 			t.Errorf("%s should have been adopted, but is another one now", name)
-		}
-		if metav1.GetControllerOf(child) == nil {
-			t.Errorf("%s should have been adopted, but has no controller", name)
 		}
 	}
 }

@@ -4,8 +4,6 @@
 package composite
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +19,9 @@ import (
 // controller; then it runs.
 func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured), changes ...change) *fixture {
 	t.Helper()
-	f := prepare(t, hook.Serve(t, answers(t, wantedChildren)))
+	f := prepare(t, hook.Serve(t, nil))
 	parent := f.parent("a", specimensOf(t, first))
+	var left []unstructured.Unstructured
 	for of, specimen := range specimens {
 		child := &unstructured.Unstructured{Object: fromYAML(t, specimen.first)}
 		child.SetNamespace(f.namespace)
@@ -34,15 +33,12 @@ func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, 
 		child.SetLabels(labels)
 		child.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, parent.GroupVersionKind())})
 		leave(f, of, child)
+		left = append(left, *f.waitForChild(of, exists))
 	}
+	f.hook.Handle(hook.OnceShown(left, answers(t, wantedChildren)))
 	from := f.position()
 	f.controller = f.create(f.spec(changes...))
-	env.Eventually(t, func(context.Context) error {
-		if len(f.hook.Calls()) == 0 {
-			return errors.New("the hook should be called")
-		}
-		return nil
-	})
+	f.waitUntilChildrenAreShown(left...)
 	f.waitUntilQuiet("a")
 	for of := range specimens {
 		if writes := f.requests(from, writesOf(of)); len(writes) > 0 {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // originalManager is the field manager of Metacontroller's writes.
@@ -48,7 +50,9 @@ func originalsOf(t *testing.T) []object {
 // an attachment as it does.
 func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
 	t.Helper()
-	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
+	var answered atomic.Bool
+	answer := answers(t, func(asked request) object {
+		answered.Store(true)
 		value, _, _ := unstructured.NestedString(asked.Object.Object, "spec", "value")
 		attachments := originalsOf(t)
 		for _, attachment := range attachments {
@@ -60,14 +64,15 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 			"labels": object{"decorated": "yes", "removed": nil}, "annotations": object{"decorated": "yes"},
 			"status": object{"decorated": true, "share": 1.0}, "attachments": attachments, "finalized": asked.Finalizing,
 		}
-	}))
+	})
+	f := prepare(t, harness.CRD{Kind: "Thing"}, nil)
 	name := harness.Name("test")
 	target := f.target("a", object{
 		"labels": object{"decorated": "yes", "others": "x"}, "annotations": object{"decorated": "yes", "others": "x"},
 		"finalizers": []any{"metacontroller.io/decoratorcontroller-" + name},
 	}, object{"value": "1"})
 	f.patch("a", object{"status": object{"decorated": true, "share": 1}}, "status")
-	uids := map[types.UID]bool{}
+	uids, leftBehind := map[types.UID]bool{}, []unstructured.Unstructured{}
 	for of, text := range originals {
 		attachment := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &attachment.Object); err != nil {
@@ -87,9 +92,10 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 		if owner := metav1.GetControllerOf(left); owner == nil || owner.UID != target.GetUID() {
 			t.Fatalf("the test leaves the %s to %v", left.GetKind(), owner)
 		}
-		uids[left.GetUID()] = true
+		uids[left.GetUID()], leftBehind = true, append(leftBehind, *left)
 	}
 
+	f.hook.Handle(hook.OnceShown(leftBehind, answer))
 	from := f.position()
 	f.controller = f.createNamed(name, f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Hooks.Finalize, spec.Attachments = spec.Hooks.Sync.DeepCopy(), nil
@@ -98,8 +104,8 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 		}
 	}))
 	env.Eventually(t, func(context.Context) error {
-		if len(f.hook.Calls()) == 0 {
-			return errors.New("the hook should be called")
+		if !answered.Load() {
+			return errors.New("the hook should be called with all that was left")
 		}
 		return nil
 	})
