@@ -33,8 +33,8 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 	}
 	f.waitUntilObserved("a", 1)
 
-	// The pauses double: after so many tries the next one is more than ten seconds away.
-	const tries = 12
+	// The pauses double: after so many tries the next one is more than five seconds away.
+	const tries = 11
 	created := func(code int32) (times []metav1.MicroTime) {
 		t.Helper()
 		events, err := env.Host.Audit().Find(0, hostcluster.Request{
@@ -60,7 +60,7 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 	deleted := time.Now()
 	f.deleteConfigMap("a")
 	f.waitForConfigMap("a", hasData("value", "ours"))
-	if waited := created(http.StatusCreated)[0].Sub(deleted); waited > 8*time.Second {
+	if waited := created(http.StatusCreated)[0].Sub(deleted); waited > 3*time.Second {
 		t.Errorf("the child was created %s after its name had become free", waited)
 	}
 }
