@@ -4,13 +4,19 @@
 package line
 
 import (
+	"context"
+	"testing"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
@@ -54,4 +60,28 @@ func snapshotOf(name string) *stage.Snapshot {
 // web is the key of a parent.
 func web(name string) stage.Key {
 	return stage.Key{GroupKind: webs.GroupKind(), NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+}
+
+// controllerAt makes the controller of a spec at a host, and waits until it has seen what is there.
+func controllerAt(t testing.TB, config *rest.Config, dependencies Dependencies, spec *Spec) *Controller {
+	t.Helper()
+	client, err := host.NewClient(config, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(cancel)
+	dependencies.Watches, dependencies.Workers = host.NewWatches(ctx, client), 1
+	dependencies.Actor = &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}
+	c, err := New(dependencies, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for _, watch := range c.watches() {
+		if err := watch.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
 }

@@ -4,7 +4,6 @@
 package line
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,9 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
 // What hooks remember of a parent must not outlive it.
@@ -30,25 +27,9 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	}))
 	t.Cleanup(remembering.Close)
 	config, _ := hostOf(t)
-	client, err := host.NewClient(config, host.FieldManager)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(cancel)
 	webhook := at(remembering.URL)
 	webhook.Etag = &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
-	c, err := New(Dependencies{
-		Watches: host.NewWatches(ctx, client), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
-		Hook: hook.Options{MaxResponseBytes: 1000},
-	}, specOf(webhook))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	if err := c.observer.Targets[0].Watch.WaitForSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(webhook))
 	name := web("a")
 	ask := func() {
 		t.Helper()

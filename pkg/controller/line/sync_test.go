@@ -16,13 +16,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
-// hostOf serves watches of one parent, webs/a, and of no children, and takes events.
+// hostOf serves watches of one parent, webs/a, and of no children, and takes events. It refuses to create pods, as if
+// there were one of that name, and has none when it is asked for it.
 func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 	t.Helper()
 	events = make(chan corev1.Event, 10)
@@ -37,6 +37,8 @@ func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 			events <- event
 			w.WriteHeader(http.StatusCreated)
 			_ = json.NewEncoder(w).Encode(event)
+		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pods"):
+			w.WriteHeader(http.StatusConflict)
 		case r.URL.Query().Get("watch") == "true":
 			kind, apiVersion := "Pod", "v1"
 			if strings.HasSuffix(r.URL.Path, "/webs") {
@@ -62,25 +64,12 @@ func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 // A bug that shows itself by a panic harms one parent, and is told like any failure.
 func TestASyncThatPanicsFails(t *testing.T) {
 	config, sent := hostOf(t)
-	client, err := host.NewClient(config, host.FieldManager)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(cancel)
-	events, err := report.NewEvents(ctx, config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(events.Shutdown)
-	c, err := New(Dependencies{Watches: host.NewWatches(ctx, client), Workers: 1, Events: events}, specOf(at("http://hooks.example")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	if err := c.observer.Targets[0].Watch.WaitForSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	c := controllerAt(t, config, Dependencies{Events: events}, specOf(at("http://hooks.example")))
 	c.parentChanged(nil, c.observer.Get(web("a")))
 	c.object.Store(nil) // the bug
 

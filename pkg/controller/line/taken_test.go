@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
@@ -100,8 +105,6 @@ func TestWhoWaitsForAName(t *testing.T) {
 	}
 }
 
-// The host may say that a name is free before the watch does: what the watch tells then must not pass unheard, since
-// the next try may be far away.
 func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	of := func(op stage.Op, name string, taken, overtaken bool) stage.Outcome {
 		return stage.Outcome{Step: stage.Step{Op: op, Type: pods, Namespace: "default", Name: name}, Taken: taken, Overtaken: overtaken}
@@ -117,6 +120,27 @@ func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	}
 	if want := []stage.Key{child("Pod", "default", "taken")}; !slices.Equal(taken, want) {
 		t.Errorf("taken are %v, want %v", taken, want)
+	}
+}
+
+// The host may say that a name is free before the watch does: what the watch tells then must not pass unheard, since
+// the next try may be far away.
+func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
+	wanting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}]}`)
+	}))
+	t.Cleanup(wanting.Close)
+	config, _ := hostOf(t)
+	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
+	if verdict := c.sync(t.Context(), web("a")); verdict != hosted.Failed(0) {
+		t.Fatalf("the verdict is %v, want one that is tried again", verdict)
+	}
+	holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if freed := c.taken.freedBy(holder, nil); !slices.Equal(freed, []stage.Key{web("a")}) {
+		t.Errorf("the end of the holder wakes %v, want the parent", freed)
 	}
 }
 

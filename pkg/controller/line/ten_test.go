@@ -4,7 +4,6 @@
 package line
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,9 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
@@ -70,25 +67,8 @@ func answerOfTen(more string) string {
 
 // controllerOfTen is a controller of the parent with ten children and a hook, which has seen them.
 func controllerOfTen(t testing.TB, url string) *Controller {
-	client, err := host.NewClient(hostOfTen(t), host.FieldManager)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(cancel)
 	configMaps := stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
-	c, err := New(Dependencies{
-		Watches: host.NewWatches(ctx, client), Workers: 1, Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}, Metrics: prometheus.NewRegistry(),
-		Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+	return controllerAt(t, hostOfTen(t), Dependencies{
+		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, specOf(at(url), configMaps))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	for _, watch := range c.watches() {
-		if err := watch.WaitForSync(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c
 }
