@@ -38,11 +38,11 @@ func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // awaitSource has a controller looked at again when the Secret or ConfigMap changes that
 // keeps it from being run. It tells whether there is such a one and it can be followed.
-func (r *reconciler) awaitSource(ctx context.Context, hosted *hostedController, err error) bool {
+func (r *reconciler) awaitSource(ctx context.Context, entry *controllerEntry, err error) bool {
 	// What is followed until now goes on until its successor is: they may be the same.
-	if hosted.stopFollowing != nil {
-		defer hosted.stopFollowing()
-		hosted.stopFollowing = nil
+	if entry.stopFollowing != nil {
+		defer entry.stopFollowing()
+		entry.stopFollowing = nil
 	}
 	unusable, ok := errors.AsType[*hook.SourceError](err)
 	if !ok {
@@ -52,14 +52,14 @@ func (r *reconciler) awaitSource(ctx context.Context, hosted *hostedController, 
 	defer cancel()
 	stop, err := r.Watches.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
 		if version(now) != unusable.ResourceVersion {
-			r.queue.Forget(hosted.name)
-			r.queue.Add(hosted.name)
+			r.queue.Forget(entry.name)
+			r.queue.Add(entry.name)
 		}
 	})
 	if err != nil {
 		return false // the host refuses, which is what the controller's problem says already
 	}
-	hosted.stopFollowing = stop
+	entry.stopFollowing = stop
 	return true
 }
 
@@ -72,7 +72,7 @@ func version(of *object.Object) string {
 }
 
 // stopWaiting ends what awaitSource began.
-func (h *hostedController) stopWaiting() {
+func (h *controllerEntry) stopWaiting() {
 	if h.stopFollowing != nil {
 		h.stopFollowing()
 		h.stopFollowing = nil

@@ -24,14 +24,14 @@ const drainTurn = 30 * time.Second
 // reserve notes on the controller's object, before its first parent can be held, that it
 // cannot go without letting go of them, and of which type they are. It returns the
 // object with the note.
-func (r *reconciler) reserve(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) (declared, error) {
+func (r *reconciler) reserve(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec) (declared, error) {
 	held := object.GetStatus().HeldResources
 	unnoted := slices.DeleteFunc(object.ParentTypes(), func(rule v1alpha1.ResourceRule) bool { return slices.Contains(held, rule) })
 	kept := slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer)
 	if spec.Finalize == nil || kept && len(unnoted) == 0 {
 		return object, nil
 	}
-	if err := hosted.mayWrite(object); err != nil {
+	if err := entry.mayWrite(object); err != nil {
 		return nil, err
 	}
 	var err error
@@ -48,8 +48,8 @@ func (r *reconciler) reserve(ctx context.Context, hosted *hostedController, obje
 }
 
 // letGo drains the parents of types that the running spec does not hold any more.
-func (r *reconciler) letGo(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) error {
-	if err := r.letGoOfLeftovers(ctx, hosted, object, spec); err != nil {
+func (r *reconciler) letGo(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec) error {
+	if err := r.letGoOfLeftovers(ctx, entry, object, spec); err != nil {
 		return err
 	}
 	var holds []v1alpha1.ResourceRule
@@ -60,11 +60,11 @@ func (r *reconciler) letGo(ctx context.Context, hosted *hostedController, object
 	if slices.Equal(held, holds) && kept == (len(holds) > 0) {
 		return nil
 	}
-	if err := hosted.mayWrite(object); err != nil {
+	if err := entry.mayWrite(object); err != nil {
 		return err
 	}
 	if !slices.Equal(held, holds) {
-		err := r.drain(ctx, hosted, object, others(held, holds))
+		err := r.drain(ctx, entry, object, others(held, holds))
 		if err != nil {
 			return err
 		}
@@ -80,16 +80,16 @@ func (r *reconciler) letGo(ctx context.Context, hosted *hostedController, object
 
 // retire ends a controller whose object is being deleted: its loop stops, and when its
 // parents are let go, so is the object.
-func (r *reconciler) retire(ctx context.Context, hosted *hostedController, object declared) error {
-	hosted.stopWaiting()
-	r.stop(ctx, hosted)
-	hosted.setDeleting(object)
+func (r *reconciler) retire(ctx context.Context, entry *controllerEntry, object declared) error {
+	entry.stopWaiting()
+	r.stop(ctx, entry)
+	entry.setDeleting(object)
 	if !slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer) {
 		return nil
 	}
 	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] != "true" {
-		if err := r.drain(ctx, hosted, object, heldBy(object)); err != nil {
-			hosted.setDeleting(object)
+		if err := r.drain(ctx, entry, object, heldBy(object)); err != nil {
+			entry.setDeleting(object)
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func heldBy(object declared) []v1alpha1.ResourceRule {
 }
 
 // drain takes the finalizer of a controller off all parents of some types.
-func (r *reconciler) drain(ctx context.Context, hosted *hostedController, object declared, held []v1alpha1.ResourceRule) error {
+func (r *reconciler) drain(ctx context.Context, entry *controllerEntry, object declared, held []v1alpha1.ResourceRule) error {
 	turn, cancel := context.WithTimeout(ctx, drainTurn)
 	defer cancel()
 	for _, rule := range held {
@@ -116,16 +116,16 @@ func (r *reconciler) drain(ctx context.Context, hosted *hostedController, object
 		if turn.Err() != nil {
 			return errTurnOver
 		}
-		return r.cannotLetGo(hosted, object, rule, err)
+		return r.cannotLetGo(entry, object, rule, err)
 	}
-	hosted.setUndrained(nil)
+	entry.setUndrained(nil)
 	return nil
 }
 
 // cannotLetGo notes and returns why parents of a type are not let go.
-func (r *reconciler) cannotLetGo(hosted *hostedController, object declared, rule v1alpha1.ResourceRule, err error) error {
+func (r *reconciler) cannotLetGo(entry *controllerEntry, object declared, rule v1alpha1.ResourceRule, err error) error {
 	err = fmt.Errorf("let go of %s of %s: %w", rule.Resource, rule.APIVersion, err)
-	if hosted.setUndrained(err) {
+	if entry.setUndrained(err) {
 		r.Events.DrainError(object, err)
 	}
 	return err

@@ -87,38 +87,38 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 // that it holds parents.
 func TestANewControllerIsLeftAloneForAMoment(t *testing.T) {
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
-	var hosted hostedController
-	if err := hosted.mayWrite(object); !errors.Is(err, errNew) {
+	var entry controllerEntry
+	if err := entry.mayWrite(object); !errors.Is(err, errNew) {
 		t.Errorf("error is %v", err)
 	}
-	hosted.seenSince = time.Now().Add(-newFor)
-	if err := hosted.mayWrite(object); err != nil {
+	entry.seenSince = time.Now().Add(-newFor)
+	if err := entry.mayWrite(object); err != nil {
 		t.Errorf("error is %v after a while", err)
 	}
 	object.Generation = 2
-	if err := hosted.mayWrite(object); !errors.Is(err, errNew) {
+	if err := entry.mayWrite(object); !errors.Is(err, errNew) {
 		t.Errorf("error is %v after another change", err)
 	}
 }
 
 func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
-	var hosted hostedController
+	var entry controllerEntry
 	object := &v1alpha1.CompositeController{}
-	hosted.setDeleting(object)
-	if !strings.HasPrefix(hosted.problem.Err.Error(), "the controller is being deleted and no longer runs") {
-		t.Errorf("the problem is %v", hosted.problem.Err)
+	entry.setDeleting(object)
+	if !strings.HasPrefix(entry.problem.Err.Error(), "the controller is being deleted and no longer runs") {
+		t.Errorf("the problem is %v", entry.problem.Err)
 	}
 	refused := errors.New("refused")
 	for i, want := range []bool{true, false} {
-		if got := hosted.setUndrained(refused); got != want {
+		if got := entry.setUndrained(refused); got != want {
 			t.Errorf("time %d is news: %v", i+1, got)
 		}
 	}
-	hosted.setDeleting(object)
-	if got := hosted.problem.Err.Error(); !strings.Contains(got, "refused") || !strings.Contains(got, v1alpha1.SkipDrainAnnotation) || !hosted.looked(object) {
+	entry.setDeleting(object)
+	if got := entry.problem.Err.Error(); !strings.Contains(got, "refused") || !strings.Contains(got, v1alpha1.SkipDrainAnnotation) || !entry.looked(object) {
 		t.Errorf("the problem is %s", got)
 	}
-	if hosted.setUndrained(nil) || !hosted.setUndrained(refused) {
+	if entry.setUndrained(nil) || !entry.setUndrained(refused) {
 		t.Error("that it went well is no news, that it fails again is")
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
 )
 
-// hostedController is what there is to one CompositeController or DecoratorController: the
+// controllerEntry is what there is to one CompositeController or DecoratorController: the
 // controller that runs, and why a newer one does not.
-type hostedController struct {
+type controllerEntry struct {
 	name string
 
 	mu sync.Mutex
@@ -58,7 +58,7 @@ type specOf struct {
 
 // isNew tells whether the object's spec has been seen for so short a time that the object
 // is to be left alone.
-func (h *hostedController) isNew(object declared, now time.Time) bool {
+func (h *controllerEntry) isNew(object declared, now time.Time) bool {
 	if spec := (specOf{object.GetUID(), object.GetGeneration()}); h.seen != spec {
 		h.seen, h.seenSince = spec, now
 	}
@@ -67,14 +67,14 @@ func (h *hostedController) isNew(object declared, now time.Time) bool {
 
 // see takes note of the object that there is, also of one that is gone again before anything is
 // written of it.
-func (h *hostedController) see(object declared) {
+func (h *controllerEntry) see(object declared) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.isNew(object, time.Now()) // it notes since when
 }
 
 // runs tells whether what the object asks for is what runs.
-func (h *hostedController) runs(object declared, spec *line.Spec) bool {
+func (h *controllerEntry) runs(object declared, spec *line.Spec) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.controller != nil && equalSpecs(h.running, object) && h.spec.SameTypes(spec)
@@ -82,7 +82,7 @@ func (h *hostedController) runs(object declared, spec *line.Spec) bool {
 
 // setProblem remembers why the object's spec does not run, nil if it does. It tells
 // whether that is news.
-func (h *hostedController) setProblem(object declared, problem *report.Problem) (news bool) {
+func (h *controllerEntry) setProblem(object declared, problem *report.Problem) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.problem
@@ -92,7 +92,7 @@ func (h *hostedController) setProblem(object declared, problem *report.Problem) 
 
 // setUndrained remembers why parents are not let go, nil if they are. It tells whether
 // that is news.
-func (h *hostedController) setUndrained(err error) (news bool) {
+func (h *controllerEntry) setUndrained(err error) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.undrained
@@ -101,7 +101,7 @@ func (h *hostedController) setUndrained(err error) (news bool) {
 }
 
 // setDeleting remembers that the object is being deleted, and what it waits for.
-func (h *hostedController) setDeleting(object declared) {
+func (h *controllerEntry) setDeleting(object declared) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := errors.New("the controller is being deleted and no longer runs; it goes when its finalizer is off all its parents")
@@ -114,7 +114,7 @@ func (h *hostedController) setDeleting(object declared) {
 
 // looked tells whether what there is is about the object's spec, and not still about
 // an earlier one.
-func (h *hostedController) looked(object declared) bool {
+func (h *controllerEntry) looked(object declared) bool {
 	if h.problem != nil {
 		return equalSpecs(h.problemOf, object)
 	}
@@ -124,32 +124,32 @@ func (h *hostedController) looked(object declared) bool {
 // misses tells whether what runs under a name has found a type of the group missing.
 func (r *reconciler) misses(name, group string) bool {
 	r.mu.Lock()
-	hosted := r.byName[name]
+	entry := r.byName[name]
 	r.mu.Unlock()
-	if hosted == nil {
+	if entry == nil {
 		return false
 	}
-	hosted.mu.Lock()
-	defer hosted.mu.Unlock()
-	return hosted.controller != nil && hosted.controller.MissesTypeOf(group)
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	return entry.controller != nil && entry.controller.MissesTypeOf(group)
 }
 
-func (r *reconciler) of(name string) *hostedController {
+func (r *reconciler) of(name string) *controllerEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	hosted := r.byName[name]
-	if hosted == nil {
-		hosted = &hostedController{name: name}
-		r.byName[name] = hosted
+	entry := r.byName[name]
+	if entry == nil {
+		entry = &controllerEntry{name: name}
+		r.byName[name] = entry
 	}
-	return hosted
+	return entry
 }
 
 // replace stops what runs and starts next in its place. The watches that both use
 // go on, since next has acquired them already or takes them over.
-func (r *reconciler) replace(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec, next *line.Controller) {
-	next.TakeOver(hosted.controller)
-	r.stop(ctx, hosted)
+func (r *reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec, next *line.Controller) {
+	next.TakeOver(entry.controller)
+	r.stop(ctx, entry)
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
 	logger.Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
@@ -160,22 +160,22 @@ func (r *reconciler) replace(ctx context.Context, hosted *hostedController, obje
 		defer close(done)
 		next.Run(running)
 	}()
-	hosted.mu.Lock()
-	hosted.controller, hosted.running, hosted.spec = next, object, spec
-	hosted.cancel, hosted.done, hosted.problem = cancel, done, nil
+	entry.mu.Lock()
+	entry.controller, entry.running, entry.spec = next, object, spec
+	entry.cancel, entry.done, entry.problem = cancel, done, nil
 	// What it counts is not worth telling before it has seen its parents.
-	hosted.statusLooked = time.Now()
-	hosted.mu.Unlock()
+	entry.statusLooked = time.Now()
+	entry.mu.Unlock()
 	logger.Info("Started controller")
 	r.Events.Started(object, object.GetName())
 }
 
 // stop stops what runs, if anything does, and waits until it has.
-func (r *reconciler) stop(ctx context.Context, hosted *hostedController) {
-	hosted.mu.Lock()
-	running, cancel, done := hosted.running, hosted.cancel, hosted.done
-	hosted.controller, hosted.running, hosted.spec, hosted.cancel = nil, nil, nil, nil
-	hosted.mu.Unlock()
+func (r *reconciler) stop(ctx context.Context, entry *controllerEntry) {
+	entry.mu.Lock()
+	running, cancel, done := entry.running, entry.cancel, entry.done
+	entry.controller, entry.running, entry.spec, entry.cancel = nil, nil, nil, nil
+	entry.mu.Unlock()
 	if cancel == nil {
 		return
 	}
@@ -191,15 +191,15 @@ func (r *reconciler) stop(ctx context.Context, hosted *hostedController) {
 // remove stops what runs under a name and forgets it.
 func (r *reconciler) remove(ctx context.Context, name string) {
 	r.mu.Lock()
-	hosted := r.byName[name]
+	entry := r.byName[name]
 	delete(r.byName, name)
 	r.mu.Unlock()
-	if hosted == nil {
+	if entry == nil {
 		return
 	}
-	hosted.stopWaiting()
-	r.stop(ctx, hosted)
-	if err := r.disown(ctx, hosted); err != nil && ctx.Err() == nil {
+	entry.stopWaiting()
+	r.stop(ctx, entry)
+	if err := r.disown(ctx, entry); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Write status of "+r.kind.Name, "controller", name)
 	}
 }
@@ -209,10 +209,10 @@ func (r *reconciler) stopAll(ctx context.Context) {
 	var stopping sync.WaitGroup
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, hosted := range r.byName {
+	for _, entry := range r.byName {
 		stopping.Go(func() {
-			hosted.stopWaiting()
-			r.stop(ctx, hosted)
+			entry.stopWaiting()
+			r.stop(ctx, entry)
 		})
 	}
 	stopping.Wait()

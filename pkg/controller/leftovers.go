@@ -25,8 +25,8 @@ type leftovers struct {
 // finalize hook, where the status does not tell that it has: another server may have run
 // it. Of what its watches show it does so itself. They do not show what its selectors do
 // not select, so that is looked through, once for all controllers.
-func (r *reconciler) letGoOfLeftovers(ctx context.Context, hosted *hostedController, object declared, spec *line.Spec) error {
-	known := &hosted.leftovers
+func (r *reconciler) letGoOfLeftovers(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec) error {
+	known := &entry.leftovers
 	if current := (specOf{object.GetUID(), object.GetGeneration()}); known.spec != current {
 		*known = leftovers{spec: current, sure: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}
 	}
@@ -37,12 +37,12 @@ func (r *reconciler) letGoOfLeftovers(ctx context.Context, hosted *hostedControl
 	for _, rule := range object.ParentTypes() {
 		found, err := r.searches.finds(ctx, rule, object.GetUID(), finalizer)
 		if err != nil {
-			return r.cannotLetGo(hosted, object, rule, err)
+			return r.cannotLetGo(entry, object, rule, err)
 		}
 		if !found {
 			continue
 		}
-		if err := r.drain(ctx, hosted, object, []v1alpha1.ResourceRule{rule}); err != nil {
+		if err := r.drain(ctx, entry, object, []v1alpha1.ResourceRule{rule}); err != nil {
 			return err
 		}
 		r.searches.takenOff(rule, finalizer)

@@ -21,7 +21,7 @@ import (
 var errNew = errors.New("the spec has just changed")
 
 // mayWrite returns errNew as long as the object is to be left alone.
-func (h *hostedController) mayWrite(object declared) error {
+func (h *controllerEntry) mayWrite(object declared) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isNew(object, time.Now()) {

@@ -45,7 +45,7 @@ type reconciler struct {
 	reconciled *metrics.Reconciles
 
 	mu     sync.Mutex
-	byName map[string]*hostedController
+	byName map[string]*controllerEntry
 }
 
 // The time after which a controller that cannot be started is tried again doubles
@@ -77,7 +77,7 @@ func newReconciler(name string, kind line.Kind, own ownAPI, dependencies line.De
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queued}),
 		queued:     queued,
 		reconciled: metrics.NewReconciles(name, builders),
-		byName:     map[string]*hostedController{},
+		byName:     map[string]*controllerEntry{},
 	}
 	r.searches = &searches{find: r.findFinalizers, present: r.present, byType: map[schema.GroupResource]*search{}}
 	return r
@@ -185,52 +185,52 @@ func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err
 		logger.Error(err, "Read "+r.kind.Name)
 		return false, err
 	}
-	hosted := r.of(name)
-	hosted.see(object)
+	entry := r.of(name)
+	entry.see(object)
 	if object.GetDeletionTimestamp() != nil {
-		return settle(ctx, name, r.retire(ctx, hosted, object))
+		return settle(ctx, name, r.retire(ctx, entry, object))
 	}
 	spec, err := r.own.resolve(ctx, r.Discovery, object)
 	if err == nil {
 		r.followSchemas(ctx, spec)
-		if object, err = r.reserve(ctx, hosted, object, spec); err != nil {
+		if object, err = r.reserve(ctx, entry, object, spec); err != nil {
 			return settle(ctx, name, err)
 		}
 	}
-	if err == nil && hosted.runs(object, spec) {
-		hosted.setProblem(object, nil)
-		hosted.controller.SetSchemas(spec.Schemas)
-		hosted.controller.Recheck(ctx)
-		hosted.stopWaiting()
-		hosted.controller.SetObject(spec.Object)
-		return settle(ctx, name, r.letGo(ctx, hosted, object, spec))
+	if err == nil && entry.runs(object, spec) {
+		entry.setProblem(object, nil)
+		entry.controller.SetSchemas(spec.Schemas)
+		entry.controller.Recheck(ctx)
+		entry.stopWaiting()
+		entry.controller.SetObject(spec.Object)
+		return settle(ctx, name, r.letGo(ctx, entry, object, spec))
 	}
 	var next *line.Controller
 	if err == nil {
 		next, err = r.build(klog.NewContext(ctx, logger), object, spec)
 	}
 	if err != nil {
-		return r.cannotRun(klog.NewContext(ctx, logger), hosted, object, err), err
+		return r.cannotRun(klog.NewContext(ctx, logger), entry, object, err), err
 	}
-	hosted.stopWaiting()
-	r.replace(ctx, hosted, object, spec, next)
-	return settle(ctx, name, r.letGo(ctx, hosted, object, spec))
+	entry.stopWaiting()
+	r.replace(ctx, entry, object, spec, next)
+	return settle(ctx, name, r.letGo(ctx, entry, object, spec))
 }
 
 // cannotRun deals with a spec that cannot be run: what ran before goes on, unless
 // the host no longer has the types that works on.
-func (r *reconciler) cannotRun(ctx context.Context, hosted *hostedController, object declared, err error) (done bool) {
+func (r *reconciler) cannotRun(ctx context.Context, entry *controllerEntry, object declared, err error) (done bool) {
 	if ctx.Err() != nil {
 		return false // the process ends, which says nothing about the spec
 	}
-	if hosted.running != nil {
-		if _, err := r.own.resolve(ctx, r.Discovery, hosted.running); lacksTypes(err) {
-			r.stop(ctx, hosted)
+	if entry.running != nil {
+		if _, err := r.own.resolve(ctx, r.Discovery, entry.running); lacksTypes(err) {
+			r.stop(ctx, entry)
 		}
 	}
 	problem := problemOf(err)
-	problem.OldRuns = hosted.controller != nil
-	if hosted.setProblem(object, problem) {
+	problem.OldRuns = entry.controller != nil
+	if entry.setProblem(object, problem) {
 		klog.FromContext(ctx).Error(err, "Cannot create new controller")
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
 			r.Events.NoStatusSubresource(object, object.GetName(), missing.Parent.GroupVersionKind().String())
@@ -238,7 +238,7 @@ func (r *reconciler) cannotRun(ctx context.Context, hosted *hostedController, ob
 			r.Events.CreateError(object, err)
 		}
 	}
-	waits := r.awaitSource(ctx, hosted, err)
+	waits := r.awaitSource(ctx, entry, err)
 	return waits || problem.Reason == report.ReasonInvalidSpec
 }
 

@@ -58,12 +58,12 @@ func (r *reconciler) writeStatuses(ctx context.Context) {
 
 // disown says in the status of an object, if it is still there, that this process does not
 // run it any more. If another one does, that will say so.
-func (r *reconciler) disown(ctx context.Context, hosted *hostedController) error {
-	hosted.mu.Lock()
-	known := hosted.seen.uid // statuses may still be looked at
-	hosted.mu.Unlock()
+func (r *reconciler) disown(ctx context.Context, entry *controllerEntry) error {
+	entry.mu.Lock()
+	known := entry.seen.uid // statuses may still be looked at
+	entry.mu.Unlock()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		object, err := r.own.live(ctx, hosted.name)
+		object, err := r.own.live(ctx, entry.name)
 		if err != nil || object.GetUID() != known {
 			return err
 		}
@@ -80,15 +80,15 @@ func (r *reconciler) disown(ctx context.Context, hosted *hostedController) error
 	return err
 }
 
-func (r *reconciler) writeStatus(ctx context.Context, hosted *hostedController) error {
-	object, err := r.own.get(hosted.name)
+func (r *reconciler) writeStatus(ctx context.Context, entry *controllerEntry) error {
+	object, err := r.own.get(entry.name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	status, due := hosted.status(object, time.Now())
+	status, due := entry.status(object, time.Now())
 	if !due {
 		return nil
 	}
@@ -99,16 +99,16 @@ func (r *reconciler) writeStatus(ctx context.Context, hosted *hostedController) 
 		return nil // the next look is at the newer object
 	}
 	if err != nil {
-		hosted.mu.Lock()
-		hosted.statusRefused = time.Now()
-		hosted.mu.Unlock()
+		entry.mu.Lock()
+		entry.statusRefused = time.Now()
+		entry.mu.Unlock()
 	}
 	return err
 }
 
 // status returns what the object's status should be, and whether it is time to
 // write it.
-func (h *hostedController) status(object declared, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
+func (h *controllerEntry) status(object declared, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.isNew(object, now) || !h.looked(object) || now.Sub(h.statusRefused) < statusInterval {

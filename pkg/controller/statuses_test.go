@@ -25,15 +25,15 @@ import (
 func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	start := time.Now()
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
-	hosted := &hostedController{name: "webs"}
+	entry := &controllerEntry{name: "webs"}
 	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
 	expect := func(after time.Duration, want bool) {
 		t.Helper()
-		if _, due := hosted.status(object, start.Add(after)); due != want {
+		if _, due := entry.status(object, start.Add(after)); due != want {
 			t.Errorf("after %s, the status is written: %v, want %v", after, due, want)
 		}
 	}
-	hosted.setProblem(object, refused)
+	entry.setProblem(object, refused)
 	expect(0, false)
 	expect(newFor-1, false)
 	expect(newFor, true)
@@ -41,13 +41,13 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	object = object.DeepCopy()
 	object.Generation, object.Spec.ResyncPeriodSeconds = 2, ptr.To(int32(1))
 	expect(time.Second, false) // nobody has looked at it
-	hosted.setProblem(object, refused)
+	entry.setProblem(object, refused)
 	expect(time.Second+newFor-1, false)
 	expect(time.Second+newFor, true)
 
 	object = object.DeepCopy()
 	object.UID, object.Generation = "another", 2
-	hosted.setProblem(object, refused)
+	entry.setProblem(object, refused)
 	expect(2*time.Second, false)
 	expect(2*time.Second+newFor, true)
 }
@@ -84,9 +84,9 @@ func TestEqualSpecs(t *testing.T) {
 // Somebody else may write the status at the same time, as one of our own status writers.
 func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
-	hosted := &hostedController{name: "webs", seen: specOf{uid: "u"}}
+	entry := &controllerEntry{name: "webs", seen: specOf{uid: "u"}}
 	r := &reconciler{own: controllers[*v1alpha1.CompositeController]{client: api}}
-	if err := r.disown(t.Context(), hosted); err != nil {
+	if err := r.disown(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
 	ready := meta.FindStatusCondition(api.stored.Status.Conditions, v1alpha1.ConditionReady)
