@@ -3,7 +3,7 @@
 
 package controller
 
-import "github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
+import "github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 
 // ApplyStrategy names, as flags do, a way to make children what hooks want.
 type ApplyStrategy string

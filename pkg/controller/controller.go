@@ -19,15 +19,15 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/decorator"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/guard"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -151,7 +151,7 @@ func run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	dependencies := line.Dependencies{
+	dependencies := hosted.Dependencies{
 		Watches:   watches,
 		Discovery: discovery,
 		Actor:     actor,
@@ -160,7 +160,7 @@ func run(ctx context.Context, config Config) error {
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
 			Metrics: calls, Sources: watches,
 		},
-		Guards:  guard.NewGuards(),
+		Guards:  writeloop.NewGuards(),
 		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,
 		Resync:  config.CacheFlushInterval,

@@ -9,17 +9,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
 // readTimeout is how long the host may take to send a Secret or ConfigMap.
 const readTimeout = 10 * time.Second
 
 // build makes a controller that is ready to run.
-func (r *reconciler) build(ctx context.Context, object declared, spec *line.Spec) (*line.Controller, error) {
-	next, err := line.New(r.Dependencies, spec)
+func (r *reconciler) build(ctx context.Context, object declared, spec *hosted.Spec) (*hosted.Controller, error) {
+	next, err := hosted.New(r.Dependencies, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 )
 
 // drainTurn is how long parents are drained before it is looked whether that is still
@@ -24,7 +24,7 @@ const drainTurn = 30 * time.Second
 // reserve notes on the controller's object, before its first parent can be held, that it
 // cannot go without letting go of them, and of which type they are. It returns the
 // object with the note.
-func (r *reconciler) reserve(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec) (declared, error) {
+func (r *reconciler) reserve(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) (declared, error) {
 	held := object.GetStatus().HeldResources
 	unnoted := slices.DeleteFunc(object.ParentTypes(), func(rule v1alpha1.ResourceRule) bool { return slices.Contains(held, rule) })
 	kept := slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer)
@@ -48,7 +48,7 @@ func (r *reconciler) reserve(ctx context.Context, entry *controllerEntry, object
 }
 
 // letGo drains the parents of types that the running spec does not hold any more.
-func (r *reconciler) letGo(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec) error {
+func (r *reconciler) letGo(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) error {
 	if err := r.letGoOfLeftovers(ctx, entry, object, spec); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // controllerEntry is what there is to one CompositeController or DecoratorController: the
@@ -25,9 +25,9 @@ type controllerEntry struct {
 
 	mu sync.Mutex
 	// controller runs as running said, with the types of spec; nil if none runs.
-	controller *line.Controller
+	controller *hosted.Controller
 	running    declared
-	spec       *line.Spec
+	spec       *hosted.Spec
 	cancel     context.CancelFunc
 	done       chan struct{}
 	// problem is why the spec of problemOf does not run; nil if that of running does.
@@ -74,7 +74,7 @@ func (h *controllerEntry) see(object declared) {
 }
 
 // runs tells whether what the object asks for is what runs.
-func (h *controllerEntry) runs(object declared, spec *line.Spec) bool {
+func (h *controllerEntry) runs(object declared, spec *hosted.Spec) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.controller != nil && equalSpecs(h.running, object) && h.spec.SameTypes(spec)
@@ -147,7 +147,7 @@ func (r *reconciler) of(name string) *controllerEntry {
 
 // replace stops what runs and starts next in its place. The watches that both use
 // go on, since next has acquired them already or takes them over.
-func (r *reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec, next *line.Controller) {
+func (r *reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec, next *hosted.Controller) {
 	next.TakeOver(entry.controller)
 	r.stop(ctx, entry)
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 )
 
 // leftovers remembers, of the spec that was seen last, whether objects are still to be
@@ -25,7 +25,7 @@ type leftovers struct {
 // finalize hook, where the status does not tell that it has: another server may have run
 // it. Of what its watches show it does so itself. They do not show what its selectors do
 // not select, so that is looked through, once for all controllers.
-func (r *reconciler) letGoOfLeftovers(ctx context.Context, entry *controllerEntry, object declared, spec *line.Spec) error {
+func (r *reconciler) letGoOfLeftovers(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) error {
 	known := &entry.leftovers
 	if current := (specOf{object.GetUID(), object.GetGeneration()}); known.spec != current {
 		*known = leftovers{spec: current, sure: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}

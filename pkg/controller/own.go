@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
 // declared is a CompositeController or DecoratorController.
 type declared interface {
-	line.Declared
+	hosted.Declared
 	ParentTypes() []v1alpha1.ResourceRule
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any
@@ -37,7 +37,7 @@ type ownAPI interface {
 	live(ctx context.Context, name string) (declared, error)
 	patch(ctx context.Context, name string, mergePatch []byte) (declared, error)
 	updateStatus(ctx context.Context, object declared) (declared, error)
-	resolve(ctx context.Context, discovery *host.Discovery, object declared) (*line.Spec, error)
+	resolve(ctx context.Context, discovery *host.Discovery, object declared) (*hosted.Spec, error)
 }
 
 // withoutManagedFields drops what nobody reads of an object. An update without them leaves the
@@ -61,7 +61,7 @@ type controllers[T declared] struct {
 		Get(name string) (T, error)
 	}
 	shared       cache.SharedIndexInformer
-	resolveTyped func(ctx context.Context, discovery *host.Discovery, object T) (*line.Spec, error)
+	resolveTyped func(ctx context.Context, discovery *host.Discovery, object T) (*hosted.Spec, error)
 }
 
 func compositeControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) ownAPI {
@@ -103,6 +103,6 @@ func (c controllers[T]) updateStatus(ctx context.Context, object declared) (decl
 	return c.client.UpdateStatus(ctx, object.(T), metav1.UpdateOptions{})
 }
 
-func (c controllers[T]) resolve(ctx context.Context, discovery *host.Discovery, object declared) (*line.Spec, error) {
+func (c controllers[T]) resolve(ctx context.Context, discovery *host.Discovery, object declared) (*hosted.Spec, error) {
 	return c.resolveTyped(ctx, discovery, object.(T))
 }

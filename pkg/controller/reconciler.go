@@ -21,20 +21,20 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/drain"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // reconciler keeps a hosted controller running for each CompositeController, or for each
 // DecoratorController.
 type reconciler struct {
-	line.Dependencies
-	kind    line.Kind
+	hosted.Dependencies
+	kind    hosted.Kind
 	own     ownAPI
 	drainer *drain.Drainer
 	// searches are for what was held before.
@@ -65,7 +65,7 @@ const (
 	decoratorReconciler = "decorator-metacontroller"
 )
 
-func newReconciler(name string, kind line.Kind, own ownAPI, dependencies line.Dependencies, drainer *drain.Drainer) *reconciler {
+func newReconciler(name string, kind hosted.Kind, own ownAPI, dependencies hosted.Dependencies, drainer *drain.Drainer) *reconciler {
 	queued := metrics.NewQueue(name)
 	r := &reconciler{
 		Dependencies: dependencies,
@@ -205,7 +205,7 @@ func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err
 		entry.controller.SetObject(spec.Object)
 		return settle(ctx, name, r.letGo(ctx, entry, object, spec))
 	}
-	var next *line.Controller
+	var next *hosted.Controller
 	if err == nil {
 		next, err = r.build(klog.NewContext(ctx, logger), object, spec)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // followSchemas has a controller looked at again that may not know yet what the host
 // publishes of its child types.
-func (r *reconciler) followSchemas(ctx context.Context, spec *line.Spec) {
+func (r *reconciler) followSchemas(ctx context.Context, spec *hosted.Spec) {
 	if spec.SchemasErr != nil {
 		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without knowing their types", "controller", spec.Name)
 	}

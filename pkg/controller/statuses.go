@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 const (

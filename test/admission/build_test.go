@@ -18,21 +18,21 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/decorator"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/line"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/observe"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
 // builder makes of an object all that its controller needs and that needs no host.
 type builder struct {
-	kind            line.Kind
+	kind            hosted.Kind
 	name            string
-	hooks           *line.Hooks
+	hooks           *hosted.Hooks
 	endpointConfigs []v1alpha1.EndpointConfig
 	labelSelectors  []*metav1.LabelSelector
 	annotations     []*v1alpha1.AnnotationSelector
@@ -49,7 +49,7 @@ func newBuilder(t testing.TB, internal runtime.Object) builder {
 		b := builder{kind: composite.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
 		b.labelSelectors = []*metav1.LabelSelector{of.Spec.ParentResource.LabelSelector}
 		if hooks := of.Spec.Hooks; hooks != nil {
-			b.hooks = &line.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
+			b.hooks = &hosted.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
 		return b
 	case *metacontroller.DecoratorController:
@@ -63,7 +63,7 @@ func newBuilder(t testing.TB, internal runtime.Object) builder {
 			b.annotations = append(b.annotations, target.AnnotationSelector)
 		}
 		if hooks := of.Spec.Hooks; hooks != nil {
-			b.hooks = &line.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
+			b.hooks = &hosted.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
 		return b
 	}
@@ -76,7 +76,7 @@ func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 	if b.hooks == nil {
 		return errors.New("no hooks")
 	}
-	var spec line.Spec
+	var spec hosted.Spec
 	if err := spec.ResolveHooks(*b.hooks); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 		return fmt.Errorf("the finalizer %s cannot be stored", finalizer)
 	}
 	for _, selector := range b.labelSelectors {
-		if _, err := line.LabelSelector(selector); err != nil {
+		if _, err := hosted.LabelSelector(selector); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (b builder) sources(of *v1alpha1.Hook, pair pki.KeyPair) sources {
 }
 
 // Follow implements hook.Sources for a host on which nothing changes.
-func (s sources) Follow(_ context.Context, of stage.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+func (s sources) Follow(_ context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
 	var data any = s[of.Kind+"/"+name.Namespace+"/"+name.Name]
 	if of.Kind == "ConfigMap" {
 		text := map[string]string{}

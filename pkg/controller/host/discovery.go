@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // UnknownTypeError tells that the host has no such resource now. It may get one.
@@ -53,7 +53,7 @@ type Discovery struct {
 	index     lastIndex
 
 	mu       sync.Mutex
-	known    map[schema.GroupVersion]map[string]stage.Type
+	known    map[schema.GroupVersion]map[string]pipeline.Type
 	custom   map[schema.GroupResource]bool
 	changes  map[string]time.Time
 	onChange func(group string)
@@ -65,7 +65,7 @@ func NewDiscovery(client *Client, onChange func(group string)) *Discovery {
 	return &Discovery{
 		client:    client,
 		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
-		known:     map[schema.GroupVersion]map[string]stage.Type{},
+		known:     map[schema.GroupVersion]map[string]pipeline.Type{},
 		custom:    map[schema.GroupResource]bool{},
 		changes:   map[string]time.Time{},
 		onChange:  onChange,
@@ -74,35 +74,35 @@ func NewDiscovery(client *Client, onChange func(group string)) *Discovery {
 
 // Resolve finds a resource by its plural name. If the host does not serve it, the
 // error is an *UnknownTypeError; if the host could not tell, it is a *DiscoveryError.
-func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (stage.Type, error) {
+func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return stage.Type{}, fmt.Errorf("apiVersion %q: %w", apiVersion, err)
+		return pipeline.Type{}, fmt.Errorf("apiVersion %q: %w", apiVersion, err)
 	}
 	types := d.cached(version)
 	if types == nil {
 		asked := time.Now()
 		if types, err = d.read(ctx, version); err != nil {
-			return stage.Type{}, &DiscoveryError{APIVersion: apiVersion, Err: err}
+			return pipeline.Type{}, &DiscoveryError{APIVersion: apiVersion, Err: err}
 		}
 		d.keep(version, types, asked)
 	}
 	found, ok := types[resource]
 	if !ok {
 		d.forget(version)
-		return stage.Type{}, &UnknownTypeError{APIVersion: apiVersion, Resource: resource}
+		return pipeline.Type{}, &UnknownTypeError{APIVersion: apiVersion, Resource: resource}
 	}
 	return found, nil
 }
 
-func (d *Discovery) cached(version schema.GroupVersion) map[string]stage.Type {
+func (d *Discovery) cached(version schema.GroupVersion) map[string]pipeline.Type {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.known[version]
 }
 
 // keep remembers what was read unless the group had just changed.
-func (d *Discovery) keep(version schema.GroupVersion, types map[string]stage.Type, asked time.Time) {
+func (d *Discovery) keep(version schema.GroupVersion, types map[string]pipeline.Type, asked time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if asked.Sub(d.changes[version.Group]) > SettleTime {
@@ -126,10 +126,10 @@ func (d *Discovery) forget(version schema.GroupVersion) {
 }
 
 // read asks the host for the types of one version. A version that is not there has none.
-func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[string]stage.Type, error) {
+func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
 	segments := path(version.WithResource(""), "")
 	result := d.client.rest.Get().AbsPath(segments[:len(segments)-1]...).Do(ctx)
-	types := map[string]stage.Type{}
+	types := map[string]pipeline.Type{}
 	if err := result.Error(); apierrors.IsNotFound(err) {
 		return types, nil
 	} else if err != nil {
@@ -147,7 +147,7 @@ func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[
 		if strings.Contains(resource.Name, "/") {
 			continue
 		}
-		types[resource.Name] = stage.Type{
+		types[resource.Name] = pipeline.Type{
 			GroupVersionResource: version.WithResource(resource.Name),
 			Kind:                 resource.Kind,
 			Namespaced:           resource.Namespaced,

@@ -21,14 +21,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // listWatch lists and watches objects of a type: all, those that a selector selects, or
 // the one of a name.
 type listWatch struct {
 	client *Client
-	of     stage.Type
+	of     pipeline.Type
 	only   types.NamespacedName
 	labels string
 	// consistent has also a host without streaming lists asked for what there is now, not

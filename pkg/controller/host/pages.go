@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // pageSize is how many objects are asked for and held at once.
@@ -20,7 +20,7 @@ const pageSize = 500
 // Pages calls visit with the objects of a type that mention a text, some at a time, as the
 // host has them now: past all caches, which may not show yet what was written last. To
 // look through very many objects takes no more memory than one page of them.
-func (c *Client) Pages(ctx context.Context, of stage.Type, text string, visit func(page []*object.Object) error) error {
+func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit func(page []*object.Object) error) error {
 	lister := &listWatch{client: c, of: of}
 	options := metav1.ListOptions{Limit: pageSize}
 	var body bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // for, and then there is an error. What was read is kept until a definition in the
 // group of the type changes, and a document that has not changed is not read again.
 // Settled tells that the host is not expected to publish anything else soon.
-func (d *Discovery) Schemas(ctx context.Context, types []stage.Type) (known map[stage.Type]*openapi.Type, settled bool, err error) {
+func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, settled bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
 		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
@@ -59,8 +59,8 @@ func (d *Discovery) Schemas(ctx context.Context, types []stage.Type) (known map[
 }
 
 // knownSchemas returns what was read of types.
-func (d *Discovery) knownSchemas(types []stage.Type) map[stage.Type]*openapi.Type {
-	known := make(map[stage.Type]*openapi.Type, len(types))
+func (d *Discovery) knownSchemas(types []pipeline.Type) map[pipeline.Type]*openapi.Type {
+	known := make(map[pipeline.Type]*openapi.Type, len(types))
 	for _, of := range types {
 		if found := d.documents.typeOf(of.GroupVersionKind()); found != nil {
 			known[of] = found

@@ -19,13 +19,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 var (
-	configMaps = stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
-	services   = stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Kind: "Service", Namespaced: true}
-	others     = stage.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}, Kind: "Other"}
+	configMaps = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
+	services   = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Kind: "Service", Namespaced: true}
+	others     = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}, Kind: "Other"}
 )
 
 // publisher is a host that publishes documents: paths to the list type of the field
@@ -114,7 +114,7 @@ func atOnce(d *Discovery) {
 }
 
 // expectSchemas asks for the schemas of types after a while and compares their lists.
-func expectSchemas(t *testing.T, d *Discovery, want map[stage.Type]openapi.List, types ...stage.Type) {
+func expectSchemas(t *testing.T, d *Discovery, want map[pipeline.Type]openapi.List, types ...pipeline.Type) {
 	t.Helper()
 	later(d)
 	found, _, err := d.Schemas(t.Context(), types)
@@ -124,9 +124,9 @@ func expectSchemas(t *testing.T, d *Discovery, want map[stage.Type]openapi.List,
 	compareSchemas(t, want, found)
 }
 
-func compareSchemas(t *testing.T, want map[stage.Type]openapi.List, found map[stage.Type]*openapi.Type) {
+func compareSchemas(t *testing.T, want map[pipeline.Type]openapi.List, found map[pipeline.Type]*openapi.Type) {
 	t.Helper()
-	got := map[stage.Type]openapi.List{}
+	got := map[pipeline.Type]openapi.List{}
 	for of, known := range found {
 		got[of] = known.Field("list").List()
 	}
@@ -144,25 +144,25 @@ func expectRequests(t *testing.T, p *publisher, want ...string) {
 
 func TestSchemasAreReadOfTheWantedVersionsAlone(t *testing.T) {
 	p, d := newPublisher(t)
-	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1")
-	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
-	expectSchemas(t, d, map[stage.Type]openapi.List{services: openapi.Map, things: openapi.Atomic}, services, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{services: openapi.Map, things: openapi.Atomic}, services, things)
 	expectRequests(t, p)
 }
 
 func TestAnotherKindOfADocumentHasItReadOnceMore(t *testing.T) {
 	p, d := newPublisher(t)
-	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set}, configMaps)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set}, configMaps)
 	p.requests()
-	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1")
 }
 
 func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	p, d := newPublisher(t)
-	want := map[stage.Type]openapi.List{things: openapi.Atomic}
+	want := map[pipeline.Type]openapi.List{things: openapi.Atomic}
 	expectSchemas(t, d, want, things)
 	p.requests()
 
@@ -175,28 +175,28 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	expectRequests(t, p, "/openapi/v3")
 
 	p.change(func() { p.documents["apis/example.com/v1"][things.GroupVersionKind()] = openapi.Set })
-	expectSchemas(t, d, map[stage.Type]openapi.List{things: openapi.Set}, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
 
 	// The host may go on telling the old one for a while; what it tells then is not kept for good.
 	d.mu.Lock()
 	d.changes["example.com"] = time.Now().Add(-2 * schemasSettleTime)
 	d.mu.Unlock()
-	expectSchemas(t, d, map[stage.Type]openapi.List{things: openapi.Set}, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3")
-	expectSchemas(t, d, map[stage.Type]openapi.List{things: openapi.Set}, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p)
 }
 
 func TestWhatIsNotPublishedIsAskedForAgain(t *testing.T) {
 	p, d := newPublisher(t)
-	none := map[stage.Type]openapi.List{}
+	none := map[pipeline.Type]openapi.List{}
 	expectSchemas(t, d, none, others)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
 	expectSchemas(t, d, none, others)
 	expectRequests(t, p, "/openapi/v3")
 	p.change(func() { p.documents["apis/example.com/v1"][others.GroupVersionKind()] = openapi.Map })
-	expectSchemas(t, d, map[stage.Type]openapi.List{others: openapi.Map}, others)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{others: openapi.Map}, others)
 }
 
 func TestAHostWithoutDocuments(t *testing.T) {
@@ -204,7 +204,7 @@ func TestAHostWithoutDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, d := newPublisher(t)
 			p.failing["/openapi/v3"] = status
-			expectSchemas(t, d, map[stage.Type]openapi.List{}, configMaps, things)
+			expectSchemas(t, d, map[pipeline.Type]openapi.List{}, configMaps, things)
 			expectRequests(t, p, "/openapi/v3")
 		})
 	}
@@ -213,29 +213,29 @@ func TestAHostWithoutDocuments(t *testing.T) {
 func TestWhatCanBeReadIsReturnedWithTheError(t *testing.T) {
 	p, d := newPublisher(t)
 	p.failing["/openapi/v3/api/v1"] = http.StatusBadRequest
-	found, settled, err := d.Schemas(t.Context(), []stage.Type{configMaps, things})
+	found, settled, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
 	if err == nil || settled {
 		t.Errorf("the error is %v, settled %v", err, settled)
 	}
-	compareSchemas(t, map[stage.Type]openapi.List{things: openapi.Atomic}, found)
+	compareSchemas(t, map[pipeline.Type]openapi.List{things: openapi.Atomic}, found)
 
 	p.change(func() { p.failing["/openapi/v3"] = http.StatusBadRequest })
 	later(d)
-	found, settled, err = d.Schemas(t.Context(), []stage.Type{configMaps, things})
+	found, settled, err = d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
 	if err == nil || settled {
 		t.Errorf("the error is %v, settled %v", err, settled)
 	}
-	compareSchemas(t, map[stage.Type]openapi.List{things: openapi.Atomic}, found)
+	compareSchemas(t, map[pipeline.Type]openapi.List{things: openapi.Atomic}, found)
 
 	p.change(func() { clear(p.failing) })
-	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
 }
 
 func TestWhatIsNoLongerPublishedIsForgotten(t *testing.T) {
 	p, d := newPublisher(t)
-	expectSchemas(t, d, map[stage.Type]openapi.List{things: openapi.Atomic}, things)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Atomic}, things)
 	p.change(func() { delete(p.documents, "apis/example.com/v1") })
-	expectSchemas(t, d, map[stage.Type]openapi.List{configMaps: openapi.Set}, configMaps)
+	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set}, configMaps)
 	if len(d.documents.byVersion) != 1 {
 		t.Errorf("known are %v", d.documents.byVersion)
 	}
@@ -243,8 +243,8 @@ func TestWhatIsNoLongerPublishedIsForgotten(t *testing.T) {
 
 func TestOneAnswerServesAllWhoAskWhereTheDocumentsAre(t *testing.T) {
 	p, d := newPublisher(t)
-	for _, of := range []stage.Type{configMaps, things} {
-		if _, _, err := d.Schemas(t.Context(), []stage.Type{of}); err != nil {
+	for _, of := range []pipeline.Type{configMaps, things} {
+		if _, _, err := d.Schemas(t.Context(), []pipeline.Type{of}); err != nil {
 			t.Fatal(err)
 		}
 		atOnce(d)
@@ -264,7 +264,7 @@ func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
 			d.changes["example.com"] = time.Now().Add(-test.changed)
 			d.mu.Unlock()
 			later(d)
-			if _, settled, err := d.Schemas(t.Context(), []stage.Type{configMaps, things}); err != nil || settled != test.want {
+			if _, settled, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things}); err != nil || settled != test.want {
 				t.Errorf("settled is %v, %v, want %v", settled, err, test.want)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Follow watches a single object and nothing else of its type, as settings that are read
@@ -21,7 +21,7 @@ import (
 // Changed is called with the object as it is, nil if there is none: once before Follow
 // returns and again after each change, one call at a time, until stop has returned. The
 // error says why the host did not let the object be read by the time ctx ends.
-func (w *Watches) Follow(ctx context.Context, of stage.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+func (w *Watches) Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
 	watch := w.acquire(scope{of: of, only: name}, nil)
 	var looking sync.Mutex
 	look := func() {

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // ResolveInAnyVersion finds a resource as Resolve does, and in another version of its
 // group if the host no longer serves it in the one that is named.
-func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resource string) (stage.Type, error) {
+func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
 	found, err := d.Resolve(ctx, apiVersion, resource)
 	unknown, ok := errors.AsType[*UnknownTypeError](err)
 	if !ok {
@@ -25,7 +25,7 @@ func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resourc
 	}
 	versions, err := d.versionsOf(ctx, apiVersion)
 	if err != nil {
-		return stage.Type{}, &DiscoveryError{APIVersion: apiVersion, Err: err}
+		return pipeline.Type{}, &DiscoveryError{APIVersion: apiVersion, Err: err}
 	}
 	for _, version := range versions {
 		found, err := d.Resolve(ctx, version.GroupVersion, resource)
@@ -33,7 +33,7 @@ func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resourc
 			return found, err
 		}
 	}
-	return stage.Type{}, unknown
+	return pipeline.Type{}, unknown
 }
 
 // versionsOf asks the host for the versions of an API group. The core group and a group

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Watch is the cache of the objects of one type that one user wants: of all, of those that
 // some selectors select, or of the one of a name.
 type Watch struct {
-	Type stage.Type
+	Type pipeline.Type
 	// selectors select the objects; none select all.
 	selectors []labels.Selector
 	bounds    bounds

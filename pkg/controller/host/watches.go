@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Watches shares one watch a type, or a single object, among all who need it. A watch
@@ -26,7 +26,7 @@ type Watches struct {
 
 // scope is what one watch of the host is about: a type, or the one object of a name.
 type scope struct {
-	of   stage.Type
+	of   pipeline.Type
 	only types.NamespacedName
 }
 
@@ -37,14 +37,14 @@ func NewWatches(ctx context.Context, client *Client) *Watches {
 }
 
 // Acquire returns a watch of all objects of a type; whoever acquires it must release it.
-func (w *Watches) Acquire(of stage.Type) *Watch {
+func (w *Watches) Acquire(of pipeline.Type) *Watch {
 	return w.acquire(scope{of: of}, nil)
 }
 
 // AcquireSelected returns a watch of the objects of a type that at least one of the
 // selectors selects, of all without any; whoever acquires it must release it. An object that is no longer
 // selected is to the user as if it were deleted.
-func (w *Watches) AcquireSelected(of stage.Type, selectors ...labels.Selector) *Watch {
+func (w *Watches) AcquireSelected(of pipeline.Type, selectors ...labels.Selector) *Watch {
 	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
 		return w.Acquire(of)
 	}

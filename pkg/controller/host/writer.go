@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Writer changes objects of the host, a bounded number of them at a time.
@@ -28,25 +28,25 @@ func NewWriter(client *Client, parallel int) *Writer {
 }
 
 // Get reads an object from the host itself, past all caches.
-func (w *Writer) Get(ctx context.Context, of stage.Type, name types.NamespacedName) (*object.Object, error) {
+func (w *Writer) Get(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*object.Object, error) {
 	return w.client.parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
 }
 
 // Create creates an object out of its JSON.
-func (w *Writer) Create(ctx context.Context, of stage.Type, namespace string, body []byte) (*object.Object, error) {
+func (w *Writer) Create(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
 	return w.write(ctx, w.client.rest.Post().
 		AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
 // Update replaces an object by its JSON, which names the resource version it is
 // based on.
-func (w *Writer) Update(ctx context.Context, of stage.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+func (w *Writer) Update(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
 	return w.write(ctx, w.client.rest.Put().
 		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
 // UpdateStatus replaces an object's status, through the subresource where there is one.
-func (w *Writer) UpdateStatus(ctx context.Context, of stage.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
 	request := w.client.rest.Put().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
 	if of.StatusSubresource {
 		request = request.SubResource("status")
@@ -55,13 +55,13 @@ func (w *Writer) UpdateStatus(ctx context.Context, of stage.Type, name types.Nam
 }
 
 // Patch changes an object by a JSON merge patch.
-func (w *Writer) Patch(ctx context.Context, of stage.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+func (w *Writer) Patch(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
 	return w.write(ctx, w.client.rest.Patch(types.MergePatchType).
 		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Body(patch))
 }
 
 // Delete deletes the object with this UID and, in the background, what depends on it.
-func (w *Writer) Delete(ctx context.Context, of stage.Type, name types.NamespacedName, uid types.UID) error {
+func (w *Writer) Delete(ctx context.Context, of pipeline.Type, name types.NamespacedName, uid types.UID) error {
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &uid},

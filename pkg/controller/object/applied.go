@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/ownership"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 )
 
 // appliedBy returns the fields that manager owns by server-side apply, as managedFields
@@ -33,7 +33,7 @@ func appliedBy(manager string, managedFields []byte) (applied []byte, shared boo
 		return nil, false
 	}
 	for _, fields := range updated {
-		shared = shared || ownership.Overlap(applied, fields)
+		shared = shared || managedfields.Overlap(applied, fields)
 	}
 	return bytes.Clone(applied), shared
 }

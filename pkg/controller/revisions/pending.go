@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Pending are writes of one parent's syncs that the cache may not show yet. The zero value
@@ -29,9 +29,9 @@ type written struct {
 }
 
 // add has p wait for a write, which made a revision or deleted it.
-func (p *Pending) add(op stage.Op, revision *v1alpha1.ControllerRevision) {
+func (p *Pending) add(op pipeline.Op, revision *v1alpha1.ControllerRevision) {
 	write := written{name: cache.MetaObjectToName(revision)}
-	if op == stage.Delete {
+	if op == pipeline.Delete {
 		write.deleted = revision.UID
 	} else {
 		write.version = revision.ResourceVersion

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
 // storing is a store of an API that makes version 200 of what it is sent.
@@ -41,7 +41,7 @@ func storing(t *testing.T) *Store {
 	return storeOf(t, api.URL)
 }
 
-func (s *Store) write(t *testing.T, pending *Pending, op stage.Op, revision *v1alpha1.ControllerRevision) {
+func (s *Store) write(t *testing.T, pending *Pending, op pipeline.Op, revision *v1alpha1.ControllerRevision) {
 	t.Helper()
 	if err := s.Write(t.Context(), pending, rollout.Write{Op: op, Revision: revision}); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestARevisionIsPendingUntilTheCacheShowsIt(t *testing.T) {
 		"what is later is there":       revision("other", "201"),
 		"versions that are no numbers": revision("other", "x"),
 	} {
-		for _, op := range []stage.Op{stage.Create, stage.Update} {
+		for _, op := range []pipeline.Op{pipeline.Create, pipeline.Update} {
 			t.Run(shown+" after "+string(op), func(t *testing.T) {
 				s := storing(t)
 				s.show(t, revision("other", "199"))
@@ -97,7 +97,7 @@ func TestADeletedRevisionIsPendingUntilTheCacheShowsThat(t *testing.T) {
 			s := storing(t)
 			s.show(t, revision("a", "100"))
 			var pending Pending
-			s.write(t, &pending, stage.Delete, revision("a", "100"))
+			s.write(t, &pending, pipeline.Delete, revision("a", "100"))
 			if s.Seen(&pending) {
 				t.Fatal("the cache still shows it")
 			}
@@ -111,7 +111,7 @@ func TestADeletedRevisionIsPendingUntilTheCacheShowsThat(t *testing.T) {
 
 // Where many parents are new, that would be all that is kept of them, once more.
 func TestAPendingWriteDoesNotHoldTheRevision(t *testing.T) {
-	for _, op := range []stage.Op{stage.Create, stage.Update, stage.Delete} {
+	for _, op := range []pipeline.Op{pipeline.Create, pipeline.Update, pipeline.Delete} {
 		t.Run(string(op), func(t *testing.T) {
 			var pending Pending
 			written := revision("a", "200")

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/rollout"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -140,11 +140,11 @@ func (s *Store) Write(ctx context.Context, pending *Pending, write rollout.Write
 	stored := revision
 	var err error
 	switch write.Op {
-	case stage.Create:
+	case pipeline.Create:
 		stored, err = client.Create(ctx, revision, metav1.CreateOptions{})
-	case stage.Update:
+	case pipeline.Update:
 		stored, err = client.Update(ctx, revision, metav1.UpdateOptions{})
-	case stage.Delete:
+	case pipeline.Delete:
 		err = client.Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	objects "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -203,7 +203,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := stage.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
+	secrets := pipeline.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
 	watches := host.NewWatches(t.Context(), client)
 	follow := func(ctx context.Context, name string) (found bool, err error) {
 		stop, err := watches.Follow(ctx, secrets, types.NamespacedName{Namespace: namespace, Name: name}, func(now *objects.Object) { found = now != nil })

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
@@ -74,7 +74,7 @@ func TestATargetThatVanishesBeforeItIsWritten(t *testing.T) {
 	eachType(t, func(w *writes) {
 		seen := w.observe()
 		w.delete()
-		for _, answer := range []*stage.Response{marking(), {Status: []byte(`{"a":1}`)}} {
+		for _, answer := range []*pipeline.Response{marking(), {Status: []byte(`{"a":1}`)}} {
 			outcomes := w.sync(seen, answer)
 			if len(outcomes) != 1 || !outcomes[0].Overtaken || outcomes[0].Err != nil {
 				w.Errorf("the sync takes %v", words(outcomes))
@@ -174,7 +174,7 @@ func TestNoWriteOfOthersIsLost(t *testing.T) {
 		default:
 		}
 		value := fmt.Sprint(round)
-		outcomes := w.sync(w.observe(), &stage.Response{Labels: map[string]*string{"ours": &value}, Status: []byte(`{"round":` + value + `}`)})
+		outcomes := w.sync(w.observe(), &pipeline.Response{Labels: map[string]*string{"ours": &value}, Status: []byte(`{"round":` + value + `}`)})
 		for _, outcome := range outcomes {
 			switch {
 			case outcome.Err != nil:

@@ -18,10 +18,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/plan"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
@@ -29,14 +29,14 @@ import (
 // come in between.
 type writes struct {
 	*testing.T
-	of      stage.Type
+	of      pipeline.Type
 	writer  *host.Writer
 	target  types.NamespacedName
 	settled plan.Settled
 }
 
 // newWrites creates a target of a type, in YAML.
-func newWrites(t *testing.T, of stage.Type, manifest string) *writes {
+func newWrites(t *testing.T, of pipeline.Type, manifest string) *writes {
 	t.Helper()
 	client, err := host.NewClient(env.Config, host.FieldManager)
 	if err != nil {
@@ -73,17 +73,17 @@ func (w *writes) get() *unstructured.Unstructured {
 }
 
 // observe sees the target as it is now.
-func (w *writes) observe() *stage.Snapshot {
+func (w *writes) observe() *pipeline.Snapshot {
 	w.Helper()
 	target, err := w.writer.Get(w.Context(), w.of, w.target)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return &stage.Snapshot{ParentType: w.of, Parent: target, Finalizer: "example.com/test"}
+	return &pipeline.Snapshot{ParentType: w.of, Parent: target, Finalizer: "example.com/test"}
 }
 
 // sync does what a hook answers about what was seen of the target.
-func (w *writes) sync(seen *stage.Snapshot, response *stage.Response) []stage.Outcome {
+func (w *writes) sync(seen *pipeline.Snapshot, response *pipeline.Response) []pipeline.Outcome {
 	w.Helper()
 	planned, err := plan.Decorator(seen, response, nil, &w.settled)
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *writes) delete() {
 }
 
 // words are what came of writes.
-func words(outcomes []stage.Outcome) []string {
+func words(outcomes []pipeline.Outcome) []string {
 	var words []string
 	for _, outcome := range outcomes {
 		word := string(outcome.Op)
@@ -131,15 +131,15 @@ func words(outcomes []stage.Outcome) []string {
 	return words
 }
 
-func marking() *stage.Response {
-	return &stage.Response{
+func marking() *pipeline.Response {
+	return &pipeline.Response{
 		Labels:      map[string]*string{"added": ptr.To("yes"), "taken": nil},
 		Annotations: map[string]*string{"example.com/added": ptr.To("yes\n"), "example.com/taken": nil},
 	}
 }
 
-func typeOf(group, version, resource, kind string, namespaced, statusSubresource bool) stage.Type {
-	return stage.Type{
+func typeOf(group, version, resource, kind string, namespaced, statusSubresource bool) pipeline.Type {
+	return pipeline.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 		Kind:                 kind, Namespaced: namespaced, StatusSubresource: statusSubresource,
 	}
@@ -153,7 +153,7 @@ func eachType(t *testing.T, test func(*writes)) {
 	t.Parallel()
 	things := env.Install(t, harness.CRD{Kind: "Thing"})
 	plain := env.Install(t, harness.CRD{Kind: "Plain", NoStatus: true, ClusterScoped: true})
-	for of, manifest := range map[stage.Type]string{
+	for of, manifest := range map[pipeline.Type]string{
 		typeOf("", "v1", "configmaps", "ConfigMap", true, false):                               marked + "\ndata: {a: b}",
 		typeOf("", "v1", "namespaces", "Namespace", false, true):                               marked,
 		typeOf("apps", "v1", "deployments", "Deployment", true, true):                          marked + "\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: none}]}}}",

@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Webs is a type from a CustomResourceDefinition, with a status.
-func Webs() stage.Type {
-	return stage.Type{
+func Webs() pipeline.Type {
+	return pipeline.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
 		Namespaced: true, StatusSubresource: true,
 	}
@@ -29,20 +29,20 @@ func Webs() stage.Type {
 
 // Plains is a cluster-scoped type from a CustomResourceDefinition, without a status
 // subresource.
-func Plains() stage.Type {
-	return stage.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
+func Plains() pipeline.Type {
+	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
 }
 
 // Pods is a built-in type.
-func Pods() stage.Type {
-	return stage.Type{
+func Pods() pipeline.Type {
+	return pipeline.Type{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
 	}
 }
 
 // Namespaces is a cluster-scoped built-in type.
-func Namespaces() stage.Type {
-	return stage.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
+func Namespaces() pipeline.Type {
+	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
 }
 
 // Discovery finds these types, and Visits of an API server of their own. The host does not

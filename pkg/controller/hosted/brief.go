@@ -1,0 +1,32 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import "strings"
+
+// longestError is how long, in bytes, the text of a sync's error may be. A host may quote what it
+// refuses, and thousands of children may be refused at once.
+const longestError = 4096
+
+// brief is an error with a text that logs can hold.
+func brief(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) <= longestError {
+		return err
+	}
+	return &briefError{text: strings.ToValidUTF8(text[:longestError], "") + "…", err: err}
+}
+
+// briefError is an error of which the beginning is told.
+type briefError struct {
+	text string
+	err  error
+}
+
+func (b *briefError) Error() string { return b.text }
+
+func (b *briefError) Unwrap() error { return b.err }

@@ -1,0 +1,105 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package composite reads CompositeControllers.
+package composite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+)
+
+// Kind is what CompositeControllers have in common.
+func Kind() hosted.Kind {
+	return hosted.Kind{
+		Name:            "CompositeController",
+		FinalizerPrefix: "metacontroller.io/compositecontroller-",
+		Ask:             (*hook.Webhook).SyncComposite,
+		Plan:            plan.Composite,
+		Inputs:          plan.CompositeInputs,
+	}
+}
+
+// NoStatusSubresourceError tells that the parents' status cannot be written. It is
+// over when the parents' type gains the subresource.
+type NoStatusSubresourceError struct{ Parent pipeline.Type }
+
+func (e *NoStatusSubresourceError) Error() string {
+	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
+}
+
+// Resolve reads the spec of a CompositeController. The error is a *host.UnknownTypeError or
+// a *NoStatusSubresourceError if the host lacks something that it may get, and otherwise
+// says what is wrong in the spec.
+func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
+	var hooks *hosted.Hooks
+	if of := object.Spec.Hooks; of != nil {
+		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
+	}
+	spec, err := hosted.NewSpec(Kind(), sent(object), hooks, object.Spec.EndpointConfigs)
+	if err != nil {
+		return nil, err
+	}
+	spec.Claims = observe.NewByLabels(isTrue(object.Spec.GenerateSelector))
+	spec.Rollout = rolloutOf(&object.Spec)
+	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
+	if err != nil {
+		return nil, err
+	}
+	spec.Targets = []hosted.Target{*parents}
+	for _, rule := range object.Spec.ChildResources {
+		child, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(rule.UpdateStrategy))
+		if err != nil {
+			return nil, err
+		}
+		addRolling(spec.Rollout, child, rule.UpdateStrategy)
+	}
+	spec.ResolveSchemas(ctx, discovery)
+	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
+	return spec, nil
+}
+
+func resolveParents(ctx context.Context, discovery *host.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*hosted.Target, error) {
+	selector, err := hosted.LabelSelector(rule.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
+	}
+	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return nil, fmt.Errorf("parent type: %w", err)
+	}
+	custom, err := discovery.IsCustom(ctx, of.GroupVersionResource)
+	if err != nil {
+		return nil, fmt.Errorf("parent type: %w", err)
+	}
+	if custom && !of.StatusSubresource {
+		return nil, &NoStatusSubresourceError{Parent: of}
+	}
+	return &hosted.Target{
+		Type:          of,
+		Rules:         []observe.Rule{{Labels: selector, IgnoreStatusChanges: isTrue(rule.IgnoreStatusChanges)}},
+		ForeignStatus: !custom,
+	}, nil
+}
+
+// sent is a CompositeController as hooks are sent it.
+func sent(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
+	sent := object.DeepCopy()
+	for _, child := range sent.Spec.ChildResources {
+		// Hooks have always been sent an object here.
+		if strategy := child.UpdateStrategy; strategy != nil && strategy.StatusChecks == nil {
+			strategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{}
+		}
+	}
+	return sent
+}
+
+func isTrue(value *bool) bool { return value != nil && *value }

@@ -1,0 +1,73 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+)
+
+// Connect has the hooks read their credentials, which they need before the controller is
+// run. Events about them are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is missing or of no use.
+func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
+	logger := klog.FromContext(ctx)
+	for _, webhook := range c.hooks.all() {
+		err := webhook.Connect(ctx, func(err error) {
+			until := c.stale.record(webhook, err)
+			if err == nil {
+				logger.Info("The credentials of a hook are good again", "until now", until)
+				return
+			}
+			logger.Error(err, "The last good credentials of a hook stay in use")
+			c.Events.CredentialsStale(object, err)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stale remembers which hooks are called with older credentials than there are, and why.
+type stale struct {
+	mu     sync.Mutex
+	byHook map[*hook.Webhook]error
+}
+
+// record notes why the credentials of a hook are stale, or with nil that they are not. It
+// returns what was noted before.
+func (s *stale) record(webhook *hook.Webhook, err error) (before error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byHook == nil {
+		s.byHook = map[*hook.Webhook]error{}
+	}
+	before = s.byHook[webhook]
+	if err == nil {
+		delete(s.byHook, webhook)
+	} else {
+		s.byHook[webhook] = err
+	}
+	return before
+}
+
+// error tells what is stale, nil if nothing is.
+func (s *stale) error() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []error
+	for _, err := range s.byHook {
+		all = append(all, err)
+	}
+	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(all...)
+}

@@ -1,0 +1,106 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+)
+
+// newRelated makes what observes the related objects; nil without a customize hook.
+func (c *Controller) newRelated() *related.Observer {
+	if c.hooks.customize == nil {
+		return nil
+	}
+	return related.New(related.Config{
+		Watches:  c.Watches,
+		Resolve:  c.Discovery.Resolve,
+		Ask:      c.customize,
+		Confined: c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
+		Changed:  c.loop.Changed,
+	})
+}
+
+func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
+	rules, err := c.hooks.customize.Customize(ctx, snapshot)
+	c.calls.record(hook.Customize, snapshot, err)
+	return rules, err
+}
+
+// relatedOf returns the place for the customize hook's answer about a parent, nil if there is no such hook.
+func (c *Controller) relatedOf(memory *memory) *related.Answer {
+	if c.related != nil && memory.related == nil {
+		memory.related = &related.Answer{}
+	}
+	return memory.related
+}
+
+// relate completes the snapshot with the related objects of its parent.
+func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
+	if c.related == nil {
+		return nil
+	}
+	return c.related.Observe(ctx, answer, snapshot)
+}
+
+// forget drops all that is known of a parent that is gone.
+func (c *Controller) forget(parent pipeline.Key, memory *memory) {
+	c.parents.forget(parent)
+	c.calls.forget(parent)
+	c.taken.set(parent, nil)
+	for _, answer := range memory.answers() {
+		c.forgetAnswer(answer)
+	}
+}
+
+// forgetAnswer drops what is related by the answer of a customize hook.
+func (c *Controller) forgetAnswer(answer *related.Answer) {
+	if c.related != nil {
+		c.related.Forget(answer)
+	}
+}
+
+// MissesTypeOf tells whether a related type of the API group is not there.
+func (c *Controller) MissesTypeOf(group string) bool {
+	return c.related != nil && c.related.Misses(group)
+}
+
+// Recheck has the parents synced whose related types were not there and now are.
+func (c *Controller) Recheck(ctx context.Context) {
+	if c.related != nil {
+		c.related.Recheck(ctx)
+	}
+}
+
+// handOverTime is how long a controller holds on to the watches of the one it replaces.
+// By then its parents have asked for those they need.
+const handOverTime = 30 * time.Second
+
+// TakeOver keeps the related types watched that another controller watches, which is
+// about to stop, until this one has run for a while.
+func (c *Controller) TakeOver(other *Controller) {
+	if c.related != nil && other != nil && other.related != nil {
+		c.related.Inherit(other.related)
+	}
+}
+
+// endTakeOver lets go of what was taken over when it is time, or when stop is called.
+func (c *Controller) endTakeOver(ctx context.Context) (stop func()) {
+	if c.related == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverTime)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		<-ctx.Done()
+		c.related.Disinherit()
+	})
+	return func() { cancel(); waiting.Wait() }
+}

@@ -1,0 +1,91 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package decorator reads DecoratorControllers.
+package decorator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+)
+
+// Kind is what DecoratorControllers have in common.
+func Kind() hosted.Kind {
+	return hosted.Kind{
+		Name:            "DecoratorController",
+		FinalizerPrefix: "metacontroller.io/decoratorcontroller-",
+		Ask:             (*hook.Webhook).SyncDecorator,
+		Plan:            plan.Decorator,
+		Inputs:          plan.DecoratorInputs,
+	}
+}
+
+// Resolve reads the spec of a DecoratorController. The error is a *host.UnknownTypeError if
+// the host lacks a type that it may get, and otherwise says what is wrong in the spec.
+func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
+	var hooks *hosted.Hooks
+	if of := object.Spec.Hooks; of != nil {
+		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
+	}
+	spec, err := hosted.NewSpec(Kind(), object.DeepCopy(), hooks, object.Spec.EndpointConfigs)
+	if err != nil {
+		return nil, err
+	}
+	spec.Claims = observe.ByAnnotation{Name: object.Name}
+	for i := range object.Spec.Resources {
+		if err := resolveTargets(ctx, discovery, spec, i, &object.Spec.Resources[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, rule := range object.Spec.Attachments {
+		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy(rule.UpdateStrategy)); err != nil {
+			return nil, err
+		}
+	}
+	spec.ResolveSchemas(ctx, discovery)
+	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
+	return spec, nil
+}
+
+// resolveTargets adds what one rule selects. Rules for the same kind add up, and the first of
+// them says in which version hooks are shown the objects.
+func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
+	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
+	var err error
+	if selects.Labels, err = hosted.LabelSelector(rule.LabelSelector); err != nil {
+		return fmt.Errorf("can't convert spec.resources[%d].labelSelector: %w", i, err)
+	}
+	if selector := rule.AnnotationSelector; selector != nil {
+		selects.Annotations, err = observe.NewAnnotationSelector(selector.MatchAnnotations, selector.MatchExpressions)
+		if err != nil {
+			return fmt.Errorf("can't convert spec.resources[%d].annotationSelector: %w", i, err)
+		}
+	}
+	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return fmt.Errorf("target type: %w", err)
+	}
+	known := slices.IndexFunc(spec.Targets, func(target hosted.Target) bool { return target.Type.GroupKind() == of.GroupKind() })
+	if known < 0 {
+		spec.Targets = append(spec.Targets, hosted.Target{Type: of, Rules: []observe.Rule{selects}})
+		return nil
+	}
+	spec.Targets[known].Rules = append(spec.Targets[known].Rules, selects)
+	return nil
+}
+
+// strategy is how attachments of a type are updated. Decorators do not roll.
+func strategy(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
+	if of == nil {
+		return plan.Strategy{}
+	}
+	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout()}
+}

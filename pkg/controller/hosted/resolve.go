@@ -1,0 +1,116 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+)
+
+// Hooks are the hooks that a spec names.
+type Hooks struct {
+	Sync, Finalize, Customize *v1alpha1.Hook
+}
+
+// Declared is a CompositeController or a DecoratorController.
+type Declared interface {
+	runtime.Object
+	metav1.Object
+	GetStatus() *v1alpha1.ControllerStatus
+}
+
+// NewSpec begins the spec of a controller of a kind with its hooks, nil if it names none. The
+// object is sent to hooks; it is changed for that.
+func NewSpec(kind Kind, object Declared, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
+	if hooks == nil {
+		return nil, errors.New("no hooks defined")
+	}
+	sent, err := encode(kind, object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", kind.Name, object.GetName(), err)
+	}
+	spec := &Spec{Kind: kind, Name: object.GetName(), Object: sent, Strategies: plan.Strategies{}, EndpointConfigs: endpoints}
+	return spec, spec.ResolveHooks(*hooks)
+}
+
+// encode is the JSON of an object as hooks are sent it: with its kind, and with an empty status,
+// since it would be another one all the time.
+func encode(kind Kind, sent Declared) ([]byte, error) {
+	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
+	sent.SetManagedFields(nil)
+	raw, err := json.Marshal(sent)
+	if err != nil {
+		return nil, err
+	}
+	return object.WithMember(raw, "status", []byte("{}"))
+}
+
+// ResolveHooks notes which hooks there are. The error tells that there is none to sync with.
+func (s *Spec) ResolveHooks(hooks Hooks) error {
+	// A finalize hook without a webhook is from before it was refused. Nothing could be
+	// asked before a parent goes, so no parent is held.
+	s.Sync, s.Finalize, s.Customize = withWebhook(hooks.Sync), withWebhook(hooks.Finalize), withWebhook(hooks.Customize)
+	if s.Sync == nil && s.Finalize == nil {
+		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
+	}
+	return nil
+}
+
+// withWebhook is the hook if it leads to a webhook, else nil.
+func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
+	if hook == nil || hook.Webhook == nil {
+		return nil
+	}
+	return hook
+}
+
+// ResolveChild adds a child type with the strategy for its children, and returns it. The
+// error is a *host.UnknownTypeError if the host does not have the type.
+func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (pipeline.Type, error) {
+	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return pipeline.Type{}, fmt.Errorf("child type: %w", err)
+	}
+	if !slices.Contains(s.Children, child) {
+		s.Children = append(s.Children, child)
+	}
+	if strategy != (plan.Strategy{}) {
+		s.Strategies[child.GroupKind()] = strategy
+	}
+	return child, nil
+}
+
+// ResolveSchemas notes what the host publishes of the child types.
+func (s *Spec) ResolveSchemas(ctx context.Context, discovery *host.Discovery) {
+	s.Schemas, s.SchemasSettled, s.SchemasErr = discovery.Schemas(ctx, s.Children)
+}
+
+// ResolveResync notes how often all parents are synced again, at most once a second.
+func (s *Spec) ResolveResync(seconds *int32) {
+	if seconds != nil {
+		s.Resync = time.Duration(max(*seconds, 1)) * time.Second
+	}
+}
+
+// LabelSelector returns the selector of a spec; one that is absent selects everything.
+func LabelSelector(spec *metav1.LabelSelector) (labels.Selector, error) {
+	if spec == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(spec)
+}

@@ -1,0 +1,38 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncqueue
+
+import "time"
+
+// Verdict is what is to become of a parent after its sync. The zero value is Done(0).
+type Verdict struct {
+	kind  kind
+	after time.Duration
+}
+
+type kind int
+
+const (
+	done kind = iota
+	failed
+	waiting
+	gone
+)
+
+// Done tells that the sync went well, which ends the backoff of earlier failures. If
+// after is positive, it asks for one more sync after that time. Of several such times
+// the earliest counts, and syncs that come before it for another reason do not use it up.
+func Done(after time.Duration) Verdict { return Verdict{done, after} }
+
+// Failed tells that the sync went wrong. It is tried again with a growing delay; if after is
+// positive, it asks for a sync after that time as Done does.
+func Failed(after time.Duration) Verdict { return Verdict{failed, after} }
+
+// Wait tells that it is not the time for the sync, which is neither a failure nor the
+// end of one, and that the parent is to be looked at again after that time.
+func Wait(after time.Duration) Verdict { return Verdict{waiting, max(after, firstBackoff)} }
+
+// Gone tells that there is no such parent, or that it is not for this controller: what
+// was asked for it is dropped.
+func Gone() Verdict { return Verdict{kind: gone} }

@@ -1,0 +1,174 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+func configMap(t *testing.T, name, metadata string) *object.Object {
+	t.Helper()
+	o, err := object.Parse(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default",%s}}`, name, metadata))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func child(kind, namespace, name string) pipeline.Key {
+	return pipeline.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func TestWhatFreesAName(t *testing.T) {
+	const owned = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
+	tests := map[string]struct {
+		before, after string // metadata; "" is no object
+		frees         bool
+	}{
+		"its holder goes":                      {`"labels":{}`, "", true},
+		"its holder gets other labels":         {`"labels":{}`, `"labels":{"a":"b"}`, true},
+		"its holder loses its owner":           {owned, `"labels":{}`, true},
+		"its holder comes":                     {"", `"labels":{}`, false},
+		"its holder changes in another way":    {`"resourceVersion":"1",` + owned, `"resourceVersion":"2","annotations":{"a":"b"},` + owned, false},
+		"its holder is there for a long while": {owned, owned, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			web := web("web")
+			taken := newTakenNames()
+			taken.set(web, []pipeline.Key{child("ConfigMap", "default", "a")})
+			var before, after *object.Object
+			if test.before != "" {
+				before = configMap(t, "a", test.before)
+			}
+			if test.after != "" {
+				after = configMap(t, "a", test.after)
+			}
+			if got := taken.freedBy(before, after); slices.Contains(got, web) != test.frees || len(got) > 1 {
+				t.Errorf("woken are %v, want the parent: %v", got, test.frees)
+			}
+			if got := taken.freedBy(configMap(t, "b", `"labels":{}`), nil); len(got) > 0 {
+				t.Errorf("another name wakes %v", got)
+			}
+		})
+	}
+}
+
+func TestWhoWaitsForAName(t *testing.T) {
+	named := func(name string) pipeline.Key { return child("ConfigMap", "default", name) }
+	one, two := web("one"), web("two")
+	taken := newTakenNames()
+	expect := func(child string, want ...pipeline.Key) {
+		t.Helper()
+		holder := configMap(t, child, `"uid":"u"`)
+		got := taken.freedBy(holder, nil)
+		slices.SortFunc(got, func(a, b pipeline.Key) int { return strings.Compare(a.Name, b.Name) })
+		if !slices.Equal(got, want) {
+			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
+		}
+		if wanted := taken.wanted(holder); wanted != (len(want) > 0) {
+			t.Errorf("somebody waits for %s: %v, want %v", child, wanted, !wanted)
+		}
+	}
+	expect("a")
+	taken.set(one, []pipeline.Key{named("a"), named("b")})
+	taken.set(two, []pipeline.Key{named("a")})
+	expect("a", one, two)
+	expect("b", one)
+	taken.set(one, []pipeline.Key{named("b")})
+	expect("a", two)
+	taken.set(one, nil)
+	taken.set(two, nil)
+	expect("a")
+	expect("b")
+	if len(taken.byParent) > 0 || len(taken.wantedBy) > 0 {
+		t.Errorf("left are %v and %v", taken.byParent, taken.wantedBy)
+	}
+}
+
+func TestNamesThatChildrenCouldNotGet(t *testing.T) {
+	of := func(op pipeline.Op, name string, taken, overtaken bool) pipeline.Outcome {
+		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, Taken: taken, Overtaken: overtaken}
+	}
+	missed, taken := namesIn([]pipeline.Outcome{
+		of(pipeline.Create, "created", false, false),
+		of(pipeline.Create, "taken", true, false),
+		of(pipeline.Create, "free-by-now", false, true),
+		of(pipeline.Update, "changed-meanwhile", false, true),
+	})
+	if want := []pipeline.Key{child("Pod", "default", "taken"), child("Pod", "default", "free-by-now")}; !slices.Equal(missed, want) {
+		t.Errorf("missed are %v, want %v", missed, want)
+	}
+	if want := []pipeline.Key{child("Pod", "default", "taken")}; !slices.Equal(taken, want) {
+		t.Errorf("taken are %v, want %v", taken, want)
+	}
+}
+
+// The host may say that a name is free before the watch does: what the watch tells then must not pass unheard, since
+// the next try may be far away.
+func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
+	wanting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}]}`)
+	}))
+	t.Cleanup(wanting.Close)
+	config, _ := hostOf(t)
+	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
+	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Failed(0) {
+		t.Fatalf("the verdict is %v, want one that is tried again", verdict)
+	}
+	holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if freed := c.taken.freedBy(holder, nil); !slices.Equal(freed, []pipeline.Key{web("a")}) {
+		t.Errorf("the end of the holder wakes %v, want the parent", freed)
+	}
+}
+
+// Retries find the same names taken, and an event for each would use up those that a
+// parent may have.
+func TestTakenNamesAreToldOnce(t *testing.T) {
+	config, sent := hostOf(t)
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	c := &Controller{Dependencies: Dependencies{Events: events}}
+	memory, parent := &memory{}, configMap(t, "parent", `"uid":"u"`)
+	names := []pipeline.Key{
+		child("ConfigMap", "default", "a"),
+		child("Namespace", "", "b"),
+	}
+	for range 3 {
+		c.tellTaken(memory, parent, names)
+		slices.Reverse(names)
+	}
+	c.tellTaken(memory, parent, nil)
+	events.SyncError(parent, errors.New("the end"))
+	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": ConfigMap default/a, Namespace b") {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
+	}
+	if event := <-sent; event.Reason != "SyncError" {
+		t.Errorf("there is another event %s: %s", event.Reason, event.Message)
+	}
+}

@@ -1,0 +1,268 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+)
+
+const ours = "metacontroller.io/compositecontroller-webs"
+
+// web is an object of the host.
+type web struct {
+	version    int
+	finalizers []string
+	dying      bool
+}
+
+// cluster serves webs of ctl.example/v2, two at a time, and takes updates of them.
+type cluster struct {
+	*testing.T
+	mu   sync.Mutex
+	webs map[string]*web
+	// meddle is called before an update of a web is looked at.
+	meddle func(name string)
+	// refuse has the updates of a web refused.
+	refuse  string
+	updates int
+}
+
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	name, ofOne := strings.CutPrefix(r.URL.Path, "/apis/ctl.example/v2/namespaces/default/webs/")
+	switch {
+	case r.URL.Path == "/apis/ctl.example":
+		_, _ = fmt.Fprint(w, `{"kind":"APIGroup","name":"ctl.example","versions":[{"groupVersion":"ctl.example/v2","version":"v2"}]}`)
+	case r.URL.Path == "/apis/ctl.example/v2":
+		_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"ctl.example/v2","resources":[{"name":"webs","namespaced":true,"kind":"Web"}]}`)
+	case r.URL.Path == "/apis/ctl.example/v2/webs":
+		c.list(w, r.URL.Query().Get("continue"))
+	case ofOne && r.Method == http.MethodGet && c.webs[name] != nil:
+		_, _ = fmt.Fprint(w, c.json(name))
+	case ofOne && r.Method == http.MethodPut:
+		c.update(w, r, name)
+	default:
+		failure(w, http.StatusNotFound, "NotFound")
+	}
+}
+
+func (c *cluster) list(w http.ResponseWriter, from string) {
+	names := slices.Sorted(func(yield func(string) bool) {
+		for name := range c.webs {
+			if name >= from && !yield(name) {
+				return
+			}
+		}
+	})
+	next := ""
+	if len(names) > 2 {
+		names, next = names[:2], names[2]
+	}
+	var items []string
+	for _, name := range names {
+		items = append(items, c.json(name))
+	}
+	_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"9","continue":%q},"items":[%s]}`, next, strings.Join(items, ","))
+}
+
+func (c *cluster) update(w http.ResponseWriter, r *http.Request, name string) {
+	c.updates++
+	if c.meddle != nil {
+		c.meddle(name)
+	}
+	var sent struct {
+		Metadata struct {
+			ResourceVersion string
+			Finalizers      []string
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+		c.Error(err)
+	}
+	stored := c.webs[name]
+	switch {
+	case stored == nil:
+		failure(w, http.StatusNotFound, "NotFound")
+	case sent.Metadata.ResourceVersion != fmt.Sprint(stored.version):
+		failure(w, http.StatusConflict, "Conflict")
+	case name == c.refuse:
+		failure(w, http.StatusUnprocessableEntity, "Invalid")
+	default:
+		stored.version++
+		stored.finalizers = sent.Metadata.Finalizers
+		_, _ = fmt.Fprint(w, c.json(name))
+	}
+}
+
+func (c *cluster) json(name string) string {
+	stored := c.webs[name]
+	finalizers, _ := json.Marshal(stored.finalizers)
+	deletion := ""
+	if stored.dying {
+		deletion = `,"deletionTimestamp":"2026-03-04T05:06:07Z"`
+	}
+	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}}`,
+		name, stored.version, finalizers, deletion)
+}
+
+func failure(w http.ResponseWriter, code int, reason string) {
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"no"}`, code, reason)
+}
+
+func TestDrain(t *testing.T) {
+	tests := map[string]struct {
+		apiVersion, resource string
+		webs                 map[string][]string
+		meddle               func(c *cluster, name string)
+		refuse               string
+		want                 map[string][]string
+		updates              int
+		err                  string
+	}{
+		"those that are held are let go, others stay as they are": {
+			webs: map[string][]string{"a": {ours}, "b": {"x/y", ours}, "c": {"x/y"}, "d": nil, "e": {ours}},
+			want: map[string][]string{"a": {}, "b": {"x/y"}, "c": {"x/y"}, "d": nil, "e": {}}, updates: 3,
+		},
+		"a version that is no longer served": {
+			apiVersion: "ctl.example/v1",
+			webs:       map[string][]string{"a": {ours}}, want: map[string][]string{"a": {}}, updates: 1,
+		},
+		"a resource that is gone": {
+			resource: "shops",
+			webs:     map[string][]string{"a": {ours}}, want: map[string][]string{"a": {ours}},
+		},
+		"a group that is gone": {
+			apiVersion: "gone.example/v1",
+			webs:       map[string][]string{"a": {ours}}, want: map[string][]string{"a": {ours}},
+		},
+		"an object that somebody else changes at the same time": {
+			webs: map[string][]string{"a": {ours}},
+			meddle: func(c *cluster, name string) {
+				if c.updates == 1 {
+					c.webs[name].version, c.webs[name].finalizers = 7, []string{ours, "x/y"}
+				}
+			},
+			want: map[string][]string{"a": {"x/y"}}, updates: 2,
+		},
+		"an object that somebody else lets go at the same time": {
+			webs:   map[string][]string{"a": {ours}},
+			meddle: func(c *cluster, name string) { c.webs[name].version, c.webs[name].finalizers = 7, nil },
+			want:   map[string][]string{"a": nil}, updates: 1,
+		},
+		"an object that goes at the same time": {
+			webs:   map[string][]string{"a": {ours}},
+			meddle: func(c *cluster, name string) { delete(c.webs, name) },
+			want:   map[string][]string{}, updates: 1,
+		},
+		"an object that does not keep still": {
+			webs:   map[string][]string{"a": {ours}},
+			meddle: func(c *cluster, name string) { c.webs[name].version++ },
+			want:   map[string][]string{"a": {ours}}, updates: attempts,
+			err: "objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
+		},
+		"an object that the host does not let us write keeps no other": {
+			webs: map[string][]string{"a": {ours}, "b": {ours}, "c": {ours}}, refuse: "b",
+			want: map[string][]string{"a": {}, "b": {ours}, "c": {}}, updates: 3,
+			err: "objects that keep the finalizer " + ours + ": 1; the first: can't update the finalizers of Web default/b: no",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{T: t, webs: map[string]*web{}, refuse: test.refuse}
+			for name, finalizers := range test.webs {
+				c.webs[name] = &web{version: 1, finalizers: finalizers}
+			}
+			if test.meddle != nil {
+				c.meddle = func(name string) { test.meddle(c, name) }
+			}
+			err := drainer(t, c).Drain(t.Context(), cmp.Or(test.apiVersion, "ctl.example/v2"), cmp.Or(test.resource, "webs"), ours)
+			if got := fmt.Sprint(err); got != cmp.Or(test.err, "<nil>") {
+				t.Errorf("error is %s, want %s", got, cmp.Or(test.err, "none"))
+			}
+			left := map[string][]string{}
+			for name, web := range c.webs {
+				left[name] = web.finalizers
+			}
+			if diff := gocmp.Diff(test.want, left); diff != "" {
+				t.Errorf("finalizers (-want +got):\n%s", diff)
+			}
+			if c.updates != test.updates {
+				t.Errorf("there were %d updates, want %d", c.updates, test.updates)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	c := &cluster{T: t, webs: map[string]*web{
+		"a": {finalizers: []string{ours}}, "b": {finalizers: []string{"x/y"}}, "c": {finalizers: []string{"x/y", ours + "-too"}}, "d": {},
+		"e": {finalizers: []string{"prefix.of/" + ours}},
+	}}
+	for name, test := range map[string]struct {
+		apiVersion, resource string
+		want                 []string
+	}{
+		"on objects of all pages":               {"ctl.example/v2", "webs", []string{ours, ours + "-too"}},
+		"in a version that is no longer served": {"ctl.example/v1", "webs", []string{ours, ours + "-too"}},
+		"of a resource that is gone":            {"ctl.example/v2", "shops", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := drainer(t, c).Find(t.Context(), test.apiVersion, test.resource, "metacontroller.io/compositecontroller-")
+			if err != nil || !slices.Equal(sets.List(found), slices.Sorted(slices.Values(test.want))) {
+				t.Errorf("found are %v, %v, want %v", sets.List(found), err, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
+	c := &cluster{T: t, webs: map[string]*web{
+		"alive": {version: 1, finalizers: []string{ours}},
+		"dying": {version: 1, finalizers: []string{ours}, dying: true},
+		"other": {version: 1, finalizers: []string{"x/y"}, dying: true},
+	}}
+	d := drainer(t, c)
+	var told []string
+	d.Unfinalized = func(released *object.Object, finalizer string) { told = append(told, released.Name+" "+finalizer) }
+	if err := d.Drain(t.Context(), "ctl.example/v2", "webs", ours); err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff([]string{"dying " + ours}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// drainer drains objects of the cluster.
+func drainer(t *testing.T, c *cluster) *Drainer {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Drainer{
+		Client: client, Discovery: host.NewDiscovery(client, func(string) {}),
+		Actor: &act.Actor{Writer: host.NewWriter(client, 10), Parallel: 10},
+	}
+}

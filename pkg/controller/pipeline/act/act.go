@@ -1,0 +1,196 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package act carries plans out.
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Actor writes to the host what plans say.
+type Actor struct {
+	// Writer is shared by the whole process and bounds its writes.
+	Writer *host.Writer
+	// Parallel bounds the writes of one sync that are under way at once.
+	Parallel int
+}
+
+// ofChildren are the phases of the steps about children: those of one phase may be taken
+// at the same time, and it is over before the next begins.
+var ofChildren = [...][]pipeline.Op{
+	{pipeline.Adopt, pipeline.Release},
+	{pipeline.Delete, pipeline.Recreate},
+	{pipeline.Create, pipeline.Update, pipeline.Apply, pipeline.ToServerSideApply, pipeline.ToDynamicApply},
+}
+
+// phasesOf are all phases of a plan.
+func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
+	status, metadata, finalizer := []pipeline.Op{pipeline.Status}, []pipeline.Op{pipeline.Metadata}, []pipeline.Op{pipeline.Finalizer}
+	if plan.ParentFirst {
+		return slices.Concat([][]pipeline.Op{status, metadata}, ofChildren[:], [][]pipeline.Op{finalizer})
+	}
+	return slices.Concat(ofChildren[:], [][]pipeline.Op{status, metadata, finalizer})
+}
+
+// Act takes all steps of a plan that write, also when some fail, and returns what
+// came of each. Only these are not taken: after a write of the parent that failed, all
+// that follow, and after any that failed, that of the finalizer: a parent is not let go
+// while there is something to be tried again.
+func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipeline.Plan) []pipeline.Outcome {
+	var outcomes []pipeline.Outcome
+	for _, phase := range phasesOf(plan) {
+		var steps []pipeline.Step
+		for _, step := range plan.Steps {
+			if slices.Contains(phase, step.Op) {
+				steps = append(steps, step)
+			}
+		}
+		outcomes = append(outcomes, a.take(ctx, snapshot, upon(outcomes, steps))...)
+	}
+	return outcomes
+}
+
+// take takes steps in parallel.
+func (a *Actor) take(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step) []pipeline.Outcome {
+	if len(steps) == 0 {
+		return nil
+	}
+	outcomes := make([]pipeline.Outcome, len(steps))
+	mayAdopt := sync.OnceValue(func() error { return a.MayAdopt(ctx, snapshot) })
+	slots := make(chan struct{}, a.Parallel)
+	var group sync.WaitGroup
+	for i, step := range steps {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			outcomes[i] = a.seeHolder(ctx, snapshot, a.takeOne(ctx, step, mayAdopt))
+		})
+	}
+	group.Wait()
+	return outcomes
+}
+
+// takeOne takes one step. A panic becomes its error.
+func (a *Actor) takeOne(ctx context.Context, step pipeline.Step, mayAdopt func() error) (outcome pipeline.Outcome) {
+	logger := klog.FromContext(ctx)
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			logger.Error(nil, "Panic in a step of a sync", "panic", panicked, "stack", string(debug.Stack()))
+			outcome = pipeline.Outcome{Step: step, Err: describe(step, fmt.Errorf("panic: %v", panicked))}
+		}
+	}()
+	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
+	outcome = pipeline.Outcome{Step: step}
+	if step.Op == pipeline.Adopt {
+		if outcome.Err = mayAdopt(); outcome.Err != nil {
+			return outcome
+		}
+	}
+	result, err := a.write(ctx, step)
+	switch {
+	case err == nil:
+		outcome.Result = result
+		if step.Op == pipeline.Recreate && result != nil {
+			outcome.Op, outcome.Why = pipeline.Keep, "applying it would change nothing"
+		}
+	case taken(step, err):
+		outcome.Taken = true
+	case overtaken(step, err):
+		outcome.Overtaken = true
+		logger.V(4).Info("Object changed meanwhile, the next sync sees how", "kind", step.Type.Kind,
+			"object", klog.KRef(step.Namespace, step.Name), "err", err)
+	default:
+		outcome.Err = describe(step, err)
+	}
+	return outcome
+}
+
+func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, error) {
+	name := step.Key().NamespacedName
+	switch step.Op {
+	case pipeline.Create:
+		return a.Writer.Create(ctx, step.Type, step.Namespace, step.Body)
+	case pipeline.Update, pipeline.Metadata, pipeline.Finalizer:
+		return a.Writer.Update(ctx, step.Type, name, step.Body)
+	case pipeline.Adopt, pipeline.Release:
+		return a.Writer.Patch(ctx, step.Type, name, step.Body)
+	case pipeline.Apply:
+		return a.Writer.Apply(ctx, step.Type, name, step.Body)
+	case pipeline.ToServerSideApply, pipeline.ToDynamicApply:
+		return a.move(ctx, step)
+	case pipeline.Recreate:
+		return a.recreate(ctx, step)
+	case pipeline.Delete:
+		return nil, a.Writer.Delete(ctx, step.Type, name, step.Observed.UID)
+	case pipeline.Status:
+		return a.Writer.UpdateStatus(ctx, step.Type, name, step.Body)
+	default:
+		return nil, fmt.Errorf("there is no way to %s", step.Op)
+	}
+}
+
+// taken tells whether a child was not created because its name belongs to another
+// object. What is applied to create a child conflicts with any object there is.
+func taken(step pipeline.Step, err error) bool {
+	return step.Creates() && (apierrors.IsAlreadyExists(err) || step.Op == pipeline.Apply && apierrors.IsConflict(err))
+}
+
+// overtaken tells whether a write failed because the object is no longer the one
+// that was observed.
+func overtaken(step pipeline.Step, err error) bool {
+	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || replaced(err))
+}
+
+// replaced tells whether a request was refused because it names the UID of another
+// object than the one there is.
+func replaced(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsInvalid(status) && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+}
+
+// describe says which write failed.
+func describe(step pipeline.Step, err error) error {
+	switch {
+	case step.Op == pipeline.Status:
+		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)
+	case step.Op == pipeline.Metadata:
+		return fmt.Errorf("can't update %s: %w", step.Key(), err)
+	case step.Op == pipeline.Finalizer:
+		return fmt.Errorf("can't update the finalizers of %s: %w", step.Key(), err)
+	case apierrors.IsUnsupportedMediaType(err):
+		return fmt.Errorf("can't %s %s: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: %w",
+			step.Op, step.Key(), err)
+	}
+	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)
+}
+
+// MayAdopt asks the host itself whether the parent is still there and alive. A cache
+// could be behind, and adopting for a parent that is gone would delete the child.
+func (a *Actor) MayAdopt(ctx context.Context, snapshot *pipeline.Snapshot) error {
+	parent := snapshot.Parent
+	live, err := a.Writer.Get(ctx, snapshot.ParentType, parent.Key())
+	switch {
+	case err != nil:
+		return fmt.Errorf("can't adopt children of %s: %w", parent, err)
+	case live.UID != parent.UID:
+		return fmt.Errorf("can't adopt children of %s: it was replaced by another of that name", parent)
+	case live.DeletionTimestamp != nil:
+		return fmt.Errorf("can't adopt children of %s: it is being deleted", parent)
+	}
+	return nil
+}

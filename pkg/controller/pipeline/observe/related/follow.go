@@ -1,0 +1,133 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// follow has the rules stand for the answer from now on: changes of what they select
+// lead to a sync of its parent, and what only its earlier rules needed is no longer
+// watched.
+func (o *Observer) follow(answer *Answer, rules []*rule) error {
+	if o.follows(answer, rules) {
+		return nil
+	}
+	idle, err := o.change(answer, rules)
+	o.drop(idle)
+	return err
+}
+
+func (o *Observer) follows(answer *Answer, rules []*rule) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return slices.Equal(o.byAnswer[answer], rules)
+}
+
+// change opens what the rules need, puts them where the answer's earlier ones were and
+// returns the sources that no rule needs any more, which are to be dropped.
+func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err = o.open(rules); err == nil {
+		o.replace(answer, rules)
+	}
+	return o.takeIdle(), err
+}
+
+// Forget drops what an answer asks for, and the watches only that needed.
+func (o *Observer) Forget(answer *Answer) {
+	o.note(answer, pipeline.Key{}, nil)
+	// Without rules there is nothing to open, which is what can fail.
+	_ = o.follow(answer, nil)
+}
+
+// Close drops all rules and watches. Nothing may use the observer any more.
+func (o *Observer) Close() {
+	o.mu.Lock()
+	all := slices.Collect(maps.Values(o.sources))
+	clear(o.sources)
+	clear(o.byAnswer)
+	o.mu.Unlock()
+	o.drop(all)
+	o.Disinherit()
+}
+
+// open makes the sources that the rules need and that are not there.
+func (o *Observer) open(rules []*rule) error {
+	for _, r := range rules {
+		for _, of := range r.needs() {
+			if o.sources[of] != nil {
+				continue
+			}
+			watch := o.Watches.Acquire(of)
+			opened, err := open(watch,
+				func(before, after *object.Object) { o.changed(of, before, after) },
+				func() { o.filled(of) })
+			if err != nil {
+				o.Watches.Release(watch)
+				return err
+			}
+			o.sources[of] = opened
+		}
+	}
+	return nil
+}
+
+// replace puts the rules where the answer's earlier ones were.
+func (o *Observer) replace(answer *Answer, rules []*rule) {
+	for _, r := range o.byAnswer[answer] {
+		o.sources[r.of].rules.remove(r)
+		if r.namespaces != nil {
+			o.sources[r.in].byLabels.Delete(r)
+		}
+	}
+	for _, r := range rules {
+		o.sources[r.of].rules.add(r)
+		if r.namespaces != nil {
+			o.sources[r.in].byLabels.Insert(r)
+		}
+	}
+	o.byAnswer[answer] = rules
+	if len(rules) == 0 {
+		delete(o.byAnswer, answer)
+	}
+}
+
+// takeIdle takes out the sources that no rule needs.
+func (o *Observer) takeIdle() []*source {
+	var idle []*source
+	for of, source := range o.sources {
+		if !source.needed() {
+			idle = append(idle, source)
+			delete(o.sources, of)
+		}
+	}
+	return idle
+}
+
+// drop closes sources. The lock must not be held, since calls under way may need it.
+func (o *Observer) drop(sources []*source) {
+	for _, source := range sources {
+		source.close()
+		o.Watches.Release(source.watch)
+	}
+}
+
+// filled has the parents synced that waited for the first list of a type.
+func (o *Observer) filled(of pipeline.Type) {
+	o.mu.RLock()
+	var parents []pipeline.Key
+	if source := o.sources[of]; source != nil {
+		parents = source.parents()
+	}
+	o.mu.RUnlock()
+	if len(parents) > 0 {
+		o.Changed(parents...)
+	}
+}

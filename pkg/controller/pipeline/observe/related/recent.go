@@ -1,0 +1,47 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// recentFor is how long a type that was found is not looked for again. Of types whose
+// definitions have just changed, at the start of the process all of them, nothing is kept
+// by discovery, and the syncs of a thousand parents would ask the host as often.
+const recentFor = time.Second
+
+// recently returns a function that finds types as resolve does and knows for a moment
+// those it has found.
+func recently(resolve ResolveFunc) ResolveFunc {
+	type name struct{ apiVersion, resource string }
+	type found struct {
+		pipeline.Type
+		at time.Time
+	}
+	var mu sync.Mutex
+	known := map[name]found{}
+	return func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+		name := name{apiVersion, resource}
+		mu.Lock()
+		last, ok := known[name]
+		mu.Unlock()
+		if ok && time.Since(last.at) < recentFor {
+			return last.Type, nil
+		}
+		of, err := resolve(ctx, apiVersion, resource)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			delete(known, name)
+			return of, err
+		}
+		known[name] = found{of, time.Now()}
+		return of, nil
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// rule is a rule of a hook's answer with its type found and narrowed down to what the
+// hook may see. An object is selected if it meets all conditions.
+type rule struct {
+	parent pipeline.Key
+	of     pipeline.Type
+	// namespace is the only one the object may be in; empty allows all.
+	namespace string
+	// names are those the object may have; none allows all.
+	names []string
+	// labels selects objects by their own labels, namespaces by those of their namespace;
+	// nil selects all.
+	labels, namespaces labels.Selector
+	// in is the type of namespaces if they matter.
+	in pipeline.Type
+}
+
+// typed is a rule as the hook wrote it, with its type and that of namespaces.
+type typed struct {
+	pipeline.RelatedRule
+	of, in pipeline.Type
+}
+
+// ResolveFunc finds a type of the host. See host.Discovery.
+type ResolveFunc func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error)
+
+// find finds the types that the rules name.
+func (resolve ResolveFunc) find(ctx context.Context, written []pipeline.RelatedRule) ([]typed, error) {
+	found := make([]typed, len(written))
+	for i, rule := range written {
+		of, err := resolve(ctx, rule.APIVersion, rule.Resource)
+		if err != nil {
+			return nil, ruleError(i, rule, err)
+		}
+		found[i] = typed{RelatedRule: rule, of: of}
+		if rule.NamespaceSelector == nil {
+			continue
+		}
+		if found[i].in, err = resolve(ctx, "v1", "namespaces"); err != nil {
+			return nil, ruleError(i, rule, err)
+		}
+	}
+	return found, nil
+}
+
+func sameTypes(a, b typed) bool { return a.of == b.of && a.in == b.in }
+
+func ruleError(index int, rule pipeline.RelatedRule, err error) error {
+	return fmt.Errorf("customize hook: relatedResources[%d] (%s in %s): %w", index, rule.Resource, rule.APIVersion, err)
+}
+
+// narrow makes rules of what a hook wrote about a parent. Confined keeps those about
+// namespaced objects within the namespace of a namespaced parent.
+func narrow(parent *object.Object, confined bool, written []typed) ([]*rule, error) {
+	rules := make([]*rule, len(written))
+	for i, one := range written {
+		narrowed, err := one.narrow(parent, confined && parent.Namespace != "")
+		if err != nil {
+			return nil, ruleError(i, one.RelatedRule, err)
+		}
+		rules[i] = narrowed
+	}
+	return rules, nil
+}
+
+func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
+	narrowed := &rule{
+		parent: pipeline.KeyOf(parent), of: t.of, namespace: t.Namespace, names: t.Names,
+		labels: t.LabelSelector, namespaces: t.NamespaceSelector, in: t.in,
+	}
+	if !t.of.Namespaced {
+		if t.NamespaceSelector != nil {
+			return nil, fmt.Errorf("namespaceSelector is for namespaced types, and %s is cluster-scoped", t.of)
+		}
+		narrowed.namespace = "" // such objects are in none
+		return narrowed, nil
+	}
+	if !confined {
+		return narrowed, nil
+	}
+	const v1 = "in protocol version v1 of the customize hook, a namespaced parent is shown only what is in its own namespace; " +
+		"set spec.hooks.customize.version to v2"
+	if t.NamespaceSelector != nil {
+		return nil, errors.New("namespaceSelector: " + v1)
+	}
+	if t.Namespace != "" && t.Namespace != parent.Namespace {
+		return nil, fmt.Errorf("namespace %q is not the parent's, which is %q: %s", t.Namespace, parent.Namespace, v1)
+	}
+	narrowed.namespace = parent.Namespace
+	return narrowed, nil
+}
+
+// needs are the types that have to be watched for the rule.
+func (r *rule) needs() []pipeline.Type {
+	if r.namespaces != nil {
+		return []pipeline.Type{r.of, r.in}
+	}
+	return []pipeline.Type{r.of}
+}
+
+// selects tells whether the rule, which is about the object's type, selects the object.
+// LabelsOf tells the labels of a namespace.
+func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.Set) bool {
+	return (r.namespace == "" || r.namespace == o.Namespace) &&
+		(len(r.names) == 0 || slices.Contains(r.names, o.Name)) &&
+		(r.labels == nil || r.labels.Matches(labels.Set(o.Labels))) &&
+		(r.namespaces == nil || r.namespaces.Matches(labelsOf(o.Namespace)))
+}

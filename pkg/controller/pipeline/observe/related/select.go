@@ -1,0 +1,79 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// groups returns what the rules select: one group for each type, in the order of the
+// rules, with each object once.
+func (o *Observer) groups(rules []*rule) []pipeline.Related {
+	var groups []pipeline.Related
+	for _, r := range rules {
+		i := slices.IndexFunc(groups, func(group pipeline.Related) bool { return group.Type == r.of })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, pipeline.Related{Type: r.of})
+		}
+		groups[i].Objects = append(groups[i].Objects, o.selected(r)...)
+	}
+	for i := range groups {
+		slices.SortFunc(groups[i].Objects, byName)
+		groups[i].Objects = slices.CompactFunc(groups[i].Objects, func(a, b *object.Object) bool { return byName(a, b) == 0 })
+	}
+	return groups
+}
+
+func byName(a, b *object.Object) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// selected returns the objects that a rule selects.
+func (o *Observer) selected(r *rule) []*object.Object {
+	labelsOf := o.labelsOf(r.in)
+	return slices.DeleteFunc(o.candidates(r), func(candidate *object.Object) bool {
+		return !r.selects(candidate, labelsOf)
+	})
+}
+
+// candidates returns the objects among which those are that a rule selects, as few as
+// can be found without looking at all.
+func (o *Observer) candidates(r *rule) []*object.Object {
+	watch := o.sources[r.of].watch
+	switch {
+	case len(r.names) > 0 && (r.namespace != "" || !r.of.Namespaced):
+		return named(watch, r)
+	case r.namespace != "":
+		return watch.In(r.namespace)
+	case r.namespaces != nil:
+		var found []*object.Object
+		for _, namespace := range o.sources[r.in].watch.List() {
+			if r.namespaces.Matches(labels.Set(namespace.Labels)) {
+				found = append(found, watch.In(namespace.Name)...)
+			}
+		}
+		return found
+	default:
+		return watch.List()
+	}
+}
+
+func named(watch *host.Watch, r *rule) []*object.Object {
+	var found []*object.Object
+	for _, name := range r.names {
+		if o := watch.Get(types.NamespacedName{Namespace: r.namespace, Name: name}); o != nil {
+			found = append(found, o)
+		}
+	}
+	return found
+}

@@ -1,0 +1,211 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// children plans what becomes of a parent's children.
+type children struct {
+	parent     *parent
+	strategies Strategies
+	settled    *Settled
+	plan       *pipeline.Plan
+	// strict refuses an answer that lists a child twice.
+	strict bool
+	// duplicates are the plan's, to be found among thousands.
+	duplicates sets.Set[string]
+}
+
+// manage adds the steps that turn the observed children into the desired ones:
+// first all that is to go, then all that is to be, either type by type in the order
+// of their names. There are none if the sync is to leave the children alone. An error
+// refuses the whole answer.
+func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object) error {
+	if !snapshot.Managed {
+		return nil
+	}
+	observed := slices.SortedFunc(slices.Values(snapshot.Children), byType)
+	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
+	wanted := c.sort(observed, desired)
+	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
+		c.plan.Duplicates = nil // no one of them counts
+		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
+			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", twice[0])
+	}
+	// What was refused may be the child that seems to be unwanted, with a slip in it.
+	if len(c.plan.Refused) == 0 {
+		for i, group := range observed {
+			c.deleteUnwanted(group, wanted[i])
+		}
+	}
+	for i, group := range observed {
+		c.apply(group, wanted[i])
+	}
+	return nil
+}
+
+func byType(a, b pipeline.Group) int {
+	return cmp.Or(
+		cmp.Compare(a.Type.Group, b.Type.Group),
+		cmp.Compare(a.Type.Version, b.Type.Version),
+		cmp.Compare(a.Type.Kind, b.Type.Kind),
+	)
+}
+
+// wantedChildren are the desired children of one type: the last one of each name
+// counts, in the place of the first.
+type wantedChildren struct {
+	inOrder []types.NamespacedName
+	byName  map[types.NamespacedName]*object.Object
+}
+
+// sort puts each desired child to the observed ones of its type. Those that cannot
+// be had are refused.
+func (c *children) sort(observed []pipeline.Group, desired []*object.Object) []wantedChildren {
+	wanted := make([]wantedChildren, len(observed))
+	for _, child := range desired {
+		i, err := c.typeOf(child, observed)
+		if err != nil {
+			c.plan.Refused = append(c.plan.Refused, err)
+			continue
+		}
+		name := types.NamespacedName{Name: child.Name}
+		if observed[i].Type.Namespaced {
+			name.Namespace = c.parent.namespaceOf(child)
+		}
+		group := &wanted[i]
+		if group.byName == nil {
+			group.byName = make(map[types.NamespacedName]*object.Object, len(desired))
+			group.inOrder = make([]types.NamespacedName, 0, len(desired))
+		}
+		if _, twice := group.byName[name]; !twice {
+			group.inOrder = append(group.inOrder, name)
+		} else {
+			c.addDuplicate(child.Kind + " " + strings.TrimPrefix(name.String(), "/"))
+		}
+		group.byName[name] = child
+	}
+	return wanted
+}
+
+// addDuplicate notes, once, that a child is listed more than once.
+func (c *children) addDuplicate(child string) {
+	if c.duplicates == nil {
+		c.duplicates = sets.New[string]()
+	}
+	if !c.duplicates.Has(child) {
+		c.duplicates.Insert(child)
+		c.plan.Duplicates = append(c.plan.Duplicates, child)
+	}
+}
+
+// typeOf finds the group a desired child belongs to. The error says what the hook
+// or the controller's spec must change.
+func (c *children) typeOf(child *object.Object, observed []pipeline.Group) (int, error) {
+	i := slices.IndexFunc(observed, func(group pipeline.Group) bool {
+		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
+	})
+	switch {
+	case child.APIVersion == "":
+		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rules)
+	case i < 0:
+		return 0, fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; declare it, or leave the child out",
+			child, c.parent.rules, child.Kind, child.APIVersion)
+	case child.Name == "":
+		return 0, fmt.Errorf("child %s of apiVersion %s has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it",
+			child.Kind, child.APIVersion)
+	}
+	namespaced := observed[i].Type.Namespaced
+	switch {
+	case c.parent.Namespace != "" && !namespaced:
+		return 0, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; make the parent's type cluster-scoped, or leave the child out",
+			child, c.parent)
+	case c.parent.Namespace != "" && c.parent.namespaceOf(child) != c.parent.Namespace:
+		return 0, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; leave out metadata.namespace",
+			child, c.parent)
+	case namespaced && c.parent.namespaceOf(child) == "":
+		return 0, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; name the namespace it is to be in",
+			child, c.parent)
+	}
+	return i, nil
+}
+
+func (c *children) deleteUnwanted(group pipeline.Group, wanted wantedChildren) {
+	orphans := orphansOf(group)
+	for _, child := range group.Claimed {
+		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) {
+			continue
+		}
+		c.add(pipeline.Step{Op: pipeline.Delete, Type: group.Type, Observed: child, Why: "the hook does not list it"})
+	}
+}
+
+func (c *children) apply(group pipeline.Group, wanted wantedChildren) {
+	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
+	for _, child := range group.Claimed {
+		observed[child.Key()] = child
+	}
+	strategy := c.strategies[group.Type.GroupKind()]
+	engine := c.parent.engine(strategy.Engine, group.Schema)
+	orphans := orphansOf(group)
+	for _, name := range wanted.inOrder {
+		desired := wanted.byName[name]
+		step, err := c.step(engine, strategy.Method, orphans, observed[name], desired)
+		if err != nil {
+			c.plan.Refused = append(c.plan.Refused, err)
+			continue
+		}
+		step.Type, step.Desired = group.Type, desired.Hash
+		step.Namespace, step.Name = name.Namespace, name.Name
+		c.add(step)
+	}
+}
+
+// step decides about one desired child: here whether it may be written at all, in the
+// engine of its type what is.
+func (c *children) step(engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object) (pipeline.Step, error) {
+	switch {
+	case observed == nil:
+		return engine.create(desired)
+	case observed.DeletionTimestamp != nil:
+		return keep(observed, "it is being deleted"), nil
+	case orphans.Has(observed):
+		return keep(observed, "it is adopted first"), nil
+	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
+		return keep(observed, asWanted), nil
+	case method != Recreate && method != InPlace:
+		return keep(observed, "its update method is OnDelete"), nil
+	}
+	step, err := engine.change(method, observed, desired)
+	if err == nil && step.Op == pipeline.Keep {
+		c.settled.Put(observed.UID, desired.Hash, observed.Hash)
+	}
+	return step, err
+}
+
+func (c *children) add(step pipeline.Step) {
+	if step.Observed != nil {
+		step.Namespace, step.Name = step.Observed.Namespace, step.Observed.Name
+	}
+	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+// orphansOf are the children of a group that have no controller yet; nil if there are none.
+func orphansOf(group pipeline.Group) sets.Set[*object.Object] {
+	if len(group.Adopt) == 0 {
+		return nil
+	}
+	return sets.New(group.Adopt...)
+}

@@ -1,0 +1,76 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// status adds the step that makes the parent's status what the hook answered, with
+// status.observedGeneration put in. Without an answer it is that field alone, unless
+// the status is foreign: that one is left as it is then, and always if it can only be
+// written together with the rest of the object.
+func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *Settled) error {
+	if p.foreignStatus && (answered == nil || !p.kind.StatusSubresource) {
+		return nil
+	}
+	desired, err := decodeStatus(answered)
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", p, err)
+	}
+	if desired == nil {
+		desired = map[string]any{}
+	}
+	desired["observedGeneration"] = p.Generation
+	step, err := p.statusStep(desired, settled)
+	if step == nil || err != nil {
+		return err
+	}
+	plan.Steps = append(plan.Steps, *step)
+	return nil
+}
+
+// statusStep is the step that gives the parent the desired status. It is nil if the
+// parent has it. An empty status is something else than none: hooks tell by it, at the
+// next sync, that they have been asked before.
+func (p *parent) statusStep(desired map[string]any, settled *Settled) (*pipeline.Step, error) {
+	wanted, err := object.Canonical(desired)
+	if err != nil {
+		return nil, err
+	}
+	have := p.Lookup("status")
+	hash := xxhash.Sum64(wanted)
+	if settled.Is(p.UID, hash, xxhash.Sum64(have)) {
+		return nil, nil
+	}
+	observed, err := decodeStatus(have)
+	path, differ := difference(observed, desired)
+	if err == nil && !differ && observed != nil { // what is no object is replaced
+		settled.Put(p.UID, hash, xxhash.Sum64(have))
+		return nil, nil
+	}
+	path = join("status", path)
+	body, err := object.WithMember(p.JSON(), "status", wanted)
+	return &pipeline.Step{
+		Op: pipeline.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
+		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,
+	}, err
+}
+
+func decodeStatus(raw []byte) (map[string]any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var status map[string]any
+	if err := utiljson.Unmarshal(raw, &status); err != nil {
+		return nil, err
+	}
+	return status, nil
+}

@@ -1,0 +1,170 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+// written are the events that a host was sent.
+type written chan corev1.Event
+
+// events writes events to a host that takes everything.
+func events(t *testing.T, options EventOptions) (*Events, written) {
+	t.Helper()
+	sent := make(written, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var event corev1.Event
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil || r.Method != http.MethodPost {
+			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+		}
+		if want := "/api/v1/namespaces/" + event.Namespace + "/events"; r.URL.Path != want {
+			t.Errorf("an event of namespace %s is sent to %s", event.Namespace, r.URL.Path)
+		}
+		sent <- event
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(event)
+	}))
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	made, err := NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Shutdown)
+	return made, sent
+}
+
+func parent(t *testing.T, name string) *object.Object {
+	t.Helper()
+	o, err := object.Parse(fmt.Appendf(nil, `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"7"}}`, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestEvents(t *testing.T) {
+	// As a lister hands it out: without its kind.
+	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "c"}}
+	fleet, err := object.Parse([]byte(`{"apiVersion":"ctl.example/v1","kind":"Fleet","metadata":{"name":"fleet"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		tell func(*Events)
+		want string
+	}{
+		"starting":     {func(e *Events) { e.Starting(controller, "webs") }, "default CompositeController webs: Normal Starting: Starting controller: webs"},
+		"started":      {func(e *Events) { e.Started(controller, "webs") }, "default CompositeController webs: Normal Started: Started controller: webs"},
+		"stopping":     {func(e *Events) { e.Stopping(controller, "webs") }, "default CompositeController webs: Normal Stopping: Stopping controller: webs"},
+		"stopped":      {func(e *Events) { e.Stopped(controller, "webs") }, "default CompositeController webs: Normal Stopped: Stopped controller: webs"},
+		"create error": {func(e *Events) { e.CreateError(controller, errors.New("no hooks defined")) }, "default CompositeController webs: Warning CreateError: Cannot create new controller: no hooks defined"},
+		"stale credentials": {
+			func(e *Events) { e.CredentialsStale(controller, errors.New("Secret is gone")) },
+			"default CompositeController webs: Warning CredentialsStale: The last good credentials stay in use: Secret is gone",
+		},
+		"no status subresource": {
+			func(e *Events) { e.NoStatusSubresource(controller, "webs", "ctl.example/v1, Kind=Web") },
+			"default CompositeController webs: Warning SyncError: [webs] Sync error - ignoring, CRD [ctl.example/v1, Kind=Web] does not have subresource 'Status' enabled",
+		},
+		"sync error":                            {func(e *Events) { e.SyncError(parent(t, "shop"), errors.New("50% of it failed")) }, "default Web shop: Warning SyncError: Sync error: 50% of it failed"},
+		"sync error of a cluster-scoped parent": {func(e *Events) { e.SyncError(fleet, errors.New("no")) }, "default Fleet fleet: Warning SyncError: Sync error: no"},
+		"duplicate children": {
+			func(e *Events) { e.DuplicateChildren(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
+			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: Pod default/a, Pod default/b",
+		},
+		"many duplicate children": {
+			func(e *Events) { e.DuplicateChildren(parent(t, "shop"), []string{"a", "b", "c", "d", "e", "f", "g"}) },
+			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: a, b, c, d, e and 2 more",
+		},
+		"name taken": {
+			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a"}) },
+			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
+		},
+		"names taken": {
+			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
+			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
+			test.tell(writer)
+			event := <-sent
+			got := fmt.Sprintf("%s %s %s: %s %s: %s", event.Namespace, event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Type, event.Reason, event.Message)
+			if got != test.want {
+				t.Errorf("the event is\n%s\nwant\n%s", got, test.want)
+			}
+			if event.Source.Component != "metacontroller" {
+				t.Errorf("it comes from %q", event.Source.Component)
+			}
+		})
+	}
+}
+
+func TestAnEventSaysWhichObjectItIsAbout(t *testing.T) {
+	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
+	writer.SyncError(parent(t, "shop"), errors.New("no"))
+	want := corev1.ObjectReference{APIVersion: "ctl.example/v1", Kind: "Web", Namespace: "default", Name: "shop", UID: "u", ResourceVersion: "7"}
+	if diff := cmp.Diff(want, (<-sent).InvolvedObject); diff != "" {
+		t.Errorf("it is about (-want +got):\n%s", diff)
+	}
+}
+
+// The host refuses an event whose message is longer than 1024 bytes.
+func TestALongErrorFitsIntoAnEvent(t *testing.T) {
+	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
+	writer.SyncError(parent(t, "shop"), errors.New(strings.Repeat("ü", 5000)))
+	if event := <-sent; len(event.Message) > 1024 || !strings.HasSuffix(event.Message, "ü…") {
+		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
+	}
+	writer.CreateError(parent(t, "shop"), errors.New(strings.Repeat("ü", 5000)))
+	if event := <-sent; len(event.Message) > 1024 {
+		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
+	}
+	name := "Pod default/" + strings.Repeat("a", 253)
+	writer.DuplicateChildren(parent(t, "shop"), []string{name, name, name, name, name})
+	if event := <-sent; len(event.Message) > 1024 {
+		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
+	}
+	writer.WriteLoop(parent(t, "shop"), []pipeline.Loop{{Object: key("Pod", "", "a"), Path: strings.Repeat("a", 5000)}}, time.Now())
+	if event := <-sent; len(event.Message) > 1024 {
+		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
+	}
+}
+
+func TestEventsAboutOneObjectAreBounded(t *testing.T) {
+	writer, sent := events(t, EventOptions{QPS: 1e-6, Burst: 3})
+	for i := range 8 {
+		writer.SyncError(parent(t, "noisy"), fmt.Errorf("error %d", i))
+	}
+	writer.SyncError(parent(t, "quiet"), errors.New("no"))
+	count := map[string]int{}
+	for count["quiet"] == 0 { // events are written in their order
+		count[(<-sent).InvolvedObject.Name]++
+	}
+	if diff := cmp.Diff(map[string]int{"noisy": 3, "quiet": 1}, count); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

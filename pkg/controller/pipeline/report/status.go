@@ -1,0 +1,185 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Health is how a running controller is doing.
+type Health struct {
+	// Total counts the parents the controller is for, Synced and Failing those whose
+	// last sync went well or did not.
+	Total, Synced, Failing int
+	// HookCalled tells whether the hook has been called at all, and HookErr why its
+	// last call was not answered.
+	HookCalled bool
+	HookErr    error
+	// Stale tells why hooks are called with older credentials than the host has; nil if
+	// they are not.
+	Stale     error
+	LastError *ParentError
+	// Loops are what is slowed down because it would be written again and again.
+	Loops []pipeline.Loop
+}
+
+// ParentError is a failed sync of a parent. It is kept for long, so of the error it has the text only.
+type ParentError struct {
+	Parent  pipeline.Key
+	Message string
+	Time    time.Time
+	// Over is when the parent was synced without an error after that, or was gone; zero if
+	// it has not been yet.
+	Over time.Time
+}
+
+// Problem is why a controller does not run as its spec says.
+type Problem struct {
+	// Reason is one of the Reason constants.
+	Reason string
+	Err    error
+	// OldRuns tells that the controller still runs as an earlier spec said.
+	OldRuns bool
+}
+
+// Reasons of the conditions of a controller.
+const (
+	ReasonRunning         = "Running"
+	ReasonInvalidSpec     = "InvalidSpec"
+	ReasonUnknownType     = "UnknownType"
+	ReasonCredentials     = "CredentialsMissing"
+	ReasonNoStatus        = "NoStatusSubresource"
+	ReasonHostUnreachable = "HostUnreachable"
+	ReasonDeleting        = "Deleting"
+	ReasonFound           = "Found"
+	ReasonAnswered        = "Answered"
+	ReasonNotCalled       = "NotCalledYet"
+	ReasonCallFailed      = "CallFailed"
+	ReasonNotRunning      = "NotRunning"
+	ReasonQuiet           = "Quiet"
+	ReasonWriteLoop       = "WriteLoop"
+	ReasonStale           = "CredentialsStale"
+	ReasonHookDown        = "HookDown"
+	ReasonNotSelected     = "NotSelected"
+	ReasonWatchFailed     = "WatchFailed"
+)
+
+// Status is the status of a controller of that generation: before is the one it has
+// now. Either health or problem may be nil.
+func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
+	after := *before.DeepCopy()
+	after.ObservedGeneration = generation
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&after.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
+		})
+	}
+	setReady(set, problem)
+	setResourcesFound(set, problem)
+	if said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable); !health.knowsLess(said, generation) {
+		setHooksReachable(set, health)
+	}
+	setStable(set, health)
+	if health == nil {
+		after.Parents = nil
+		return after
+	}
+	after.Parents = &v1alpha1.ParentCounts{
+		Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing),
+	}
+	if last := health.LastError; last != nil {
+		after.LastError = &v1alpha1.LastSyncError{
+			Message: cut(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+		}
+		if !last.Over.IsZero() {
+			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Over.Truncate(time.Second)))
+		}
+	}
+	return after
+}
+
+type setter func(kind string, status metav1.ConditionStatus, reason, message string)
+
+func setReady(set setter, problem *Problem) {
+	switch {
+	case problem == nil:
+		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
+	case problem.OldRuns:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, short(problem.Err)+" (the controller still runs as its last working spec said)")
+	default:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, short(problem.Err))
+	}
+}
+
+func setResourcesFound(set setter, problem *Problem) {
+	switch {
+	case problem == nil || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the host serves all types of the spec")
+	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, short(problem.Err))
+	default:
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, short(problem.Err))
+	}
+}
+
+// knowsLess tells whether of the hooks of that generation more was said than a controller knows
+// that has not called any since the process was started.
+func (h *Health) knowsLess(said *metav1.Condition, generation int64) bool {
+	return h != nil && !h.HookCalled && said != nil && said.ObservedGeneration == generation
+}
+
+func setHooksReachable(set setter, health *Health) {
+	switch {
+	case health == nil || !health.HookCalled:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
+	case health.HookErr != nil && health.Stale != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
+			short(health.HookErr)+"; the credentials in use are the last good ones: "+short(health.Stale))
+	case health.HookErr != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, short(health.HookErr))
+	case health.Stale != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonStale,
+			"the last call of a hook was answered, but the credentials in use are the last good ones: "+short(health.Stale))
+	default:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
+	}
+}
+
+func setStable(set setter, health *Health) {
+	switch {
+	case health == nil:
+		set(v1alpha1.ConditionStable, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+	case len(health.Loops) > 0:
+		set(v1alpha1.ConditionStable, metav1.ConditionFalse, ReasonWriteLoop, allLoops(health.Loops))
+	default:
+		set(v1alpha1.ConditionStable, metav1.ConditionTrue, ReasonQuiet, "nothing is written again and again")
+	}
+}
+
+// ReadyIsUpToDate tells whether a status is of that generation and its condition Ready is what
+// Status would make it. It is cheap to ask.
+func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
+	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if said == nil || status.ObservedGeneration != generation {
+		return false
+	}
+	same := false
+	setReady(func(_ string, status metav1.ConditionStatus, reason, message string) {
+		same = said.Status == status && said.Reason == reason
+		switch reason {
+		case ReasonHookDown, ReasonWatchFailed, ReasonHostUnreachable:
+			// Errors of connections may read otherwise each time: there are ports in them.
+		default:
+			same = same && said.Message == message
+		}
+	}, problem)
+	return same
+}

@@ -1,0 +1,105 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// updating is the condition of the world of this test, which came to be at some time.
+func updating(since string) string {
+	return `{"type":"Updated","status":"False","lastTransitionTime":"` + since + `","reason":"RolloutProgressing","message":"updating Pod a"}`
+}
+
+const today = "2026-03-04T12:00:00Z"
+
+// checkStatus has a hook answer a status, for a parent that has one.
+func checkStatus(t *testing.T, observed, answered, want, wantErr string) {
+	t.Helper()
+	w := newWorld(t, "v2", "Pod a")
+	w.setParent(`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid},
+		spec: {version: v2, children: [Pod a]}, status: ` + observed + `}`)
+	w.has("Pod a v1")
+	w.remembers("v1: Pod a")
+	opened := w.open()
+	responses := w.ask(opened)
+	responses[0].Status = nil
+	if answered != "" {
+		responses[0].Status = []byte(answered)
+	}
+	decision, err := opened.Decide(responses, isUpToDate, noon)
+	wantError(t, err, wantErr)
+	if err == nil && string(decision.Response.Status) != want {
+		t.Errorf("status is\n%s, want\n%s", decision.Response.Status, want)
+	}
+}
+
+func TestTheConditionIsPutIntoTheHooksStatus(t *testing.T) {
+	tests := map[string]struct{ answered, want, err string }{
+		"that has no conditions":       {answered: `{"b":1.50,"a":2}`, want: `{"b":1.50,"a":2,"conditions":[` + updating(today) + `]}`},
+		"that has null for conditions": {answered: `{"conditions":null}`, want: `{"conditions":[` + updating(today) + `]}`},
+		"behind others":                {answered: `{"conditions":[{"type":"A","x":1}, {"type":"B"}]}`, want: `{"conditions":[{"type":"A","x":1},{"type":"B"},` + updating(today) + `]}`},
+		"whose conditions are no list": {answered: `{"conditions":{"Updated":true}}`, err: "status.conditions of the hook's answer about Web default/shop must be a list, to hold the condition Updated"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { checkStatus(t, "{}", test.answered, test.want, test.err) })
+	}
+}
+
+func TestQ3AMissingStatusBecomesOneWithTheCondition(t *testing.T) {
+	checkStatus(t, "{}", "", `{"conditions":[`+updating(today)+`]}`, "")
+}
+
+func TestQ3AMissingStatusWithAnotherWriterStaysMissing(t *testing.T) {
+	w := newWorld(t, "v2", "Pod a")
+	w.snapshot.ForeignStatus = true
+	w.hook = func(parent *object.Object) *pipeline.Response {
+		response := w.listed(parent)
+		response.Status = nil
+		return response
+	}
+	if status := w.decide().Response.Status; status != nil {
+		t.Errorf("status is %s", status)
+	}
+}
+
+func TestQ16AnExistingConditionIsRefreshed(t *testing.T) {
+	tests := map[string]struct{ observed, answered, want string }{
+		"in its place": {
+			answered: `{"conditions":[{"type":"A"},{"type":"Updated","status":"True","extra":1},{"type":"B"}]}`,
+			want:     `{"conditions":[{"type":"A"},` + updating(today) + `,{"type":"B"}]}`,
+		},
+		"once, if there are two": {
+			answered: `{"conditions":[{"type":"Updated"},{"type":"Updated"}]}`,
+			want:     `{"conditions":[` + updating(today) + `]}`,
+		},
+		"with the time from which the parent has had the status": {
+			observed: `{conditions: [{type: Updated, status: "False", reason: RolloutWaiting, lastTransitionTime: "2026-03-01T00:00:00Z"}]}`,
+			answered: `{"conditions":[{"type":"Updated","status":"True","lastTransitionTime":"2020-01-01T00:00:00Z"}]}`,
+			want:     `{"conditions":[` + updating("2026-03-01T00:00:00Z") + `]}`,
+		},
+		"with the present time if the parent has another status": {
+			observed: `{conditions: [{type: Updated, status: "True", lastTransitionTime: "2026-03-01T00:00:00Z"}]}`,
+			answered: `{"conditions":[{"type":"Updated","status":"False","lastTransitionTime":"2020-01-01T00:00:00Z"}]}`,
+			want:     `{"conditions":[` + updating(today) + `]}`,
+		},
+		"with the present time if the parent's has none, as the original's": {
+			observed: `{conditions: [{type: Updated, status: "False", reason: RolloutWaiting}]}`,
+			answered: `{}`,
+			want:     `{"conditions":[` + updating(today) + `]}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			observed := test.observed
+			if observed == "" {
+				observed = "{}"
+			}
+			checkStatus(t, observed, test.answered, test.want, "")
+		})
+	}
+}

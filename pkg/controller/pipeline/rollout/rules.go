@@ -1,0 +1,103 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Rules are how a controller rolls changes out.
+type Rules struct {
+	// FieldPaths are the dotted paths of the parent's fields whose change is rolled out.
+	// None are the spec as a whole.
+	FieldPaths []string
+	// Kinds are the child types with a rolling update method, each once.
+	Kinds []Kind
+	// Namespace is where the revisions of cluster-scoped parents are. Those of others
+	// are beside the parent.
+	Namespace string
+}
+
+// Kind is a child type and how its children roll.
+type Kind struct {
+	pipeline.Type
+	// InPlace tells that a child is updated. Else it is deleted and made anew.
+	InPlace bool
+	// Checks are the conditions that a child must have to be healthy.
+	Checks []v1alpha1.StatusConditionCheck
+	// MaxUnavailable is how many children, of all rolling kinds together, may be in motion
+	// once a child of this kind moves: a number, or a percentage of the children of
+	// this kind, rounded up. What is absent, below one or no percentage is one.
+	MaxUnavailable *intstr.IntOrString
+	// Partition is the place, in the hook's list of the children of this kind, of the first
+	// that moves. Those before it stay at their revision.
+	Partition int
+}
+
+// KindOf returns how the children of a type roll; false if its update strategy, which may be
+// nil, does not roll them.
+func KindOf(of pipeline.Type, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
+	if strategy == nil || strategy.Method != v1alpha1.ChildUpdateRollingInPlace && strategy.Method != v1alpha1.ChildUpdateRollingRecreate {
+		return Kind{}, false
+	}
+	kind := Kind{
+		Type:           of,
+		InPlace:        strategy.Method == v1alpha1.ChildUpdateRollingInPlace,
+		MaxUnavailable: strategy.MaxUnavailable,
+		Partition:      int(ptr.Deref(strategy.Partition, 0)),
+	}
+	if strategy.StatusChecks != nil {
+		kind.Checks = strategy.StatusChecks.Conditions
+	}
+	return kind, true
+}
+
+// Active tells whether a sync needs this package: some kind rolls, and the parent's children
+// are ours to manage.
+func (r *Rules) Active(snapshot *pipeline.Snapshot) bool { return len(r.Kinds) > 0 && snapshot.Managed }
+
+// NamespaceOf is the namespace of a parent's revisions.
+func (r *Rules) NamespaceOf(parent *object.Object) string {
+	if parent.Namespace == "" {
+		return r.Namespace
+	}
+	return parent.Namespace
+}
+
+func (r *Rules) fieldPaths() []string {
+	if len(r.FieldPaths) == 0 {
+		return []string{"spec"}
+	}
+	return r.FieldPaths
+}
+
+// kind returns the rolling kind of that type, nil if there is none.
+func (r *Rules) kind(of schema.GroupVersionKind) *Kind {
+	i := slices.IndexFunc(r.Kinds, func(kind Kind) bool { return kind.GroupVersionKind() == of })
+	if i < 0 {
+		return nil
+	}
+	return &r.Kinds[i]
+}
+
+// limit is how many children may be in motion once a child of this kind, of which there
+// are so many, moves.
+func (k *Kind) limit(children int) int {
+	if k.MaxUnavailable == nil {
+		return 1
+	}
+	limit, err := intstr.GetScaledValueFromIntOrPercent(k.MaxUnavailable, children, true)
+	if err != nil {
+		return 1
+	}
+	return max(limit, 1)
+}

@@ -1,0 +1,216 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+var (
+	webs   = typeOf("ctl.example", "v1", "webs", "Web", true)
+	fleets = typeOf("ctl.example", "v1", "fleets", "Fleet", false)
+	pods   = typeOf("", "v1", "pods", "Pod", true)
+	jobs   = typeOf("batch", "v1", "jobs", "Job", true)
+	zones  = typeOf("ctl.example", "v1", "zones", "Zone", false)
+	files  = typeOf("", "v1", "configmaps", "ConfigMap", true)
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func typeOf(group, version, resource, kind string, namespaced bool) pipeline.Type {
+	return pipeline.Type{
+		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
+		Kind:                 kind, Namespaced: namespaced,
+	}
+}
+
+// world is a parent, what there is of its children and revisions, and its hook. The hook
+// wants the children that the parent lists, each at the version that the parent names, and
+// only the version is rolled out.
+type world struct {
+	t        testing.TB
+	rules    Rules
+	snapshot pipeline.Snapshot
+	stored   []*v1alpha1.ControllerRevision
+	known    Known
+	// hook answers about a parent.
+	hook func(parent *object.Object) *pipeline.Response
+	// created counts the revisions that were made.
+	created int
+}
+
+// recreated is a kind whose children are deleted and made anew, and inPlace one whose
+// children are updated. Both have to be Ready.
+func recreated(of pipeline.Type) Kind {
+	return Kind{Type: of, Checks: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}}}
+}
+
+func inPlace(of pipeline.Type) Kind {
+	kind := recreated(of)
+	kind.InPlace = true
+	return kind
+}
+
+// newWorld makes a world whose parent, Web default/shop, is at a version and lists children
+// such as "Pod a".
+func newWorld(t testing.TB, version string, listed ...string) *world {
+	w := &world{t: t, rules: Rules{FieldPaths: []string{"spec.version"}, Kinds: []Kind{recreated(pods)}, Namespace: "server"}}
+	w.snapshot = pipeline.Snapshot{
+		ParentType: webs, Selector: labels.SelectorFromSet(labels.Set{"app": "shop"}), Managed: true,
+		Children: []pipeline.Group{{Type: pods}, {Type: jobs}, {Type: zones}, {Type: files}},
+	}
+	w.hook = w.listed
+	w.parent(version, listed...)
+	return w
+}
+
+func (w *world) parent(version string, listed ...string) {
+	children, err := json.Marshal(listed)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.snapshot.Parent = parseJSON(w.t, fmt.Appendf(nil, `{"apiVersion":"ctl.example/v1","kind":"Web",
+		"metadata":{"name":"shop","namespace":"default","uid":"parent-uid"},
+		"spec":{"version":%q,"children":%s}}`, version, children))
+}
+
+func (w *world) setParent(text string) { w.snapshot.Parent = parse(w.t, text) }
+
+// listed is what the hook answers.
+func (w *world) listed(parent *object.Object) *pipeline.Response {
+	var spec struct {
+		Version  string
+		Children []string
+	}
+	if err := json.Unmarshal(parent.Lookup("spec"), &spec); err != nil {
+		w.t.Fatal(err)
+	}
+	response := &pipeline.Response{Status: []byte(`{}`)}
+	for _, listed := range spec.Children {
+		response.Children = append(response.Children, childOf(w.t, listed+" "+spec.Version))
+	}
+	return response
+}
+
+// has puts children there. Without a namespace they are in the parent's.
+func (w *world) has(children ...string) {
+	for _, text := range children {
+		seen := *childOf(w.t, text)
+		i := slices.IndexFunc(w.snapshot.Children, func(group pipeline.Group) bool { return group.Type.Kind == seen.Kind })
+		group := &w.snapshot.Children[i]
+		if group.Type.Namespaced && seen.Namespace == "" {
+			seen.Namespace = w.snapshot.Parent.Namespace
+		}
+		group.Claimed = append(group.Claimed, &seen)
+	}
+}
+
+// remembers stores a revision of a text such as "v1: Pod a, Pod b".
+func (w *world) remembers(texts ...string) {
+	for _, text := range texts {
+		version, claims, _ := strings.Cut(text, ": ")
+		patch := fmt.Appendf(nil, `{"spec":{"version":%q}}`, version)
+		record := &v1alpha1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:      revisionName(w.snapshot.ParentType, "parent-uid", patch),
+				Namespace: w.rules.NamespaceOf(w.snapshot.Parent), UID: "uid-of-the-revision", ResourceVersion: "7",
+				Labels:          labelsOf(&w.snapshot),
+				Annotations:     map[string]string{fieldPathsAnnotation: formatPaths(w.rules.fieldPaths())},
+				OwnerReferences: []metav1.OwnerReference{ownerReference(&w.snapshot)},
+				// A version that has a higher number is newer.
+				CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(version[1]) * time.Minute)),
+			},
+			ParentPatch: runtime.RawExtension{Raw: patch},
+		}
+		if now, err := patchOf(w.snapshot.Parent, w.rules.fieldPaths()); err == nil && bytes.Equal(now, patch) {
+			record.Annotations[v1alpha1.CurrentRevisionAnnotation] = "true"
+		}
+		for claim := range strings.SplitSeq(claims, ", ") {
+			kind, name, found := strings.Cut(claim, " ")
+			if found {
+				record.Children = append(record.Children, v1alpha1.ControllerRevisionChildren{
+					APIGroup: typeNamed(w.t, kind).Group, Kind: kind, Names: []string{name},
+				})
+			}
+		}
+		w.stored = append(w.stored, record)
+	}
+}
+
+// isUpToDate tells whether the version of the observed child is the desired one.
+func isUpToDate(observed, desired *object.Object) (bool, error) {
+	return string(observed.Lookup("spec", "version")) == string(desired.Lookup("spec", "version")), nil
+}
+
+func (w *world) open() *Rollout {
+	w.t.Helper()
+	opened, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.known)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return opened
+}
+
+func records(stored []*v1alpha1.ControllerRevision) []*Record {
+	var records []*Record
+	for _, revision := range stored {
+		records = append(records, NewRecord(revision))
+	}
+	return records
+}
+
+// ask asks the hook about all revisions.
+func (w *world) ask(opened *Rollout) []*pipeline.Response {
+	var responses []*pipeline.Response
+	for _, revision := range opened.Revisions {
+		responses = append(responses, w.hook(revision.Parent))
+	}
+	return responses
+}
+
+func (w *world) decide() *Decision {
+	w.t.Helper()
+	opened := w.open()
+	decision, err := opened.Decide(w.ask(opened), isUpToDate, noon)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return decision
+}
+
+// write stores what a decision says.
+func (w *world) write(writes []Write) {
+	w.t.Helper()
+	for _, write := range writes {
+		i := slices.IndexFunc(w.stored, func(record *v1alpha1.ControllerRevision) bool { return record.Name == write.Revision.Name })
+		switch {
+		case write.Op == pipeline.Create && i < 0:
+			w.created++
+			write.Revision.CreationTimestamp = metav1.NewTime(noon.Add(time.Duration(w.created) * time.Hour))
+			w.stored = append(w.stored, write.Revision)
+		case write.Op == pipeline.Update && i >= 0:
+			w.stored[i] = write.Revision
+		case write.Op == pipeline.Delete && i >= 0:
+			w.stored = slices.Delete(w.stored, i, i+1)
+		default:
+			w.t.Fatalf("%s of ControllerRevision %s is not possible", write.Op, write.Revision.Name)
+		}
+	}
+}

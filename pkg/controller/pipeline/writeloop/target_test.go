@@ -1,0 +1,125 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writeloop
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// What is being deleted has no use for the labels that are fought over, and goes at once.
+func TestAParentIsLetGoInTheMidstOfALoop(t *testing.T) {
+	w := newWorld(t)
+	labels := step(pipeline.Metadata, "p", 1)
+	w.fight(time.Millisecond, 10*time.Second, constantly(labels))
+	w.sync(labels)
+	w.now += time.Millisecond
+	if taken, _ := w.sync(labels); len(taken) > 0 {
+		t.Fatal("the labels should be held back")
+	}
+	labels.LetsGo = true
+	if taken, _ := w.sync(labels); !slices.Equal(taken, []pipeline.Op{pipeline.Metadata}) {
+		t.Errorf("the steps that are taken are %v", taken)
+	}
+}
+
+// A target may be an attachment of another one. What it is written as does not make the
+// other forgotten.
+func TestAnObjectThatIsTargetAndAttachmentIsWatchedAsBoth(t *testing.T) {
+	w := newWorld(t)
+	asTarget, asAttachment := step(pipeline.Metadata, "p", 1), step(pipeline.Update, "c", 2)
+	asAttachment.Type, asAttachment.Namespace, asAttachment.Name = asTarget.Type, asTarget.Namespace, asTarget.Name
+	for range mostUndone {
+		for _, step := range []pipeline.Step{asTarget, asAttachment} {
+			if taken, _ := w.sync(step); len(taken) != 1 {
+				t.Fatalf("%s is held back early", step.Op)
+			}
+			w.now += time.Millisecond
+		}
+	}
+	if taken, _ := w.sync(asAttachment); len(taken) > 0 {
+		t.Error("the attachment should be held back")
+	}
+}
+
+// Somebody who is held back as well takes it off when their time has come.
+func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
+	w := newWorld(t)
+	finalizer := step(pipeline.Metadata, "p", 0)
+	finalizer.Op, finalizer.Path = pipeline.Finalizer, "metadata.finalizers"
+	for range mostUndone {
+		w.guard.Wrote(w.snapshot(), []pipeline.Outcome{{Step: finalizer, Result: observed("p", "2", 0)}}, start)
+	}
+	until, news := w.guard.HoldOne(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))
+	if !until.IsZero() || len(news) != 1 {
+		t.Errorf("it is held back until %s, told is %+v", until, news)
+	}
+}
+
+// Somebody may take every finalizer off that is not theirs.
+func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
+	w := newWorld(t)
+	finalizer := step(pipeline.Metadata, "p", 0)
+	finalizer.Op, finalizer.Path = pipeline.Finalizer, "metadata.finalizers"
+	var pauses []time.Duration
+	var news []pipeline.Loop
+	for last := w.now; len(pauses) < 8; {
+		now := start.Add(w.now)
+		until, found := w.guard.HoldOne(w.snapshot(), &finalizer, now)
+		news = append(news, found...)
+		if !until.IsZero() {
+			w.now = until.Sub(start)
+			continue
+		}
+		pauses = append(pauses, w.now-last)
+		last = w.now
+		outcome := pipeline.Outcome{Step: finalizer, Result: observed("p", "2", 0)}
+		w.guard.Wrote(w.snapshot(), []pipeline.Outcome{outcome}, now)
+		w.sync() // what comes after it, and finds nothing to write
+		w.now += time.Millisecond
+	}
+	const ms, s = time.Millisecond, time.Second
+	if want := []time.Duration{0, ms, ms, ms, ms, s, 2 * s, 4 * s}; !slices.Equal(pauses, want) {
+		t.Errorf("the pauses are %v, want %v", pauses, want)
+	}
+	if len(news) != 1 || !news[0].OfParent || news[0].Restless || news[0].Path != "metadata.finalizers" {
+		t.Errorf("the loops are %+v", news)
+	}
+	last := finalizer
+	if taken, _ := w.sync(last); len(taken) != 1 {
+		t.Error("what lets go of the parent should not wait")
+	}
+}
+
+func TestWhatLabelsAreMadeFrom(t *testing.T) {
+	const before = `{"metadata":{"name":"p","generation":1,"labels":{"a":"1"}},"spec":{"a":1},"status":{"a":1}}`
+	tests := map[string]struct {
+		after string
+		same  bool
+	}{
+		"the spec":   {`{"metadata":{"name":"p","generation":2,"labels":{"a":"1"}},"spec":{"a":2},"status":{"a":1}}`, false},
+		"the status": {`{"metadata":{"name":"p","generation":1,"labels":{"a":"1"}},"spec":{"a":1},"status":{"a":2}}`, true},
+		"the annotations of a Deployment, and with them its generation": {
+			`{"metadata":{"name":"p","generation":2,"annotations":{"a":"1"},"labels":{"a":"1"}},"spec":{"a":1},"status":{"a":1}}`, true,
+		},
+	}
+	hash := func(text string) uint64 {
+		parsed, err := object.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hashContent(parsed)
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if same := hash(before) == hash(test.after); same != test.same {
+				t.Errorf("another answer is to be expected: %v", !same)
+			}
+		})
+	}
+}
