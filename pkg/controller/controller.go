@@ -1,9 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller is the controller loop: it runs one hosted controller for each
-// CompositeController, and starts, replaces and stops them as these come, change
-// and go.
 package controller
 
 import (
@@ -21,8 +18,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -141,10 +137,10 @@ func run(ctx context.Context, config Config) error {
 	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
 	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields),
 		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
-	var reconcilers []*reconciler
+	var reconcilers []*lifecycle.Reconciler
 	discovery := host.NewDiscovery(client, func(group string) {
 		for _, reconciler := range reconcilers {
-			reconciler.groupChanged(group)
+			reconciler.GroupChanged(group)
 		}
 	})
 	stored, err := revisions.New(own, externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields)))
@@ -170,9 +166,9 @@ func run(ctx context.Context, config Config) error {
 		RevisionNamespace: config.Namespace,
 	}
 	drainer := &drain.Drainer{Client: client, Discovery: discovery, Actor: actor, Unfinalized: events.NotFinalized}
-	reconcilers = []*reconciler{
-		newReconciler(compositeReconciler, composite.Kind(), compositeControllers(own, informers), dependencies, drainer),
-		newReconciler(decoratorReconciler, decorator.Kind(), decoratorControllers(own, informers), dependencies, drainer),
+	reconcilers = []*lifecycle.Reconciler{
+		lifecycle.ForComposites(own, informers, dependencies, drainer),
+		lifecycle.ForDecorators(own, informers, dependencies, drainer),
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -190,7 +186,7 @@ func run(ctx context.Context, config Config) error {
 	}
 	for _, reconciler := range reconcilers {
 		running.Go(func() {
-			if err := reconciler.run(ctx); err != nil {
+			if err := reconciler.Run(ctx); err != nil {
 				stop(err)
 			}
 		})
@@ -202,4 +198,13 @@ func run(ctx context.Context, config Config) error {
 		return cause
 	}
 	return nil
+}
+
+// withoutManagedFields drops what nobody reads of an object. An update without them leaves the
+// stored ones to the API server, as clients' updates do that have read none.
+func withoutManagedFields(obj any) (any, error) {
+	if object, ok := obj.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return obj, nil
 }

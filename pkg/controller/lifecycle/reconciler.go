@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -24,15 +24,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// reconciler keeps a hosted controller running for each CompositeController, or for each
+// Reconciler keeps a hosted controller running for each CompositeController, or for each
 // DecoratorController.
-type reconciler struct {
+type Reconciler struct {
 	hosted.Dependencies
 	kind    hosted.Kind
 	own     ownAPI
@@ -65,9 +68,19 @@ const (
 	decoratorReconciler = "decorator-metacontroller"
 )
 
-func newReconciler(name string, kind hosted.Kind, own ownAPI, dependencies hosted.Dependencies, drainer *drain.Drainer) *reconciler {
+// ForComposites makes the reconciler of CompositeControllers.
+func ForComposites(client versioned.Interface, informers externalversions.SharedInformerFactory, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
+	return newReconciler(compositeReconciler, composite.Kind(), compositeControllers(client, informers), dependencies, drainer)
+}
+
+// ForDecorators makes the reconciler of DecoratorControllers.
+func ForDecorators(client versioned.Interface, informers externalversions.SharedInformerFactory, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
+	return newReconciler(decoratorReconciler, decorator.Kind(), decoratorControllers(client, informers), dependencies, drainer)
+}
+
+func newReconciler(name string, kind hosted.Kind, own ownAPI, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
 	queued := metrics.NewQueue(name)
-	r := &reconciler{
+	r := &Reconciler{
 		Dependencies: dependencies,
 		kind:         kind,
 		own:          own,
@@ -83,9 +96,9 @@ func newReconciler(name string, kind hosted.Kind, own ownAPI, dependencies hoste
 	return r
 }
 
-// run follows the objects of the kind until ctx ends and all hosted controllers have
+// Run follows the objects of the kind until ctx ends and all hosted controllers have
 // stopped. Their informer is started by somebody else.
-func (r *reconciler) run(ctx context.Context) error {
+func (r *Reconciler) Run(ctx context.Context) error {
 	defer r.queue.ShutDown()
 	for _, measured := range []prometheus.Collector{r.queued, r.reconciled} {
 		if err := r.Metrics.Register(measured); err != nil {
@@ -120,7 +133,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	return nil
 }
 
-func (r *reconciler) work(ctx context.Context) {
+func (r *Reconciler) work(ctx context.Context) {
 	for {
 		name, shutdown := r.queue.Get()
 		if shutdown {
@@ -136,7 +149,7 @@ func (r *reconciler) work(ctx context.Context) {
 }
 
 // reconcileSafely keeps a panic from ending the process.
-func (r *reconciler) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
+func (r *Reconciler) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			done, err = false, fmt.Errorf("panic: %v", panicked)
@@ -150,8 +163,8 @@ func (r *reconciler) reconcileSafely(ctx context.Context, name string) (done boo
 // answer discovery as before.
 const recheckAfter = host.SettleTime + time.Second
 
-// groupChanged has the controllers looked at anew that use types of the group.
-func (r *reconciler) groupChanged(group string) {
+// GroupChanged has the controllers looked at anew that use types of the group.
+func (r *Reconciler) GroupChanged(group string) {
 	objects, err := r.own.list()
 	if err != nil {
 		return // a cache does not fail
@@ -174,7 +187,7 @@ func uses(object declared, group string) bool {
 
 // reconcile makes what runs under a name be what the object of that name says. It is not
 // done if it is to be tried again; the error says why it failed.
-func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
+func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("controller", name)
 	object, err := r.own.get(name)
 	if apierrors.IsNotFound(err) {
@@ -219,7 +232,7 @@ func (r *reconciler) reconcile(ctx context.Context, name string) (done bool, err
 
 // cannotRun deals with a spec that cannot be run: what ran before goes on, unless
 // the host no longer has the types that works on.
-func (r *reconciler) cannotRun(ctx context.Context, entry *controllerEntry, object declared, err error) (done bool) {
+func (r *Reconciler) cannotRun(ctx context.Context, entry *controllerEntry, object declared, err error) (done bool) {
 	if ctx.Err() != nil {
 		return false // the process ends, which says nothing about the spec
 	}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -122,7 +122,7 @@ func (h *controllerEntry) looked(object declared) bool {
 }
 
 // misses tells whether what runs under a name has found a type of the group missing.
-func (r *reconciler) misses(name, group string) bool {
+func (r *Reconciler) misses(name, group string) bool {
 	r.mu.Lock()
 	entry := r.byName[name]
 	r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *reconciler) misses(name, group string) bool {
 	return entry.controller != nil && entry.controller.MissesTypeOf(group)
 }
 
-func (r *reconciler) of(name string) *controllerEntry {
+func (r *Reconciler) of(name string) *controllerEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entry := r.byName[name]
@@ -147,7 +147,7 @@ func (r *reconciler) of(name string) *controllerEntry {
 
 // replace stops what runs and starts next in its place. The watches that both use
 // go on, since next has acquired them already or takes them over.
-func (r *reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec, next *hosted.Controller) {
+func (r *Reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec, next *hosted.Controller) {
 	next.TakeOver(entry.controller)
 	r.stop(ctx, entry)
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
@@ -171,7 +171,7 @@ func (r *reconciler) replace(ctx context.Context, entry *controllerEntry, object
 }
 
 // stop stops what runs, if anything does, and waits until it has.
-func (r *reconciler) stop(ctx context.Context, entry *controllerEntry) {
+func (r *Reconciler) stop(ctx context.Context, entry *controllerEntry) {
 	entry.mu.Lock()
 	running, cancel, done := entry.running, entry.cancel, entry.done
 	entry.controller, entry.running, entry.spec, entry.cancel = nil, nil, nil, nil
@@ -189,7 +189,7 @@ func (r *reconciler) stop(ctx context.Context, entry *controllerEntry) {
 }
 
 // remove stops what runs under a name and forgets it.
-func (r *reconciler) remove(ctx context.Context, name string) {
+func (r *Reconciler) remove(ctx context.Context, name string) {
 	r.mu.Lock()
 	entry := r.byName[name]
 	delete(r.byName, name)
@@ -205,7 +205,7 @@ func (r *reconciler) remove(ctx context.Context, name string) {
 }
 
 // stopAll stops everything at once.
-func (r *reconciler) stopAll(ctx context.Context) {
+func (r *Reconciler) stopAll(ctx context.Context) {
 	var stopping sync.WaitGroup
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const drainTurn = 30 * time.Second
 // reserve notes on the controller's object, before its first parent can be held, that it
 // cannot go without letting go of them, and of which type they are. It returns the
 // object with the note.
-func (r *reconciler) reserve(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) (declared, error) {
+func (r *Reconciler) reserve(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) (declared, error) {
 	held := object.GetStatus().HeldResources
 	unnoted := slices.DeleteFunc(object.ParentTypes(), func(rule v1alpha1.ResourceRule) bool { return slices.Contains(held, rule) })
 	kept := slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer)
@@ -48,7 +48,7 @@ func (r *reconciler) reserve(ctx context.Context, entry *controllerEntry, object
 }
 
 // letGo drains the parents of types that the running spec does not hold any more.
-func (r *reconciler) letGo(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) error {
+func (r *Reconciler) letGo(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) error {
 	if err := r.letGoOfLeftovers(ctx, entry, object, spec); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *reconciler) letGo(ctx context.Context, entry *controllerEntry, object d
 
 // retire ends a controller whose object is being deleted: its loop stops, and when its
 // parents are let go, so is the object.
-func (r *reconciler) retire(ctx context.Context, entry *controllerEntry, object declared) error {
+func (r *Reconciler) retire(ctx context.Context, entry *controllerEntry, object declared) error {
 	entry.stopWaiting()
 	r.stop(ctx, entry)
 	entry.setDeleting(object)
@@ -104,7 +104,7 @@ func heldBy(object declared) []v1alpha1.ResourceRule {
 }
 
 // drain takes the finalizer of a controller off all parents of some types.
-func (r *reconciler) drain(ctx context.Context, entry *controllerEntry, object declared, held []v1alpha1.ResourceRule) error {
+func (r *Reconciler) drain(ctx context.Context, entry *controllerEntry, object declared, held []v1alpha1.ResourceRule) error {
 	turn, cancel := context.WithTimeout(ctx, drainTurn)
 	defer cancel()
 	for _, rule := range held {
@@ -123,7 +123,7 @@ func (r *reconciler) drain(ctx context.Context, entry *controllerEntry, object d
 }
 
 // cannotLetGo notes and returns why parents of a type are not let go.
-func (r *reconciler) cannotLetGo(entry *controllerEntry, object declared, rule v1alpha1.ResourceRule, err error) error {
+func (r *Reconciler) cannotLetGo(entry *controllerEntry, object declared, rule v1alpha1.ResourceRule, err error) error {
 	err = fmt.Errorf("let go of %s of %s: %w", rule.Resource, rule.APIVersion, err)
 	if entry.setUndrained(err) {
 		r.Events.DrainError(object, err)

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const (
 )
 
 // writeStatuses keeps the status of all objects true until ctx ends.
-func (r *reconciler) writeStatuses(ctx context.Context) {
+func (r *Reconciler) writeStatuses(ctx context.Context) {
 	ticker := time.NewTicker(statusTick)
 	defer ticker.Stop()
 	for {
@@ -58,7 +58,7 @@ func (r *reconciler) writeStatuses(ctx context.Context) {
 
 // disown says in the status of an object, if it is still there, that this process does not
 // run it any more. If another one does, that will say so.
-func (r *reconciler) disown(ctx context.Context, entry *controllerEntry) error {
+func (r *Reconciler) disown(ctx context.Context, entry *controllerEntry) error {
 	entry.mu.Lock()
 	known := entry.seen.uid // statuses may still be looked at
 	entry.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *reconciler) disown(ctx context.Context, entry *controllerEntry) error {
 	return err
 }
 
-func (r *reconciler) writeStatus(ctx context.Context, entry *controllerEntry) error {
+func (r *Reconciler) writeStatus(ctx context.Context, entry *controllerEntry) error {
 	object, err := r.own.get(entry.name)
 	if apierrors.IsNotFound(err) {
 		return nil

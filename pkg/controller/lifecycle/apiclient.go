@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -38,15 +38,6 @@ type ownAPI interface {
 	patch(ctx context.Context, name string, mergePatch []byte) (declared, error)
 	updateStatus(ctx context.Context, object declared) (declared, error)
 	resolve(ctx context.Context, discovery *host.Discovery, object declared) (*hosted.Spec, error)
-}
-
-// withoutManagedFields drops what nobody reads of an object. An update without them leaves the
-// stored ones to the API server, as clients' updates do that have read none.
-func withoutManagedFields(obj any) (any, error) {
-	if object, ok := obj.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	return obj, nil
 }
 
 // controllers is the ownAPI of the kind that T is a pointer to.

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type leftovers struct {
 // finalize hook, where the status does not tell that it has: another server may have run
 // it. Of what its watches show it does so itself. They do not show what its selectors do
 // not select, so that is looked through, once for all controllers.
-func (r *reconciler) letGoOfLeftovers(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) error {
+func (r *Reconciler) letGoOfLeftovers(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec) error {
 	known := &entry.leftovers
 	if current := (specOf{object.GetUID(), object.GetGeneration()}); known.spec != current {
 		*known = leftovers{spec: current, sure: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}
@@ -53,7 +53,7 @@ func (r *reconciler) letGoOfLeftovers(ctx context.Context, entry *controllerEntr
 
 // findFinalizers returns the finalizers of controllers of the kind that are on objects of a type. Of
 // more objects than one turn can look through it tells those of the first.
-func (r *reconciler) findFinalizers(ctx context.Context, rule v1alpha1.ResourceRule) (sets.Set[string], error) {
+func (r *Reconciler) findFinalizers(ctx context.Context, rule v1alpha1.ResourceRule) (sets.Set[string], error) {
 	turn, cancel := context.WithTimeout(ctx, drainTurn)
 	defer cancel()
 	found, err := r.drainer.Find(turn, rule.APIVersion, rule.Resource, r.kind.FinalizerPrefix)
@@ -66,7 +66,7 @@ func (r *reconciler) findFinalizers(ctx context.Context, rule v1alpha1.ResourceR
 }
 
 // present are the controllers of the kind that there are.
-func (r *reconciler) present() sets.Set[types.UID] {
+func (r *Reconciler) present() sets.Set[types.UID] {
 	present := sets.New[types.UID]()
 	objects, err := r.own.list()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -85,7 +85,7 @@ func TestEqualSpecs(t *testing.T) {
 func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
 	entry := &controllerEntry{name: "webs", seen: specOf{uid: "u"}}
-	r := &reconciler{own: controllers[*v1alpha1.CompositeController]{client: api}}
+	r := &Reconciler{own: controllers[*v1alpha1.CompositeController]{client: api}}
 	if err := r.disown(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}

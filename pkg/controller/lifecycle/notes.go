@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (h *controllerEntry) mayWrite(object declared) error {
 }
 
 // free lets the host remove a controller's object that is being deleted.
-func (r *reconciler) free(ctx context.Context, object declared) error {
+func (r *Reconciler) free(ctx context.Context, object declared) error {
 	if !slices.Contains(object.GetFinalizers(), v1alpha1.DrainFinalizer) {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (r *reconciler) free(ctx context.Context, object declared) error {
 
 // setFinalizers makes the object have these finalizers, if nobody has changed
 // it meanwhile.
-func (r *reconciler) setFinalizers(ctx context.Context, object declared, finalizers []string) (declared, error) {
+func (r *Reconciler) setFinalizers(ctx context.Context, object declared, finalizers []string) (declared, error) {
 	var patch struct {
 		Metadata struct {
 			UID             types.UID `json:"uid"`
@@ -59,7 +59,7 @@ func (r *reconciler) setFinalizers(ctx context.Context, object declared, finaliz
 }
 
 // setHeld notes the types of which parents may be held.
-func (r *reconciler) setHeld(ctx context.Context, object declared, held []v1alpha1.ResourceRule) (declared, error) {
+func (r *Reconciler) setHeld(ctx context.Context, object declared, held []v1alpha1.ResourceRule) (declared, error) {
 	changed := object.DeepCopyObject().(declared)
 	changed.GetStatus().HeldResources = held
 	return r.own.updateStatus(ctx, changed)

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 
 // followSchemas has a controller looked at again that may not know yet what the host
 // publishes of its child types.
-func (r *reconciler) followSchemas(ctx context.Context, spec *hosted.Spec) {
+func (r *Reconciler) followSchemas(ctx context.Context, spec *hosted.Spec) {
 	if spec.SchemasErr != nil {
 		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without knowing their types", "controller", spec.Name)
 	}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+package lifecycle
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 const readTimeout = 10 * time.Second
 
 // build makes a controller that is ready to run.
-func (r *reconciler) build(ctx context.Context, object declared, spec *hosted.Spec) (*hosted.Controller, error) {
+func (r *Reconciler) build(ctx context.Context, object declared, spec *hosted.Spec) (*hosted.Controller, error) {
 	next, err := hosted.New(r.Dependencies, spec)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // awaitSource has a controller looked at again when the Secret or ConfigMap changes that
 // keeps it from being run. It tells whether there is such a one and it can be followed.
-func (r *reconciler) awaitSource(ctx context.Context, entry *controllerEntry, err error) bool {
+func (r *Reconciler) awaitSource(ctx context.Context, entry *controllerEntry, err error) bool {
 	// What is followed until now goes on until its successor is: they may be the same.
 	if entry.stopFollowing != nil {
 		defer entry.stopFollowing()
