@@ -156,7 +156,7 @@ func run(ctx context.Context, config Config) error {
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
 			Metrics: calls, Sources: watches,
 		},
-		Guards:  writeloop.NewGuards(),
+		Guards:  writeloop.NewRegistry(),
 		Engine:  config.ApplyStrategy.engine(),
 		Workers: config.Workers,
 		Resync:  config.CacheFlushInterval,

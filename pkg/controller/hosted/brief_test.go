@@ -24,11 +24,11 @@ func TestErrorsAreBrief(t *testing.T) {
 	for range 5000 {
 		refused = append(refused, fmt.Errorf("can't create it: %s", strings.Repeat("ü", 100)))
 	}
-	long := brief(joined(append(refused, fmt.Errorf("and %w", &hook.Down{}))))
+	long := brief(joined(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
 	if text := long.Error(); len(text) > longestError+len("…") || !strings.HasPrefix(text, "5001 errors: can't create it: ü") || strings.ToValidUTF8(text, "") != text {
 		t.Errorf("it is told in %d bytes: %.100s", len(text), text)
 	}
-	if _, down := errors.AsType[*hook.Down](long); !down {
+	if _, down := errors.AsType[*hook.CircuitOpenError](long); !down {
 		t.Error("what kind of error it is gets lost")
 	}
 }

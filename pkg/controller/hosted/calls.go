@@ -40,7 +40,7 @@ func (c call) compare(other call) int {
 // versions of a parent do not count: those about the present one tell whether the hook is
 // there.
 func (c *calls) record(hookName string, snapshot *pipeline.Snapshot, err error) {
-	if _, notMade := errors.AsType[*hook.Down](err); notMade || snapshot.Present != nil {
+	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return
 	}
 	parent := pipeline.KeyOf(snapshot.Parent)

@@ -20,7 +20,7 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 	}{
 		"an answer":                     {nil, true},
 		"an answer that cannot be read": {fmt.Errorf("sync hook failed: %w: it is empty", hook.ErrUnreadable), true},
-		"a request to be called later":  {fmt.Errorf("sync hook failed: %w", &hook.Throttled{After: time.Second}), true},
+		"a request to be called later":  {fmt.Errorf("sync hook failed: %w", &hook.ThrottledError{After: time.Second}), true},
 		"no answer":                     {refused, false},
 	}
 	for name, test := range tests {
@@ -38,7 +38,7 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
 	var c calls
 	refused := errors.New("connection refused")
-	notMade := fmt.Errorf("sync hook failed: %w", &hook.Down{After: time.Second})
+	notMade := fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{After: time.Second})
 	c.record(hook.Sync, snapshotOf("a"), notMade)
 	if made, err := c.error(); made || err != nil {
 		t.Error("the hook counts as called")

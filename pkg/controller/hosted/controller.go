@@ -39,7 +39,7 @@ type Dependencies struct {
 	Hook hook.Options
 	// Guards are those of all hosted controllers; nil if loops are not to be told of as ones
 	// between two of them.
-	Guards *writeloop.Guards
+	Guards *writeloop.Registry
 	// Engine applies the children of types for which the spec names no other.
 	Engine plan.Engine
 	// Workers is how many parents of one controller are synced at once.
@@ -63,7 +63,7 @@ type Controller struct {
 	// related observes related objects; nil without a customize hook.
 	related    *related.Observer
 	strategies plan.Strategies
-	loop       *syncqueue.Loop
+	loop       *syncqueue.Queue
 	parents    *parents
 	taken      *takenNames
 	guard      *writeloop.Guard
@@ -95,7 +95,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		guard:        writeloop.New(),
 	}
 	c.SetObject(spec.Object)
-	c.loop = syncqueue.NewLoop(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
+	c.loop = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
 	c.observer = observe.Observer{
 		Claims:    spec.Claims,
 		Finalizer: spec.Kind.Finalizer(spec.Name),

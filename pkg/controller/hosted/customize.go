@@ -24,7 +24,7 @@ func (c *Controller) newRelated() *related.Observer {
 		Resolve:  c.Discovery.Resolve,
 		Ask:      c.customize,
 		Confined: c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
-		Changed:  c.loop.Changed,
+		Changed:  c.loop.Enqueue,
 	})
 }
 

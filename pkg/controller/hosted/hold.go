@@ -36,7 +36,7 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent pipeline.K
 	if snapshot == nil {
 		return nil, nil
 	}
-	step, err := plan.Hold(snapshot)
+	step, err := plan.FinalizerStep(snapshot)
 	if step == nil || err != nil {
 		return snapshot, err
 	}
@@ -54,7 +54,7 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent pipeline.K
 	switch outcome := outcomes[0]; {
 	case outcome.Err != nil:
 		return nil, outcome.Err
-	case outcome.Overtaken:
+	case outcome.Conflict:
 		return nil, errOvertaken
 	case isGone(outcome.Result):
 		return nil, nil
@@ -66,7 +66,7 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent pipeline.K
 // mayHold returns a *tooEarly if the step that holds the parent has to wait.
 func (c *Controller) mayHold(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
 	now := time.Now()
-	until, news := c.guard.HoldOne(snapshot, step, now)
+	until, news := c.guard.PostponeStep(snapshot, step, now)
 	c.tellLoops(snapshot.Parent, news, now)
 	if until.IsZero() {
 		return nil

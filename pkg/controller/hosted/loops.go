@@ -16,7 +16,7 @@ import (
 // early. After is when the first of these is due, zero if there are none. Started is when
 // the sync was.
 func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
-	next, news := c.guard.Hold(snapshot, planned, started)
+	next, news := c.guard.Postpone(snapshot, planned, started)
 	c.tellLoops(snapshot.Parent, news, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
 	now := time.Now()
@@ -28,7 +28,7 @@ func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipel
 }
 
 // tellLoops has an event written about loops of a parent, if there are any.
-func (c *Controller) tellLoops(parent *object.Object, news []pipeline.Loop, now time.Time) {
+func (c *Controller) tellLoops(parent *object.Object, news []pipeline.WriteLoop, now time.Time) {
 	if len(news) > 0 {
 		c.nameRivals(news)
 		c.Events.WriteLoop(parent, news, now)
@@ -36,8 +36,8 @@ func (c *Controller) tellLoops(parent *object.Object, news []pipeline.Loop, now 
 }
 
 // loops are what is slowed down of the parents there are.
-func (c *Controller) loops() []pipeline.Loop {
-	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.Loop) bool {
+func (c *Controller) loops() []pipeline.WriteLoop {
+	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
 		return c.observer.Get(loop.Parent) == nil
 	})
 	c.nameRivals(loops)
@@ -45,7 +45,7 @@ func (c *Controller) loops() []pipeline.Loop {
 }
 
 // nameRivals puts into loops who takes part in them, where that is known.
-func (c *Controller) nameRivals(loops []pipeline.Loop) {
+func (c *Controller) nameRivals(loops []pipeline.WriteLoop) {
 	for i := range loops {
 		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
 	}

@@ -27,7 +27,7 @@ type memory struct {
 	pending observe.Pending
 	// awaits is since when the caches have not shown the last writes; zero if they have.
 	awaits  time.Time
-	settled plan.Settled
+	settled plan.UpToDateCache
 	rest    resting
 	// related is the customize hook's answer; nil if there is no such hook.
 	related *related.Answer

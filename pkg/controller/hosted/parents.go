@@ -66,7 +66,7 @@ func (p *parents) record(parent pipeline.Key, err error) {
 	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) || isTooEarly(err) {
 		return
 	}
-	_, down := errors.AsType[*hook.Down](err)
+	_, down := errors.AsType[*hook.CircuitOpenError](err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(parent)
@@ -91,7 +91,7 @@ func (p *parents) drop(parent pipeline.Key) {
 }
 
 func isThrottled(err error) bool {
-	_, later := errors.AsType[*hook.Throttled](err)
+	_, later := errors.AsType[*hook.ThrottledError](err)
 	return later
 }
 

@@ -27,8 +27,8 @@ type Hooks struct {
 	Sync, Finalize, Customize *v1alpha1.Hook
 }
 
-// Declared is a CompositeController or a DecoratorController.
-type Declared interface {
+// ControllerObject is a CompositeController or a DecoratorController.
+type ControllerObject interface {
 	runtime.Object
 	metav1.Object
 	GetStatus() *v1alpha1.ControllerStatus
@@ -36,7 +36,7 @@ type Declared interface {
 
 // NewSpec begins the spec of a controller of a kind with its hooks, nil if it names none. The
 // object is sent to hooks; it is changed for that.
-func NewSpec(kind Kind, object Declared, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
+func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
 	}
@@ -50,7 +50,7 @@ func NewSpec(kind Kind, object Declared, hooks *Hooks, endpoints []v1alpha1.Endp
 
 // encode is the JSON of an object as hooks are sent it: with its kind, and with an empty status,
 // since it would be another one all the time.
-func encode(kind Kind, sent Declared) ([]byte, error) {
+func encode(kind Kind, sent ControllerObject) ([]byte, error) {
 	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
 	sent.SetManagedFields(nil)
 	raw, err := json.Marshal(sent)

@@ -13,22 +13,22 @@ import (
 // plan depended on else. As long as that stays, the same answer leaves nothing to write again,
 // and need be neither read nor planned.
 type resting struct {
-	pipeline.Rest
+	pipeline.NoOp
 	inputs uint64
 	known  bool
 }
 
 // of returns the answer if what a plan depends on is as it was then, else nil.
-func (r *resting) of(inputs uint64) *pipeline.Rest {
+func (r *resting) of(inputs uint64) *pipeline.NoOp {
 	if !r.known || r.inputs != inputs {
 		return nil
 	}
-	return &r.Rest
+	return &r.NoOp
 }
 
 // settle notes how a plan went that was carried out; after is when a write is due that it was too early for.
 func (r *resting) settle(inputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
 	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 && len(planned.Duplicates) == 0 {
-		*r = resting{pipeline.Rest{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
+		*r = resting{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
 	}
 }

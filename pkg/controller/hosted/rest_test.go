@@ -64,7 +64,7 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			c, plans := controllerOfTen(t, server.URL), 0
-			c.spec.Kind.Plan = func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.Settled) (*pipeline.Plan, error) {
+			c.spec.Kind.Plan = func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.UpToDateCache) (*pipeline.Plan, error) {
 				plans++
 				return plan.Composite(snapshot, response, strategies, settled)
 			}

@@ -34,7 +34,7 @@ type answers struct {
 func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*answers, error) {
 	if rules := c.spec.Rollout; rules == nil || !rules.Active(snapshot) {
 		inputs := c.spec.Kind.Inputs(snapshot)
-		snapshot.Rest = memory.rest.of(inputs)
+		snapshot.NoOp = memory.rest.of(inputs)
 		response, err := c.askRelated(ctx, c.relatedOf(memory), webhook, snapshot)
 		return &answers{responses: []*pipeline.Response{response}, inputs: inputs}, err
 	}

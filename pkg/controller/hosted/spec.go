@@ -60,7 +60,7 @@ type Kind struct {
 	// Ask asks a sync or finalize hook in the kind's form.
 	Ask func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
 	// Plan makes a plan of the hook's answer.
-	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.Settled) (*pipeline.Plan, error)
+	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.UpToDateCache) (*pipeline.Plan, error)
 	// Inputs is the hash of what a plan depends on beside the answer.
 	Inputs func(snapshot *pipeline.Snapshot) uint64
 }

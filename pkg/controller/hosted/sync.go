@@ -28,14 +28,14 @@ const readBackInterval = 100 * time.Millisecond
 const readBackPatience = 10 * time.Second
 
 // sync is one pass over one parent.
-func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Verdict {
+func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Result {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	memory := c.parents.get(parent)
 	if waits, err := c.awaitsOwnWrites(memory, time.Now()); err != nil {
 		c.parents.record(parent, err)
 		return c.verdict(ctx, parent, memory, attempt{err: err})
 	} else if waits {
-		return syncqueue.Wait(readBackInterval)
+		return syncqueue.RequeueAfter(readBackInterval)
 	}
 	attempt := c.attempt(ctx, parent, memory)
 	attempt.err, attempt.unmet = brief(attempt.err), brief(attempt.unmet)
@@ -45,7 +45,7 @@ func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Ve
 	case attempt.gone:
 		c.hooks.forget(memory.uid)
 		c.forget(parent, memory)
-		return syncqueue.Gone()
+		return syncqueue.Forget()
 	}
 	c.parents.record(parent, cmp.Or(attempt.err, attempt.unmet))
 	return c.verdict(ctx, parent, memory, attempt)
@@ -156,7 +156,7 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 	if answers.rollout != nil {
 		result.resync = sooner(result.resync, c.tellRollout(memory, snapshot.Parent, decision, time.Now()))
 	}
-	if decision.Response.Rests {
+	if decision.Response.IsNoOp {
 		return result
 	}
 	planned, err := c.spec.Kind.Plan(snapshot, decision.Response, c.strategies, &memory.settled)
@@ -183,7 +183,7 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)
 		}
-		result.again = result.again || outcome.Taken || outcome.Overtaken
+		result.again = result.again || outcome.NameConflict || outcome.Conflict
 	}
 	missed, taken := namesIn(outcomes)
 	c.tellTaken(memory, snapshot.Parent, taken)
@@ -194,36 +194,36 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 }
 
 // verdict reports how the sync went and says when the parent's next one is.
-func (c *Controller) verdict(ctx context.Context, key pipeline.Key, memory *memory, attempt attempt) syncqueue.Verdict {
-	if throttled, ok := errors.AsType[*hook.Throttled](attempt.err); ok {
+func (c *Controller) verdict(ctx context.Context, key pipeline.Key, memory *memory, attempt attempt) syncqueue.Result {
+	if throttled, ok := errors.AsType[*hook.ThrottledError](attempt.err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
 		if throttled.After == 0 {
-			return syncqueue.Failed(0)
+			return syncqueue.Backoff(0)
 		}
-		return syncqueue.Wait(throttled.After)
+		return syncqueue.RequeueAfter(throttled.After)
 	}
 	if waiting, ok := errors.AsType[*related.Waiting](attempt.err); ok {
-		return syncqueue.Wait(waiting.After)
+		return syncqueue.RequeueAfter(waiting.After)
 	}
-	if down, ok := errors.AsType[*hook.Down](attempt.err); ok {
-		return syncqueue.Wait(down.After)
+	if down, ok := errors.AsType[*hook.CircuitOpenError](attempt.err); ok {
+		return syncqueue.RequeueAfter(down.After)
 	}
 	if early, ok := errors.AsType[*tooEarly](attempt.err); ok {
-		return syncqueue.Wait(early.after)
+		return syncqueue.RequeueAfter(early.after)
 	}
 	if errors.Is(attempt.err, errOvertaken) {
-		return syncqueue.Failed(0)
+		return syncqueue.Backoff(0)
 	}
 	if attempt.err != nil {
 		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
 		if parent := c.observer.Get(key); parent != nil && memory.told.news(attempt.err.Error(), time.Now()) {
 			c.Events.SyncError(parent, attempt.err)
 		}
-		return syncqueue.Failed(attempt.resync)
+		return syncqueue.Backoff(attempt.resync)
 	}
 	memory.told = told{}
 	if attempt.again {
-		return syncqueue.Failed(attempt.resync)
+		return syncqueue.Backoff(attempt.resync)
 	}
 	return syncqueue.Done(attempt.resync)
 }

@@ -73,7 +73,7 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	c.parentChanged(nil, c.observer.Get(web("a")))
 	c.object.Store(nil) // the bug
 
-	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Failed(0) {
+	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Backoff(0) {
 		t.Errorf("the verdict is %v, want a failure", verdict)
 	}
 	event := <-sent

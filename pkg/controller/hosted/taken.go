@@ -36,10 +36,10 @@ func newTakenNames() *takenNames {
 func namesIn(outcomes []pipeline.Outcome) (missed, taken []pipeline.Key) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
-		if outcome.Taken || outcome.Overtaken && outcome.Creates() {
+		if outcome.NameConflict || outcome.Conflict && outcome.Creates() {
 			missed = append(missed, outcome.Key())
 		}
-		if outcome.Taken {
+		if outcome.NameConflict {
 			taken = append(taken, outcome.Key())
 		}
 	}

@@ -107,7 +107,7 @@ func TestWhoWaitsForAName(t *testing.T) {
 
 func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	of := func(op pipeline.Op, name string, taken, overtaken bool) pipeline.Outcome {
-		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, Taken: taken, Overtaken: overtaken}
+		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, NameConflict: taken, Conflict: overtaken}
 	}
 	missed, taken := namesIn([]pipeline.Outcome{
 		of(pipeline.Create, "created", false, false),
@@ -132,7 +132,7 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	t.Cleanup(wanting.Close)
 	config, _ := hostOf(t)
 	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
-	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Failed(0) {
+	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Backoff(0) {
 		t.Fatalf("the verdict is %v, want one that is tried again", verdict)
 	}
 	holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}`))

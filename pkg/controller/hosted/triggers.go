@@ -51,14 +51,14 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 }
 
 func (c *Controller) parentChanged(before, after *object.Object) {
-	c.parents.total.Add(int64(c.observer.Gain(before, after)))
+	c.parents.total.Add(int64(c.observer.CountChange(before, after)))
 	switch {
 	case after == nil:
 		gone := pipeline.KeyOf(before)
 		c.observer.Claims.Forget(gone)
-		c.loop.Changed(gone)
+		c.loop.Enqueue(gone)
 	case !c.observer.Ignores(before, after):
-		c.loop.Changed(pipeline.KeyOf(after))
+		c.loop.Enqueue(pipeline.KeyOf(after))
 	}
 }
 
@@ -68,14 +68,14 @@ func (c *Controller) mayConcern(before, after *object.Object) bool {
 }
 
 func (c *Controller) childChanged(before, after *object.Object) {
-	c.loop.Changed(c.observer.ParentsOf(before, after)...)
-	c.loop.Changed(c.taken.freedBy(before, after)...)
+	c.loop.Enqueue(c.observer.ParentsOf(before, after)...)
+	c.loop.Enqueue(c.taken.freedBy(before, after)...)
 }
 
 // resync has all parents synced again in the period of the spec and in that of the
 // process, until stop is called.
 func (c *Controller) resync(ctx context.Context) (stop func()) {
-	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.Again(c.allParents()...) })
+	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.EnqueueLowPriority(c.allParents()...) })
 }
 
 func (c *Controller) allParents() []pipeline.Key {

@@ -28,7 +28,7 @@ func (c *Controller) Trouble() *report.Problem {
 		if webhook == nil {
 			continue
 		}
-		if err := webhook.Down(); err != nil {
+		if err := webhook.CircuitOpen(); err != nil {
 			return &report.Problem{Reason: report.ReasonHookDown, Err: err}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 // declared is a CompositeController or DecoratorController.
 type declared interface {
-	hosted.Declared
+	hosted.ControllerObject
 	ParentTypes() []v1alpha1.ResourceRule
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any

@@ -5,8 +5,8 @@ package pipeline
 
 import "time"
 
-// Loop is an object that is written again and again.
-type Loop struct {
+// WriteLoop is an object that is written again and again.
+type WriteLoop struct {
 	// Parent is for which it is written.
 	Parent Key
 	// Object is a child or, if OfParent, the parent itself; OfStatus tells that it is the
@@ -16,9 +16,9 @@ type Loop struct {
 	// Path is the field in which it differed last from what the hook wants. It is empty
 	// if the object was missing.
 	Path string
-	// Restless tells that the hook wants something else each time. Else it wants the
+	// AnswerChanges tells that the hook wants something else each time. Else it wants the
 	// same, and somebody undoes it.
-	Restless bool
+	AnswerChanges bool
 	// Rivals are the controllers of this process, as messages name them, that write the
 	// same part of the object again and again, as far as there are any.
 	Rivals []string

@@ -80,9 +80,9 @@ type Step struct {
 	// Path is the field in which a child or the parent differs from what the hook
 	// wants, if that is why it is written.
 	Path string
-	// LetsGo tells that the step takes the controller's finalizer off a parent that is
+	// RemovesFinalizer tells that the step takes the controller's finalizer off a parent that is
 	// being deleted and has nothing left to be done for.
-	LetsGo bool
+	RemovesFinalizer bool
 	// Why says in one line what made the step necessary.
 	Why string
 }
@@ -105,10 +105,10 @@ type Outcome struct {
 	Result *object.Object
 	// Err is why the step failed, nil if it did not.
 	Err error
-	// Overtaken tells that nothing was written because the object is no longer as it
+	// Conflict tells that nothing was written because the object is no longer as it
 	// was observed.
-	Overtaken bool
-	// Taken tells that a child could not be created because an object of that name
+	Conflict bool
+	// NameConflict tells that a child could not be created because an object of that name
 	// exists that is not the parent's.
-	Taken bool
+	NameConflict bool
 }

@@ -28,13 +28,13 @@ type Response struct {
 	Strict bool
 	// Hash is that of the answer's bytes.
 	Hash uint64
-	// Rests tells that the answer is the snapshot's Rest. Nothing else was read of it but what Rest
+	// IsNoOp tells that the answer is the snapshot's Rest. Nothing else was read of it but what Rest
 	// holds.
-	Rests bool
+	IsNoOp bool
 }
 
-// Rest is an answer that leaves nothing to write.
-type Rest struct {
+// NoOp is an answer that leaves nothing to write.
+type NoOp struct {
 	// Answer is the answer's hash.
 	Answer uint64
 	// ResyncAfter is the response's.

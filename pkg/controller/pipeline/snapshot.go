@@ -66,8 +66,8 @@ type Snapshot struct {
 	Related []Related
 	// Finalizer is the finalizer by which the controller holds its parents.
 	Finalizer string
-	// Held tells whether the parent has to carry Finalizer before a hook is asked.
-	Held bool
+	// NeedsFinalizer tells whether the parent has to carry Finalizer before a hook is asked.
+	NeedsFinalizer bool
 	// Finalizing is true when the finalize hook is to be asked instead of sync.
 	Finalizing bool
 	// Managed tells whether this sync creates, changes and deletes children. Of a parent
@@ -77,8 +77,8 @@ type Snapshot struct {
 	// CustomResourceDefinition. The status of such a type has a writer of its own: it
 	// is left alone unless the hook's answer has one.
 	ForeignStatus bool
-	// Rest is the answer that is known, from an earlier sync, to leave nothing to write; nil if none is.
-	Rest *Rest
+	// NoOp is the answer that is known, from an earlier sync, to leave nothing to write; nil if none is.
+	NoOp *NoOp
 }
 
 // Related are the objects of one type that a parent's customize hook asked to be shown.

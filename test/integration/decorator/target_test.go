@@ -76,7 +76,7 @@ func TestATargetThatVanishesBeforeItIsWritten(t *testing.T) {
 		w.delete()
 		for _, answer := range []*pipeline.Response{marking(), {Status: []byte(`{"a":1}`)}} {
 			outcomes := w.sync(seen, answer)
-			if len(outcomes) != 1 || !outcomes[0].Overtaken || outcomes[0].Err != nil {
+			if len(outcomes) != 1 || !outcomes[0].Conflict || outcomes[0].Err != nil {
 				w.Errorf("the sync takes %v", words(outcomes))
 			}
 		}
@@ -92,12 +92,12 @@ func TestATargetThatOthersEditBeforeItIsWritten(t *testing.T) {
 		if _, err := w.live().Patch(w.Context(), w.target.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"kept":"2","theirs":"1"}}}`), metav1.PatchOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		if outcomes := w.sync(seen, marking()); len(outcomes) != 1 || !outcomes[0].Overtaken || outcomes[0].Err != nil {
+		if outcomes := w.sync(seen, marking()); len(outcomes) != 1 || !outcomes[0].Conflict || outcomes[0].Err != nil {
 			w.Errorf("outcomes are %v", words(outcomes))
 		}
 		env.Eventually(w, func(context.Context) error { // the host's own controllers write some of them
 			for _, outcome := range w.sync(w.observe(), marking()) {
-				if outcome.Overtaken {
+				if outcome.Conflict {
 					return fmt.Errorf("overtaken")
 				}
 			}
@@ -179,7 +179,7 @@ func TestNoWriteOfOthersIsLost(t *testing.T) {
 			switch {
 			case outcome.Err != nil:
 				t.Fatal(outcome.Err)
-			case outcome.Overtaken:
+			case outcome.Conflict:
 				overtaken++
 			default:
 				wrote++

@@ -32,7 +32,7 @@ type writes struct {
 	of      pipeline.Type
 	writer  *host.Writer
 	target  types.NamespacedName
-	settled plan.Settled
+	settled plan.UpToDateCache
 }
 
 // newWrites creates a target of a type, in YAML.
@@ -120,7 +120,7 @@ func words(outcomes []pipeline.Outcome) []string {
 	var words []string
 	for _, outcome := range outcomes {
 		word := string(outcome.Op)
-		if outcome.Overtaken {
+		if outcome.Conflict {
 			word += " was overtaken"
 		}
 		if outcome.Err != nil {

@@ -36,10 +36,10 @@ const (
 )
 
 // SyncFunc syncs one parent. It is never called twice at once for the same parent.
-type SyncFunc func(ctx context.Context, parent pipeline.Key) Verdict
+type SyncFunc func(ctx context.Context, parent pipeline.Key) Result
 
-// Loop is the queue and the workers of one hosted controller.
-type Loop struct {
+// Queue is the queue and the workers of one hosted controller.
+type Queue struct {
 	// Metrics are those of the queue. They are worth telling while the loop runs.
 	Metrics *metrics.Queue
 
@@ -50,15 +50,15 @@ type Loop struct {
 	asked   asked
 }
 
-// NewLoop makes a loop, which must be run or closed. The name is the one its queue
+// New makes a loop, which must be run or closed. The name is the one its queue
 // has in metrics.
-func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
+func New(name string, workers int, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[pipeline.Key]) {
 		o.MetricProvider = measured
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[pipeline.Key](firstBackoff, longestBackoff)
 	})
-	return &Loop{
+	return &Queue{
 		Metrics: measured,
 		queue:   queue,
 		stop:    sync.OnceFunc(queue.ShutDown),
@@ -70,20 +70,20 @@ func NewLoop(name string, workers int, syncOne SyncFunc) *Loop {
 
 // Close ends the queue. It is for a loop that is not run, and does no harm to one
 // that was.
-func (l *Loop) Close() { l.stop() }
+func (l *Queue) Close() { l.stop() }
 
-// Changed has parents synced that something happened to.
-func (l *Loop) Changed(parents ...pipeline.Key) {
+// Enqueue has parents synced that something happened to.
+func (l *Queue) Enqueue(parents ...pipeline.Key) {
 	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(changedPriority)}, parents...)
 }
 
-// Again has parents synced when nothing else is to be done.
-func (l *Loop) Again(parents ...pipeline.Key) {
+// EnqueueLowPriority has parents synced when nothing else is to be done.
+func (l *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
 	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(againPriority)}, parents...)
 }
 
 // Run works the queue until ctx ends and the syncs under way have returned.
-func (l *Loop) Run(ctx context.Context) {
+func (l *Queue) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range l.workers {
 		workers.Go(func() { l.work(ctx) })
@@ -93,7 +93,7 @@ func (l *Loop) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-func (l *Loop) work(ctx context.Context) {
+func (l *Queue) work(ctx context.Context) {
 	for {
 		parent, shutdown := l.queue.Get()
 		if shutdown {
@@ -107,19 +107,19 @@ func (l *Loop) work(ctx context.Context) {
 
 // syncSafely keeps a panic from ending the process. Syncs tell about their own panics;
 // this is for one in the telling.
-func (l *Loop) syncSafely(ctx context.Context, parent pipeline.Key) (verdict Verdict) {
+func (l *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (verdict Result) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
 				"parent", parent, "stack", string(debug.Stack()))
-			verdict = Failed(0)
+			verdict = Backoff(0)
 		}
 	}()
 	return l.sync(ctx, parent)
 }
 
 // settle puts a parent back into the queue as the verdict on its sync says.
-func (l *Loop) settle(parent pipeline.Key, started time.Time, verdict Verdict) {
+func (l *Queue) settle(parent pipeline.Key, started time.Time, verdict Result) {
 	if verdict.kind == gone {
 		l.asked.forget(parent)
 		l.queue.Forget(parent)

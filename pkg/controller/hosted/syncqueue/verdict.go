@@ -5,8 +5,8 @@ package syncqueue
 
 import "time"
 
-// Verdict is what is to become of a parent after its sync. The zero value is Done(0).
-type Verdict struct {
+// Result is what is to become of a parent after its sync. The zero value is Done(0).
+type Result struct {
 	kind  kind
 	after time.Duration
 }
@@ -23,16 +23,16 @@ const (
 // Done tells that the sync went well, which ends the backoff of earlier failures. If
 // after is positive, it asks for one more sync after that time. Of several such times
 // the earliest counts, and syncs that come before it for another reason do not use it up.
-func Done(after time.Duration) Verdict { return Verdict{done, after} }
+func Done(after time.Duration) Result { return Result{done, after} }
 
-// Failed tells that the sync went wrong. It is tried again with a growing delay; if after is
+// Backoff tells that the sync went wrong. It is tried again with a growing delay; if after is
 // positive, it asks for a sync after that time as Done does.
-func Failed(after time.Duration) Verdict { return Verdict{failed, after} }
+func Backoff(after time.Duration) Result { return Result{failed, after} }
 
-// Wait tells that it is not the time for the sync, which is neither a failure nor the
+// RequeueAfter tells that it is not the time for the sync, which is neither a failure nor the
 // end of one, and that the parent is to be looked at again after that time.
-func Wait(after time.Duration) Verdict { return Verdict{waiting, max(after, firstBackoff)} }
+func RequeueAfter(after time.Duration) Result { return Result{waiting, max(after, firstBackoff)} }
 
-// Gone tells that there is no such parent, or that it is not for this controller: what
+// Forget tells that there is no such parent, or that it is not for this controller: what
 // was asked for it is dropped.
-func Gone() Verdict { return Verdict{kind: gone} }
+func Forget() Result { return Result{kind: gone} }

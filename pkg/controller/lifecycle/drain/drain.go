@@ -99,7 +99,7 @@ func (d *Drainer) release(ctx context.Context, of pipeline.Type, finalizer strin
 				failures = append(failures, outcome.Err)
 				continue
 			}
-			if !outcome.Overtaken {
+			if !outcome.Conflict {
 				if outcome.Observed.DeletionTimestamp != nil {
 					d.Unfinalized(outcome.Observed, finalizer)
 				}
@@ -127,7 +127,7 @@ func (d *Drainer) release(ctx context.Context, of pipeline.Type, finalizer strin
 func releases(of pipeline.Type, finalizer string, objects []*object.Object) (*pipeline.Plan, error) {
 	planned := &pipeline.Plan{}
 	for _, held := range objects {
-		step, err := plan.Release(&pipeline.Snapshot{ParentType: of, Parent: held, Finalizer: finalizer}, "its controller is no longer there for it")
+		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: held, Finalizer: finalizer}, "its controller is no longer there for it")
 		if err != nil {
 			return nil, err
 		}

@@ -108,9 +108,9 @@ func (a *Actor) takeOne(ctx context.Context, step pipeline.Step, mayAdopt func()
 			outcome.Op, outcome.Why = pipeline.Keep, "applying it would change nothing"
 		}
 	case taken(step, err):
-		outcome.Taken = true
+		outcome.NameConflict = true
 	case overtaken(step, err):
-		outcome.Overtaken = true
+		outcome.Conflict = true
 		logger.V(4).Info("Object changed meanwhile, the next sync sees how", "kind", step.Type.Kind,
 			"object", klog.KRef(step.Namespace, step.Name), "err", err)
 	default:

@@ -52,7 +52,7 @@ func TestRequests(t *testing.T) {
 			}
 			for _, outcome := range outcomes {
 				stores := test.step.Op != pipeline.Delete && test.step.Op != pipeline.Recreate
-				if outcome.Err != nil || outcome.Taken || (outcome.Result != nil) != stores || outcome.Op != test.step.Op {
+				if outcome.Err != nil || outcome.NameConflict || (outcome.Result != nil) != stores || outcome.Op != test.step.Op {
 					t.Errorf("outcome is %+v", outcome)
 				}
 			}
@@ -207,11 +207,11 @@ func TestFailures(t *testing.T) {
 				return test.code, failure(test.code, test.reason, noMatter)
 			})
 			outcome := actor.Act(t.Context(), snapshot(t), &pipeline.Plan{Steps: []pipeline.Step{step(t, test.op, "a")}})[0]
-			if outcome.Result != nil || outcome.Taken != test.taken {
-				t.Errorf("result %v, taken %v", outcome.Result, outcome.Taken)
+			if outcome.Result != nil || outcome.NameConflict != test.taken {
+				t.Errorf("result %v, taken %v", outcome.Result, outcome.NameConflict)
 			}
-			if want := test.err == "" && !test.taken; outcome.Overtaken != want {
-				t.Errorf("overtaken is %v, want %v", outcome.Overtaken, want)
+			if want := test.err == "" && !test.taken; outcome.Conflict != want {
+				t.Errorf("overtaken is %v, want %v", outcome.Conflict, want)
 			}
 			if got := errorText(outcome.Err); got != test.err {
 				t.Errorf("error is %q, want %q", got, test.err)

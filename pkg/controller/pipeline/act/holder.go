@@ -18,13 +18,13 @@ import (
 // parent's own child, if the answer to an earlier creation got lost and the cache does
 // not show it yet, and it may be free again: then the next sync sees how it is.
 func (a *Actor) seeHolder(ctx context.Context, snapshot *pipeline.Snapshot, outcome pipeline.Outcome) pipeline.Outcome {
-	if !outcome.Taken {
+	if !outcome.NameConflict {
 		return outcome
 	}
 	holder, err := a.Writer.Get(ctx, outcome.Type, types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name})
 	own := err == nil && controls(snapshot.Parent, holder) && isOfSameController(snapshot, holder)
 	if own || apierrors.IsNotFound(err) {
-		outcome.Taken, outcome.Overtaken = false, true
+		outcome.NameConflict, outcome.Conflict = false, true
 	}
 	return outcome
 }

@@ -40,8 +40,8 @@ func TestWhoHasANameThatIsTaken(t *testing.T) {
 				return test.code, test.holder
 			})
 			outcome := actor.Act(t.Context(), snapshot(t), &pipeline.Plan{Steps: []pipeline.Step{step(t, pipeline.Create, "a")}})[0]
-			if outcome.Taken != test.taken || outcome.Overtaken == test.taken || outcome.Err != nil || outcome.Result != nil {
-				t.Errorf("taken is %v, overtaken %v, error %v", outcome.Taken, outcome.Overtaken, outcome.Err)
+			if outcome.NameConflict != test.taken || outcome.Conflict == test.taken || outcome.Err != nil || outcome.Result != nil {
+				t.Errorf("taken is %v, overtaken %v, error %v", outcome.NameConflict, outcome.Conflict, outcome.Err)
 			}
 			if seen := api.seen(); len(seen) != 2 || !strings.HasSuffix(seen[1], "GET /api/v1/namespaces/default/configmaps/a") {
 				t.Errorf("requests are %v", seen)
@@ -79,8 +79,8 @@ func TestWhatAnotherControllerMadeForTheParentIsTaken(t *testing.T) {
 			by := snapshot(t)
 			by.GeneratedAnnotations = test.by
 			outcome := actor.Act(t.Context(), by, &pipeline.Plan{Steps: []pipeline.Step{step(t, pipeline.Create, "a")}})[0]
-			if outcome.Taken != test.taken || outcome.Overtaken == test.taken {
-				t.Errorf("taken is %v, overtaken %v", outcome.Taken, outcome.Overtaken)
+			if outcome.NameConflict != test.taken || outcome.Conflict == test.taken {
+				t.Errorf("taken is %v, overtaken %v", outcome.NameConflict, outcome.Conflict)
 			}
 		})
 	}

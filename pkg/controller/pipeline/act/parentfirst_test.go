@@ -53,7 +53,7 @@ func TestTheParentComesFirstWhereThePlanSaysSo(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			for _, outcome := range outcomes {
-				if outcome.Err != nil || outcome.Overtaken {
+				if outcome.Err != nil || outcome.Conflict {
 					t.Errorf("outcome is %+v", outcome)
 				}
 			}
@@ -116,7 +116,7 @@ func TestQ37ChildrenAreLeftAloneWhenTheTargetCouldNotBeWritten(t *testing.T) {
 					t.Errorf("requests (-want +got):\n%s", diff)
 				}
 				last := outcomes[len(outcomes)-1]
-				if len(outcomes) != len(want) || last.Op != fails || last.Overtaken == test.err || (last.Err != nil) != test.err || last.Result != nil {
+				if len(outcomes) != len(want) || last.Op != fails || last.Conflict == test.err || (last.Err != nil) != test.err || last.Result != nil {
 					t.Errorf("outcomes are %+v", outcomes)
 				}
 				wantErr := map[pipeline.Op]string{pipeline.Status: "can't update status for Web default/shop: no", pipeline.Metadata: "can't update Web default/shop: no"}[fails]

@@ -66,10 +66,10 @@ func TestApply(t *testing.T) {
 	}{
 		"a change":                            {step: changes, code: 200, answer: child("9", "two")},
 		"a creation":                          {step: creates, code: 201, answer: child("9", "two")},
-		"a creation, the name is taken":       {step: creates, code: 409, answer: conflict, want: pipeline.Outcome{Taken: true}},
+		"a creation, the name is taken":       {step: creates, code: 409, answer: conflict, want: pipeline.Outcome{NameConflict: true}},
 		"a creation, the namespace is gone":   {step: creates, code: 404, answer: failure(404, metav1.StatusReasonNotFound, "no"), err: "can't apply ConfigMap default/a: no"},
-		"a change, the child has changed":     {step: changes, code: 409, answer: conflict, want: pipeline.Outcome{Overtaken: true}},
-		"a change, the child was replaced":    {step: changes, code: 422, answer: string(replaced), want: pipeline.Outcome{Overtaken: true}},
+		"a change, the child has changed":     {step: changes, code: 409, answer: conflict, want: pipeline.Outcome{Conflict: true}},
+		"a change, the child was replaced":    {step: changes, code: 422, answer: string(replaced), want: pipeline.Outcome{Conflict: true}},
 		"a change that is not valid":          {step: changes, code: 422, answer: failure(422, metav1.StatusReasonInvalid, "no"), err: "can't apply ConfigMap default/a: no"},
 		"a server that does not apply itself": {step: changes, code: 415, answer: failure(415, metav1.StatusReasonUnsupportedMediaType, "no"), err: "can't apply ConfigMap default/a: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: no"},
 	}
@@ -77,14 +77,14 @@ func TestApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			outcome, requests := take(t, test.step, func(request) (int, string) { return test.code, test.answer })
 			want := []request{{"PATCH", applyA, applyPatch, `{"a":"a"}`}}
-			if test.want.Taken { // by whom?
+			if test.want.NameConflict { // by whom?
 				want = append(want, request{"GET", "/api/v1/namespaces/default/configmaps/a", "", ""})
 			}
 			if diff := cmp.Diff(want, requests, cmp.AllowUnexported(request{})); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			if outcome.Taken != test.want.Taken || outcome.Overtaken != test.want.Overtaken || errorText(outcome.Err) != test.err {
-				t.Errorf("taken %v, overtaken %v, error %v", outcome.Taken, outcome.Overtaken, outcome.Err)
+			if outcome.NameConflict != test.want.NameConflict || outcome.Conflict != test.want.Conflict || errorText(outcome.Err) != test.err {
+				t.Errorf("taken %v, overtaken %v, error %v", outcome.NameConflict, outcome.Conflict, outcome.Err)
 			}
 			if (outcome.Result != nil) != (test.code < 300) {
 				t.Errorf("the result is %v", outcome.Result)
@@ -143,8 +143,8 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 			if diff := cmp.Diff(test.requests, requests, cmp.AllowUnexported(request{})); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			if outcome.Op != test.op || outcome.Overtaken != test.overtaken || errorText(outcome.Err) != test.err {
-				t.Errorf("%s, overtaken %v, error %v", outcome.Op, outcome.Overtaken, outcome.Err)
+			if outcome.Op != test.op || outcome.Conflict != test.overtaken || errorText(outcome.Err) != test.err {
+				t.Errorf("%s, overtaken %v, error %v", outcome.Op, outcome.Conflict, outcome.Err)
 			}
 			if (outcome.Result == step.Observed) != (test.op == pipeline.Keep) {
 				t.Errorf("the result is %v", outcome.Result)
@@ -245,8 +245,8 @@ func TestNothingIsMovedThatHasChanged(t *testing.T) {
 				}
 				return test.patchCode, failure(test.patchCode, metav1.StatusReasonConflict, "no")
 			})
-			if outcome.Overtaken != test.overtaken || !strings.HasPrefix(errorText(outcome.Err), test.err) || (outcome.Err != nil) != (test.err != "") {
-				t.Errorf("overtaken %v, error %v", outcome.Overtaken, outcome.Err)
+			if outcome.Conflict != test.overtaken || !strings.HasPrefix(errorText(outcome.Err), test.err) || (outcome.Err != nil) != (test.err != "") {
+				t.Errorf("overtaken %v, error %v", outcome.Conflict, outcome.Err)
 			}
 			if wrote := len(requests) > 1; wrote != (test.patchCode != 0) {
 				t.Errorf("there were the requests %v", requests)

@@ -16,7 +16,7 @@ import (
 func upon(outcomes []pipeline.Outcome, steps []pipeline.Step) []pipeline.Step {
 	var version string
 	for _, outcome := range outcomes {
-		failed := outcome.Err != nil || outcome.Overtaken
+		failed := outcome.Err != nil || outcome.Conflict
 		switch {
 		case failed && writesParent(outcome.Op):
 			return nil

@@ -214,7 +214,7 @@ func TestACustomizeHookThatCannotBeAsked(t *testing.T) {
 	}
 	address = serve(t, answer(429, ""))
 	_, err = customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
-	if _, ok := errors.AsType[*Throttled](err); !ok {
+	if _, ok := errors.AsType[*ThrottledError](err); !ok {
 		t.Errorf("error is %v, want it to be a wish to be asked later", err)
 	}
 }

@@ -28,14 +28,14 @@ const (
 // have changed since their last call.
 const changesApart = time.Second
 
-// Down is the error of a call that was not made because the hook is down.
-type Down struct {
+// CircuitOpenError is the error of a call that was not made because the hook is down.
+type CircuitOpenError struct {
 	// After is when the parent is to be looked at again. All parents are, so that soon
 	// after the hook has come back all of them have been synced.
 	After time.Duration
 }
 
-func (d *Down) Error() string {
+func (d *CircuitOpenError) Error() string {
 	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", d.After)
 }
 
@@ -84,11 +84,11 @@ func (o *outage) admit(parent *object.Object, now time.Time) error {
 		return nil
 	case changed && (o.first == "" || o.first == parent.UID):
 		o.first = parent.UID
-		return &Down{After: o.nextChange.Sub(now)}
+		return &CircuitOpenError{After: o.nextChange.Sub(now)}
 	case o.probing:
-		return &Down{After: o.pause}
+		return &CircuitOpenError{After: o.pause}
 	default:
-		return &Down{After: o.next.Sub(now)}
+		return &CircuitOpenError{After: o.next.Sub(now)}
 	}
 }
 
@@ -128,6 +128,6 @@ func (o *outage) down() error {
 // Answered tells whether a call that ended so has shown that the hook is there. An answer
 // that cannot be read does, and so does the request to be called later.
 func Answered(err error) bool {
-	_, later := errors.AsType[*Throttled](err)
+	_, later := errors.AsType[*ThrottledError](err)
 	return err == nil || later || errors.Is(err, ErrUnreadable)
 }

@@ -43,7 +43,7 @@ type calling struct {
 func (c *calling) call(parent *object.Object, result error) (wait time.Duration) {
 	c.Helper()
 	if err := c.outage.admit(parent, c.now); err != nil {
-		down, ok := errors.AsType[*Down](err)
+		down, ok := errors.AsType[*CircuitOpenError](err)
 		if !ok || down.After <= 0 {
 			c.Fatalf("the error is %v", err)
 		}
@@ -153,7 +153,7 @@ func TestAHookThatIsDownIsNotCalledAboutEarlierVersions(t *testing.T) {
 			pauseForLong(hook)
 		}
 		_, err := hook.SyncComposite(t.Context(), []*pipeline.Snapshot{present, earlier}[i%2])
-		if _, down := errors.AsType[*Down](err); down != (i >= downAfter) {
+		if _, down := errors.AsType[*CircuitOpenError](err); down != (i >= downAfter) {
 			t.Fatalf("of call %d the error is %v", i, err)
 		}
 	}
@@ -225,7 +225,7 @@ func TestWhatShowsThatAHookIsThere(t *testing.T) {
 	}{
 		"an answer":                     {nil, true},
 		"an answer that cannot be read": {fmt.Errorf("%w: it is empty", ErrUnreadable), true},
-		"a request to be called later":  {&Throttled{}, true},
+		"a request to be called later":  {&ThrottledError{}, true},
 		"no connection":                 {errRefused, false},
 		"a status that is no answer":    {errors.New("unsupported status code: 503 body: no healthy upstream"), false},
 	}
@@ -258,7 +258,7 @@ func TestAHookThatIsDownIsNotCalled(t *testing.T) {
 	}
 	pauseForLong(hook)
 	_, err := hook.SyncComposite(t.Context(), snapshot(t))
-	if down, ok := errors.AsType[*Down](err); !ok || down.After <= 0 || down.After > time.Hour {
+	if down, ok := errors.AsType[*CircuitOpenError](err); !ok || down.After <= 0 || down.After > time.Hour {
 		t.Errorf("the error is %v", err)
 	}
 	if called != downAfter {
@@ -275,14 +275,14 @@ type syncing struct {
 	latency time.Duration
 	calls   int
 	synced  map[pipeline.Key]bool
-	loop    *syncqueue.Loop
+	loop    *syncqueue.Queue
 }
 
-func (c *syncing) sync(_ context.Context, name pipeline.Key) syncqueue.Verdict {
+func (c *syncing) sync(_ context.Context, name pipeline.Key) syncqueue.Result {
 	parent := parentOf(name.Name, 1)
 	if err := c.outage.admit(parent, time.Now()); err != nil {
-		down, _ := errors.AsType[*Down](err)
-		return syncqueue.Wait(down.After)
+		down, _ := errors.AsType[*CircuitOpenError](err)
+		return syncqueue.RequeueAfter(down.After)
 	}
 	c.mu.Lock()
 	c.calls++
@@ -291,7 +291,7 @@ func (c *syncing) sync(_ context.Context, name pipeline.Key) syncqueue.Verdict {
 	time.Sleep(latency)
 	if down {
 		c.outage.done(parent, errRefused, time.Now())
-		return syncqueue.Failed(0)
+		return syncqueue.Backoff(0)
 	}
 	c.outage.done(parent, nil, time.Now())
 	c.mu.Lock()
@@ -329,7 +329,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 			parents, latency := test.parents, test.latency
 			synctest.Test(t, func(t *testing.T) {
 				c := &syncing{synced: map[pipeline.Key]bool{}}
-				c.loop = syncqueue.NewLoop(t.Name(), workers, c.sync)
+				c.loop = syncqueue.New(t.Name(), workers, c.sync)
 				ctx, cancel := context.WithCancel(t.Context())
 				returned := make(chan struct{})
 				go func() { defer close(returned); c.loop.Run(ctx) }()
@@ -339,7 +339,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 				for i := range parents {
 					names = append(names, pipeline.Key{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
 				}
-				c.loop.Changed(names...)
+				c.loop.Enqueue(names...)
 				time.Sleep(time.Minute)
 				if _, synced := c.seen(); len(synced) != parents {
 					t.Fatalf("only %d parents were synced at first", len(synced))
@@ -347,7 +347,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 
 				c.set(true, latency)
 				for range 6 {
-					c.loop.Changed(names...)
+					c.loop.Enqueue(names...)
 					time.Sleep(10 * time.Minute)
 				}
 				calls, _ := c.seen()

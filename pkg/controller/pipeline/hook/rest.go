@@ -11,9 +11,9 @@ import (
 
 // resting is the response of an answer with that hash if it is the one that is known to leave
 // nothing to write, else nil. Where what is overlooked in answers is logged, all are read.
-func resting(ctx context.Context, rest *pipeline.Rest, hash uint64) *pipeline.Response {
+func resting(ctx context.Context, rest *pipeline.NoOp, hash uint64) *pipeline.Response {
 	if rest == nil || rest.Answer != hash || showsOddities(ctx) {
 		return nil
 	}
-	return &pipeline.Response{ResyncAfter: rest.ResyncAfter, Hash: hash, Rests: true}
+	return &pipeline.Response{ResyncAfter: rest.ResyncAfter, Hash: hash, IsNoOp: true}
 }

@@ -17,15 +17,15 @@ func TestAnAnswerThatIsKnownToLeaveNothingToWriteIsNotRead(t *testing.T) {
 	// It could not be read, which shows whether anybody tries.
 	const known = `{"children":`
 	hash := xxhash.Sum64String(known)
-	sync := func(body string, rest *pipeline.Rest) (*pipeline.Response, error) {
+	sync := func(body string, rest *pipeline.NoOp) (*pipeline.Response, error) {
 		about := snapshot(t)
-		about.Rest = rest
+		about.NoOp = rest
 		return webhook(t, serve(t, answer(200, body)), "").SyncComposite(t.Context(), about)
 	}
-	rest := &pipeline.Rest{Answer: hash, ResyncAfter: time.Minute}
+	rest := &pipeline.NoOp{Answer: hash, ResyncAfter: time.Minute}
 
 	response, err := sync(known, rest)
-	want := &pipeline.Response{ResyncAfter: time.Minute, Hash: hash, Rests: true}
+	want := &pipeline.Response{ResyncAfter: time.Minute, Hash: hash, IsNoOp: true}
 	if diff := cmp.Diff(want, response); diff != "" || err != nil {
 		t.Errorf("the known answer: error %v, response (-want +got):\n%s", err, diff)
 	}
@@ -33,7 +33,7 @@ func TestAnAnswerThatIsKnownToLeaveNothingToWriteIsNotRead(t *testing.T) {
 		t.Errorf("without anything known it was read as %+v", response)
 	}
 	response, err = sync(`{}`, rest)
-	if err != nil || response.Rests || response.Hash != xxhash.Sum64String(`{}`) {
+	if err != nil || response.IsNoOp || response.Hash != xxhash.Sum64String(`{}`) {
 		t.Errorf("another answer: response %+v, error %v", response, err)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Throttled is the error of a call that the hook answered with 429. It is a wish,
+// ThrottledError is the error of a call that the hook answered with 429. It is a wish,
 // not a fault: the parent is synced again later and no event is written.
-type Throttled struct {
+type ThrottledError struct {
 	// After is the time the hook asked to be left alone for, an hour at most; zero if it
 	// named none that could be read, and then the usual backoff applies.
 	After time.Duration
 }
 
-func (t *Throttled) Error() string {
+func (t *ThrottledError) Error() string {
 	if t.After == 0 {
 		return "the hook asks to be called later (429)"
 	}
@@ -32,7 +32,7 @@ func (t *Throttled) Error() string {
 const longestThrottle = time.Hour
 
 // throttled reads Retry-After in either of its forms: a date or seconds.
-func throttled(retryAfter string, now time.Time) *Throttled {
+func throttled(retryAfter string, now time.Time) *ThrottledError {
 	retryAfter = strings.TrimSpace(retryAfter)
 	seconds := 0.
 	if date, err := http.ParseTime(retryAfter); err == nil {
@@ -40,5 +40,5 @@ func throttled(retryAfter string, now time.Time) *Throttled {
 	} else if whole, err := strconv.ParseInt(retryAfter, 10, 64); err == nil {
 		seconds = float64(whole)
 	}
-	return &Throttled{After: min(wait(seconds), longestThrottle)}
+	return &ThrottledError{After: min(wait(seconds), longestThrottle)}
 }

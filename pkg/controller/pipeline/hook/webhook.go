@@ -131,7 +131,7 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *pipeline.Snaps
 	request := func(to []byte) []byte { return p.request(to, w.version, snapshot) }
 	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
 		hash := xxhash.Sum64(answer)
-		if response = resting(ctx, snapshot.Rest, hash); response != nil {
+		if response = resting(ctx, snapshot.NoOp, hash); response != nil {
 			r.unread = true
 			return nil
 		}
@@ -192,9 +192,9 @@ func (w *Webhook) ask(ctx context.Context, snapshot *pipeline.Snapshot, request 
 // Name is one of the constants Sync, Finalize and Customize.
 func (w *Webhook) Name() string { return w.name }
 
-// Down tells why the hook counts as down: its last calls, several in a row, were not
+// CircuitOpen tells why the hook counts as down: its last calls, several in a row, were not
 // answered. It is nil if it does not.
-func (w *Webhook) Down() error { return w.outage.down() }
+func (w *Webhook) CircuitOpen() error { return w.outage.down() }
 
 // answersAbout is the ETag cache for answers about a parent. An earlier version of one has
 // its UID and its generation, from which a hook may have made its ETag: there is none for it.

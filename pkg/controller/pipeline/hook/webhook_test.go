@@ -304,7 +304,7 @@ func TestAHookThatAsksToBeCalledLater(t *testing.T) {
 				_, _ = io.WriteString(w, strings.Repeat("busy", limit)) // which nobody reads
 			})
 			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-			throttled, ok := errors.AsType[*Throttled](err)
+			throttled, ok := errors.AsType[*ThrottledError](err)
 			if !ok {
 				t.Fatalf("error is %v", err)
 			}

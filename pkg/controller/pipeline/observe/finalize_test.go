@@ -152,7 +152,7 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 				Status: []byte(`{"done":true}`), Finalized: test.finalized,
 				Children: []*object.Object{parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: new}}`)},
 			}
-			planned, err := plan.Composite(snapshot, response, nil, &plan.Settled{})
+			planned, err := plan.Composite(snapshot, response, nil, &plan.UpToDateCache{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 // held is the snapshot after the write of the finalizer, which has to leave those in want.
 func held(t *testing.T, observer *Observer, snapshot *pipeline.Snapshot, want string) *pipeline.Snapshot {
 	t.Helper()
-	step, err := plan.Hold(snapshot)
+	step, err := plan.FinalizerStep(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}

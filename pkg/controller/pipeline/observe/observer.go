@@ -98,9 +98,9 @@ func (o *Observer) Parents() []*object.Object {
 	return parents
 }
 
-// Gain is by how many a change of an object of a parents' type makes the parents more: one, none
+// CountChange is by how many a change of an object of a parents' type makes the parents more: one, none
 // or minus one. Before or after is nil of an object that was not there or is gone.
-func (o *Observer) Gain(before, after *object.Object) int {
+func (o *Observer) CountChange(before, after *object.Object) int {
 	count := func(parent *object.Object) int {
 		if parent == nil {
 			return 0

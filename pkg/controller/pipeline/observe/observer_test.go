@@ -246,7 +246,7 @@ func TestGain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := observer.Gain(optional(t, test.before), optional(t, test.after)); got != test.want {
+			if got := observer.CountChange(optional(t, test.before), optional(t, test.after)); got != test.want {
 				t.Errorf("it is %d, want %d", got, test.want)
 			}
 		})

@@ -32,13 +32,13 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	alive := parent.DeletionTimestamp == nil
 	held := o.Finalizes && (alive || o.holds(parent))
 	return &pipeline.Snapshot{
-		ParentType:    target.Watch.Type,
-		Parent:        parent,
-		ForeignStatus: target.ForeignStatus,
-		Finalizer:     o.Finalizer,
-		Held:          held,
-		Finalizing:    o.Finalizes && (!alive || !target.selects(parent)),
-		Managed:       alive || held && !collected(parent),
+		ParentType:     target.Watch.Type,
+		Parent:         parent,
+		ForeignStatus:  target.ForeignStatus,
+		Finalizer:      o.Finalizer,
+		NeedsFinalizer: held,
+		Finalizing:     o.Finalizes && (!alive || !target.selects(parent)),
+		Managed:        alive || held && !collected(parent),
 	}
 }
 

@@ -39,7 +39,7 @@ func (o *Observer) Wrote(pending *Pending, outcomes []pipeline.Outcome) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		watch := o.watchOf(outcome.Type.GroupVersionResource)
-		if watch == nil || outcome.Err != nil || outcome.Overtaken {
+		if watch == nil || outcome.Err != nil || outcome.Conflict {
 			continue
 		}
 		write := pendingWrite{watch: watch, op: outcome.Op, name: outcome.Key().NamespacedName}

@@ -137,8 +137,8 @@ func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 		"a write that failed":               {Step: pipeline.Step{Op: pipeline.Update, Type: configMaps}, Err: errors.New("no")},
 		"a deletion that failed":            {Step: pipeline.Step{Op: pipeline.Delete, Type: configMaps, Observed: observed}, Err: errors.New("no")},
 		"a write that was overtaken":        {Step: pipeline.Step{Op: pipeline.Update, Type: configMaps, Observed: observed}},
-		"a deletion that was overtaken":     {Step: pipeline.Step{Op: pipeline.Delete, Type: configMaps, Observed: observed}, Overtaken: true},
-		"a child whose name is taken":       {Step: pipeline.Step{Op: pipeline.Create, Type: configMaps}, Taken: true},
+		"a deletion that was overtaken":     {Step: pipeline.Step{Op: pipeline.Delete, Type: configMaps, Observed: observed}, Conflict: true},
+		"a child whose name is taken":       {Step: pipeline.Step{Op: pipeline.Create, Type: configMaps}, NameConflict: true},
 		"a write that the cache shows":      {Step: pipeline.Step{Op: pipeline.Update, Type: configMaps}, Result: observed},
 		"a write of a type without a cache": {Step: pipeline.Step{Op: pipeline.Create, Type: unwatched}, Result: newer},
 	} {

@@ -50,7 +50,7 @@ func plannings(t testing.TB) map[string]planning {
 	return made
 }
 
-func (p planning) plan(answer *pipeline.Response, settled *Settled, writing int) {
+func (p planning) plan(answer *pipeline.Response, settled *UpToDateCache, writing int) {
 	if planned, err := Composite(p.snapshot, answer, p.strategies, settled); err != nil || len(planned.Refused) > 0 || count(planned) != writing {
 		p.t.Fatal(planned, err)
 	}
@@ -58,9 +58,9 @@ func (p planning) plan(answer *pipeline.Response, settled *Settled, writing int)
 
 // first is what the first sync after a start takes, when nothing is remembered; quiet what
 // those after that take; update the one that finds all children to be others.
-func (p planning) first()                 { p.plan(p.answer, &Settled{}, 0) }
-func (p planning) quiet(settled *Settled) { p.plan(p.answer, settled, 0) }
-func (p planning) update()                { p.plan(p.changed, &Settled{}, len(p.changed.Children)) }
+func (p planning) first()                       { p.plan(p.answer, &UpToDateCache{}, 0) }
+func (p planning) quiet(settled *UpToDateCache) { p.plan(p.answer, settled, 0) }
+func (p planning) update()                      { p.plan(p.changed, &UpToDateCache{}, len(p.changed.Children)) }
 
 // count is how many steps of a plan change the host.
 func count(planned *pipeline.Plan) (writes int) {
@@ -73,21 +73,21 @@ func count(planned *pipeline.Plan) (writes int) {
 }
 
 func BenchmarkFirstSync(b *testing.B) {
-	benchmark(b, func(p planning, _ *Settled) { p.first() })
+	benchmark(b, func(p planning, _ *UpToDateCache) { p.first() })
 }
 
 func BenchmarkQuietSync(b *testing.B) {
-	benchmark(b, func(p planning, settled *Settled) { p.quiet(settled) })
+	benchmark(b, func(p planning, settled *UpToDateCache) { p.quiet(settled) })
 }
 
 func BenchmarkUpdate(b *testing.B) {
-	benchmark(b, func(p planning, _ *Settled) { p.update() })
+	benchmark(b, func(p planning, _ *UpToDateCache) { p.update() })
 }
 
-func benchmark(b *testing.B, plan func(planning, *Settled)) {
+func benchmark(b *testing.B, plan func(planning, *UpToDateCache)) {
 	for kind, p := range plannings(b) {
 		b.Run(kind, func(b *testing.B) {
-			settled := Settled{}
+			settled := UpToDateCache{}
 			b.ReportAllocs()
 			for b.Loop() {
 				plan(p, &settled)
@@ -105,7 +105,7 @@ func TestWhatPlanningAllocates(t *testing.T) {
 		"ConfigMap": {2574, 29, 3061},
 		"Pod":       {11544, 29, 13041},
 	} {
-		p, settled := plannings[kind], &Settled{}
+		p, settled := plannings[kind], &UpToDateCache{}
 		p.quiet(settled)
 		for name, of := range map[string]struct {
 			plan func()

@@ -20,7 +20,7 @@ import (
 type children struct {
 	parent     *parent
 	strategies Strategies
-	settled    *Settled
+	settled    *UpToDateCache
 	plan       *pipeline.Plan
 	// strict refuses an answer that lists a child twice.
 	strict bool

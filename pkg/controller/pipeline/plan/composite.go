@@ -55,7 +55,7 @@ const childRules = "spec.childResources"
 
 // Composite plans the sync of a CompositeController's parent. What it finds to need
 // no write it remembers in settled.
-func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *Settled) (*pipeline.Plan, error) {
+func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *UpToDateCache) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{}
 	// Only a finalize hook can say that there is nothing left to finalize.
 	released := snapshot.Finalizing && response.Finalized && isHeld(snapshot)
@@ -91,7 +91,7 @@ func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 
 // letGo adds the step that ends what the controller has to do with a parent.
 func letGo(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
-	step, err := Release(snapshot, nothingLeft)
+	step, err := RemoveFinalizerStep(snapshot, nothingLeft)
 	if err != nil {
 		return err
 	}

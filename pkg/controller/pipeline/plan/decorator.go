@@ -14,7 +14,7 @@ import (
 // Decorator plans the sync of a DecoratorController's target: what becomes of it, which is
 // written first, and of its attachments. Nothing is selected, adopted or released. What it
 // finds to need no write it remembers in settled.
-func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *Settled) (*pipeline.Plan, error) {
+func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *UpToDateCache) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{ParentFirst: true}
 	parent := newParent(snapshot, "spec.attachments")
 	c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
@@ -45,7 +45,7 @@ func letsGo(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipe
 // target plans what becomes of a decorator's target.
 type target struct {
 	*parent
-	settled *Settled
+	settled *UpToDateCache
 	letGo   bool
 }
 
@@ -117,8 +117,8 @@ func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, statu
 		return nil, err
 	}
 	if t.letGo {
-		step.Why, step.LetsGo = nothingLeft, t.DeletionTimestamp != nil
-		if !step.LetsGo {
+		step.Why, step.RemovesFinalizer = nothingLeft, t.DeletionTimestamp != nil
+		if !step.RemovesFinalizer {
 			step.Op = pipeline.Finalizer
 		}
 		if metadata, err = withFinalizers(metadata, without(t.Finalizers, snapshot.Finalizer)); err != nil {

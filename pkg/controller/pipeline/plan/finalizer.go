@@ -14,23 +14,23 @@ import (
 // nothingLeft is why a finalizer goes in the end.
 const nothingLeft = "the finalize hook has nothing left to do"
 
-// Hold returns the step that puts the controller's finalizer on the parent, or takes it
+// FinalizerStep returns the step that puts the controller's finalizer on the parent, or takes it
 // off, before a hook is asked. It is nil if the parent is as it has to be.
-func Hold(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
+func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 	switch {
-	case isHeld(snapshot) == snapshot.Held:
+	case isHeld(snapshot) == snapshot.NeedsFinalizer:
 		return nil, nil
-	case snapshot.Held:
+	case snapshot.NeedsFinalizer:
 		finalizers := append(slices.Clone(snapshot.Parent.Finalizers), snapshot.Finalizer)
 		return setFinalizers(snapshot, finalizers, "the finalize hook is to be asked before the parent goes")
 	default:
-		return Release(snapshot, "the controller has no finalize hook")
+		return RemoveFinalizerStep(snapshot, "the controller has no finalize hook")
 	}
 }
 
-// Release returns the step that takes the controller's finalizer off the parent. It is
+// RemoveFinalizerStep returns the step that takes the controller's finalizer off the parent. It is
 // nil if the parent does not carry it.
-func Release(snapshot *pipeline.Snapshot, why string) (*pipeline.Step, error) {
+func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why string) (*pipeline.Step, error) {
 	if !isHeld(snapshot) {
 		return nil, nil
 	}

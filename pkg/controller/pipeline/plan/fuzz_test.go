@@ -130,7 +130,7 @@ func FuzzComposite(f *testing.F) {
 			strategies[configMaps.GroupKind()] = Strategy{Method: InPlace}
 		}
 		response := &pipeline.Response{Children: []*object.Object{desired}, Status: status}
-		planned, err := Composite(fuzzSnapshot(t, observed), response, strategies, &Settled{})
+		planned, err := Composite(fuzzSnapshot(t, observed), response, strategies, &UpToDateCache{})
 		if err != nil {
 			return
 		}
@@ -142,7 +142,7 @@ func FuzzComposite(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s sends %s: %v", step.Op, step.Body, err)
 			}
-			again, err := Composite(fuzzSnapshot(t, written), response, strategies, &Settled{})
+			again, err := Composite(fuzzSnapshot(t, written), response, strategies, &UpToDateCache{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func FuzzDecorator(f *testing.F) {
 			wanted = nil
 		}
 		response := &pipeline.Response{Labels: map[string]*string{key: wanted}, Annotations: map[string]*string{key: &value}, Status: status}
-		planned, err := Decorator(&pipeline.Snapshot{ParentType: configMaps, Parent: observed}, response, nil, &Settled{})
+		planned, err := Decorator(&pipeline.Snapshot{ParentType: configMaps, Parent: observed}, response, nil, &UpToDateCache{})
 		if err != nil || len(planned.Steps) == 0 {
 			return
 		}
@@ -251,7 +251,7 @@ func FuzzDecorator(f *testing.F) {
 		if string(written.Lookup("data")) != string(observed.Lookup("data")) || written.Name != observed.Name {
 			t.Errorf("of %s it makes %s", observedRaw, written.JSON())
 		}
-		again, err := Decorator(&pipeline.Snapshot{ParentType: configMaps, Parent: written}, response, nil, &Settled{})
+		again, err := Decorator(&pipeline.Snapshot{ParentType: configMaps, Parent: written}, response, nil, &UpToDateCache{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func TestChildrenWhoseRecordIsShortened(t *testing.T) {
 					if got := writes(w.plan(w.answer(child(step.data)))); len(got) > 0 {
 						t.Errorf("%s, and after that, with what was done %s, writes %v", step.what, remembered, got)
 					}
-					w.settled = Settled{}
+					w.settled = UpToDateCache{}
 				}
 			}
 			if data := decode(t, w.child(configMaps, "a"))["data"].(map[string]any); len(data) != 1 {
@@ -103,7 +103,7 @@ func TestMovingChildrenWhoseRecordIsShortened(t *testing.T) {
 	}
 	w = newWorld(t, web, configMaps).method(InPlace)
 	w.carryOut(w.plan(w.answer(child)))
-	w.settled = Settled{} // another spec is another controller
+	w.settled = UpToDateCache{} // another spec is another controller
 	step = stepFor(t, w.serverSide(InPlace).plan(w.answer(child)), "a")
 	if body := string(step.Body); step.Op != pipeline.ToServerSideApply || !strings.Contains(body, big("x")) {
 		t.Errorf("%s with %.1000s", step.Op, body)

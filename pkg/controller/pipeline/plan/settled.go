@@ -10,10 +10,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Settled remembers of the objects of one parent what was desired and observed
+// UpToDateCache remembers of the objects of one parent what was desired and observed
 // when nothing was left to write, so that it need not be worked out again. The
 // zero value remembers nothing. It is not safe for concurrent use.
-type Settled struct {
+type UpToDateCache struct {
 	objects map[types.UID]settledAt
 	// target is of the labels and annotations of a decorator's target, and of the status
 	// that is written with them.
@@ -27,13 +27,13 @@ type Settled struct {
 type settledAt struct{ desired, observed uint64 }
 
 // Is tells whether nothing was left to write for the pair.
-func (s *Settled) Is(uid types.UID, desired, observed uint64) bool {
+func (s *UpToDateCache) Is(uid types.UID, desired, observed uint64) bool {
 	at, known := s.objects[uid]
 	return known && at == settledAt{desired, observed}
 }
 
 // Put remembers that nothing is left to write for the pair.
-func (s *Settled) Put(uid types.UID, desired, observed uint64) {
+func (s *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
 	if s.objects == nil {
 		s.objects = map[types.UID]settledAt{}
 	}
@@ -41,13 +41,13 @@ func (s *Settled) Put(uid types.UID, desired, observed uint64) {
 }
 
 // isTarget tells whether nothing was left to write of a target for the pair.
-func (s *Settled) isTarget(uid types.UID, desired, observed uint64) bool {
+func (s *UpToDateCache) isTarget(uid types.UID, desired, observed uint64) bool {
 	return s.target.uid == uid && s.target.settledAt == settledAt{desired, observed}
 }
 
 // Wrote remembers what the host made of what was written, or kept when it was asked:
 // as long as it stays so and nothing else is desired, writing it again would change nothing.
-func (s *Settled) Wrote(outcomes []pipeline.Outcome) {
+func (s *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
 	for _, outcome := range outcomes {
 		switch result := outcome.Result; {
 		case result == nil:
@@ -63,7 +63,7 @@ func (s *Settled) Wrote(outcomes []pipeline.Outcome) {
 }
 
 // Prune forgets the objects that the snapshot no longer shows.
-func (s *Settled) Prune(snapshot *pipeline.Snapshot) {
+func (s *UpToDateCache) Prune(snapshot *pipeline.Snapshot) {
 	shown := 1
 	for _, group := range snapshot.Children {
 		shown += len(group.Claimed)

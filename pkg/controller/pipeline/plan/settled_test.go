@@ -20,7 +20,7 @@ import (
 )
 
 func TestSettledKnowsOnlyThePairItWasTold(t *testing.T) {
-	var settled Settled
+	var settled UpToDateCache
 	settled.Put("a", 1, 2)
 	tests := map[string]struct {
 		uid               types.UID
@@ -58,12 +58,12 @@ func TestWhatWasWrittenIsSettled(t *testing.T) {
 		"not a child that was adopted":           {pipeline.Outcome{Step: pipeline.Step{Op: pipeline.Adopt, Desired: 7}, Result: result}, false},
 		"not a child that was released":          {pipeline.Outcome{Step: pipeline.Step{Op: pipeline.Release, Desired: 7}, Result: result}, false},
 		"not a child that could not be written":  {pipeline.Outcome{Step: pipeline.Step{Op: pipeline.Update, Desired: 7}, Err: errors.New("no")}, false},
-		"not a child whose name is taken":        {pipeline.Outcome{Step: pipeline.Step{Op: pipeline.Create, Desired: 7}, Taken: true}, false},
+		"not a child whose name is taken":        {pipeline.Outcome{Step: pipeline.Step{Op: pipeline.Create, Desired: 7}, NameConflict: true}, false},
 		"not by the hash of a status of a child": {pipeline.Outcome{Step: pipeline.Step{Op: pipeline.Status, Desired: 7}, Result: result}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var settled Settled
+			var settled UpToDateCache
 			settled.Wrote([]pipeline.Outcome{test.outcome})
 			if got := settled.Is("u", 7, result.Hash); got != test.want {
 				t.Errorf("settled is %v, want %v", got, test.want)

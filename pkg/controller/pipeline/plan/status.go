@@ -17,7 +17,7 @@ import (
 // status.observedGeneration put in. Without an answer it is that field alone, unless
 // the status is foreign: that one is left as it is then, and always if it can only be
 // written together with the rest of the object.
-func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *Settled) error {
+func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateCache) error {
 	if p.foreignStatus && (answered == nil || !p.kind.StatusSubresource) {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *Settled) 
 // statusStep is the step that gives the parent the desired status. It is nil if the
 // parent has it. An empty status is something else than none: hooks tell by it, at the
 // next sync, that they have been asked before.
-func (p *parent) statusStep(desired map[string]any, settled *Settled) (*pipeline.Step, error) {
+func (p *parent) statusStep(desired map[string]any, settled *UpToDateCache) (*pipeline.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {
 		return nil, err

@@ -164,7 +164,7 @@ func TestForeignStatus(t *testing.T) {
 			w.parentType.StatusSubresource = test.subresource
 			snapshot := w.snapshot()
 			snapshot.ForeignStatus = true
-			planned, err := Composite(snapshot, answering(test.answer), nil, &Settled{})
+			planned, err := Composite(snapshot, answering(test.answer), nil, &UpToDateCache{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func (w *world) ofTarget(snapshot *pipeline.Snapshot) *pipeline.Snapshot {
 	held := slices.Contains(w.parent.Finalizers, ourFinalizer)
 	snapshot.Selector = nil
 	snapshot.GeneratedAnnotations = map[string]string{decoratorAnnotation: "deco"}
-	snapshot.Finalizer, snapshot.Held = ourFinalizer, held
+	snapshot.Finalizer, snapshot.NeedsFinalizer = ourFinalizer, held
 	snapshot.Finalizing = held && (deleting || w.parent.Labels["out"] != "")
 	snapshot.Managed = !deleting || held
 	for of, children := range w.children {

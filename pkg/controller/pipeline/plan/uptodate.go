@@ -14,7 +14,7 @@ import (
 // UpToDate returns a function that tells whether nothing would be written to make an
 // observed child what is desired of it, by the engine and the method of its type. What it
 // finds so it remembers in settled.
-func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, settled *Settled) func(observed, desired *object.Object) (bool, error) {
+func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, settled *UpToDateCache) func(observed, desired *object.Object) (bool, error) {
 	parent := newParent(snapshot, childRules)
 	return func(observed, desired *object.Object) (bool, error) {
 		i := slices.IndexFunc(snapshot.Children, func(group pipeline.Group) bool {

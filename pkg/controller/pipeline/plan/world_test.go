@@ -76,7 +76,7 @@ type world struct {
 	// decorates makes the parent the target of a decorator, and the children attachments.
 	decorates  bool
 	strategies Strategies
-	settled    Settled
+	settled    UpToDateCache
 	children   map[pipeline.Type][]*object.Object
 	// schemas are how the host describes the types.
 	schemas map[pipeline.Type]*openapi.Type

@@ -138,7 +138,7 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 
 // WriteLoop tells that children of a parent, or its status, are written less often
 // because they would be written again and again.
-func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.Loop, now time.Time) {
+func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
 	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, cut(newLoops(loops, now)))
 }
 

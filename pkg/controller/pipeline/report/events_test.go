@@ -148,7 +148,7 @@ func TestALongErrorFitsIntoAnEvent(t *testing.T) {
 	if event := <-sent; len(event.Message) > 1024 {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}
-	writer.WriteLoop(parent(t, "shop"), []pipeline.Loop{{Object: key("Pod", "", "a"), Path: strings.Repeat("a", 5000)}}, time.Now())
+	writer.WriteLoop(parent(t, "shop"), []pipeline.WriteLoop{{Object: key("Pod", "", "a"), Path: strings.Repeat("a", 5000)}}, time.Now())
 	if event := <-sent; len(event.Message) > 1024 {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // newLoops is what a parent's event says about loops that were found.
-func newLoops(loops []pipeline.Loop, now time.Time) string {
+func newLoops(loops []pipeline.WriteLoop, now time.Time) string {
 	first := loops[0]
 	message := fmt.Sprintf("%s was written %d times in a row, each time because %s; the next write waits %s, further ones longer and longer",
 		subject(first), first.Writes, cause(first), max(first.Next.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond))
@@ -26,9 +26,9 @@ func newLoops(loops []pipeline.Loop, now time.Time) string {
 
 // allLoops is what the condition of a controller says. It stays the same as long as the
 // loops do.
-func allLoops(loops []pipeline.Loop) string {
+func allLoops(loops []pipeline.WriteLoop) string {
 	const most = 3
-	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.Loop) int {
+	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
 		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()), cmp.Compare(a.Object.String(), b.Object.String()))
 	})
 	var said []string
@@ -45,7 +45,7 @@ func allLoops(loops []pipeline.Loop) string {
 	return strings.Join(said, "; ")
 }
 
-func subject(loop pipeline.Loop) string {
+func subject(loop pipeline.WriteLoop) string {
 	if loop.OfStatus {
 		return "the status of " + loop.Object.String()
 	}
@@ -53,11 +53,11 @@ func subject(loop pipeline.Loop) string {
 }
 
 // cause says why the object is written again, and what ends it.
-func cause(loop pipeline.Loop) string {
+func cause(loop pipeline.WriteLoop) string {
 	switch {
-	case loop.Restless && loop.Path == "":
+	case loop.AnswerChanges && loop.Path == "":
 		return "the hook answers something else: it must give the same answer to the same request"
-	case loop.Restless:
+	case loop.AnswerChanges:
 		return "the hook answers something else at " + loop.Path + ": it must give the same answer to the same request"
 	case loop.Path == "":
 		return "it is gone: somebody else deletes it"

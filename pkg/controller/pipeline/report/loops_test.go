@@ -20,21 +20,21 @@ var (
 	now  = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	shop = key("Web", "default", "shop")
 
-	fought = pipeline.Loop{
+	fought = pipeline.WriteLoop{
 		Parent: shop, Object: key("ConfigMap", "default", "b"), Path: "data.a", Writes: 5, Next: now.Add(987 * time.Millisecond),
 	}
-	deleted       = pipeline.Loop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Next: now.Add(2 * time.Second)}
-	restless      = pipeline.Loop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", Restless: true, Writes: 20, Next: now.Add(time.Second)}
-	created       = pipeline.Loop{Parent: shop, Object: key("Namespace", "", "b"), Restless: true, Writes: 20, Next: now.Add(time.Second)}
-	foughtStatus  = pipeline.Loop{Parent: shop, Object: key("Web", "default", "shop"), OfParent: true, OfStatus: true, Path: "status.a", Writes: 5, Next: now.Add(time.Second)}
-	clusterScoped = pipeline.Loop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Next: now.Add(time.Second)}
+	deleted       = pipeline.WriteLoop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Next: now.Add(2 * time.Second)}
+	restless      = pipeline.WriteLoop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", AnswerChanges: true, Writes: 20, Next: now.Add(time.Second)}
+	created       = pipeline.WriteLoop{Parent: shop, Object: key("Namespace", "", "b"), AnswerChanges: true, Writes: 20, Next: now.Add(time.Second)}
+	foughtStatus  = pipeline.WriteLoop{Parent: shop, Object: key("Web", "default", "shop"), OfParent: true, OfStatus: true, Path: "status.a", Writes: 5, Next: now.Add(time.Second)}
+	clusterScoped = pipeline.WriteLoop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Next: now.Add(time.Second)}
 )
 
 func key(kind, namespace, name string) pipeline.Key {
 	return pipeline.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-func foughtWith(rivals ...string) pipeline.Loop {
+func foughtWith(rivals ...string) pipeline.WriteLoop {
 	loop := fought
 	loop.Rivals = rivals
 	return loop
@@ -42,32 +42,32 @@ func foughtWith(rivals ...string) pipeline.Loop {
 
 func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	tests := map[string]struct {
-		loops []pipeline.Loop
+		loops []pipeline.WriteLoop
 		want  string
 	}{
 		"a field that somebody else sets": {
-			[]pipeline.Loop{fought},
+			[]pipeline.WriteLoop{fought},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
 		},
 		"a field that another controller sets": {
-			[]pipeline.Loop{foughtWith("DecoratorController deco")},
+			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; the next write waits 1s, further ones longer and longer",
 		},
 		"a field that other controllers set": {
-			[]pipeline.Loop{foughtWith("CompositeController comp", "DecoratorController deco")},
+			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; the next write waits 1s, further ones longer and longer",
 		},
 		"a child that somebody else deletes": {
-			[]pipeline.Loop{deleted},
+			[]pipeline.WriteLoop{deleted},
 			"ConfigMap default/c was written 7 times in a row, each time because it is gone: somebody else deletes it; the next write waits 2s, further ones longer and longer",
 		},
 		"an answer that is never the same, and others alike": {
-			[]pipeline.Loop{restless, fought, deleted},
+			[]pipeline.WriteLoop{restless, fought, deleted},
 			"Namespace a was written 20 times in a row, each time because the hook answers something else at metadata.labels.a: " +
 				"it must give the same answer to the same request; the next write waits 1s, further ones longer and longer (2 more alike)",
 		},
 		"a status that two controllers write": {
-			[]pipeline.Loop{foughtStatus},
+			[]pipeline.WriteLoop{foughtStatus},
 			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
 		},
 	}
@@ -90,10 +90,10 @@ func TestTheConditionStable(t *testing.T) {
 	}{
 		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
 		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
-		"a child is slowed down":  {&Health{Loops: []pipeline.Loop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{Loops: []pipeline.Loop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
+		"a child is slowed down":  {&Health{Loops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{Loops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
 		"more than can be named, in the order of their names": {
-			&Health{Loops: []pipeline.Loop{clusterScoped, created, restless, deleted, fought}},
+			&Health{Loops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
 			"False WriteLoop: " +
 				"Namespace a is written again and again, each time because it differs at spec: somebody else changes it (its parent is fleet); " +
 				"ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop); " +
@@ -101,7 +101,7 @@ func TestTheConditionStable(t *testing.T) {
 				"and 2 more",
 		},
 		"a child that the hook has created for ever": {
-			&Health{Loops: []pipeline.Loop{created}},
+			&Health{Loops: []pipeline.WriteLoop{created}},
 			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request (its parent is default/shop)",
 		},
 	}

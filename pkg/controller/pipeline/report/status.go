@@ -28,7 +28,7 @@ type Health struct {
 	Stale     error
 	LastError *ParentError
 	// Loops are what is slowed down because it would be written again and again.
-	Loops []pipeline.Loop
+	Loops []pipeline.WriteLoop
 }
 
 // ParentError is a failed sync of a parent. It is kept for long, so of the error it has the text only.

@@ -41,12 +41,12 @@ func targetOf(step *pipeline.Step) target {
 	return at
 }
 
-// Hold takes out of a plan the writes that it is too early for; now is when the sync
+// Postpone takes out of a plan the writes that it is too early for; now is when the sync
 // began. Of a child that it holds back the plan keeps what there is; one of the parent is left out. Next is when
 // the first of them may be written, zero if none is held back; the parent is not let go
 // before that either, unless it is being deleted. News are the loops about which nothing
 // was told yet, or not for a while; the plan may have steps of them, which it is just late enough for.
-func (g *Guard) Hold(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, news []pipeline.Loop) {
+func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, news []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.records) == 0 {
@@ -61,7 +61,7 @@ func (g *Guard) Hold(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.
 	}
 	for _, step := range plan.Steps {
 		record := g.records[targetOf(&step)]
-		if record == nil || step.LetsGo || step.Op == pipeline.Finalizer {
+		if record == nil || step.RemovesFinalizer || step.Op == pipeline.Finalizer {
 			steps = append(steps, step)
 			continue
 		}
@@ -86,9 +86,9 @@ func (g *Guard) Hold(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.
 	return next, news
 }
 
-// HoldOne tells until when it is too early for a step that is taken before the rest of its
+// PostponeStep tells until when it is too early for a step that is taken before the rest of its
 // sync is planned: the one that has the controller hold the parent. It is zero if the step may be taken.
-func (g *Guard) HoldOne(snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time) (until time.Time, news []pipeline.Loop) {
+func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time) (until time.Time, news []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	record := g.records[targetOf(step)]
@@ -139,7 +139,7 @@ func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, 
 
 // changed tells whether a step has changed its object in a way that counts.
 func changed(outcome *pipeline.Outcome) bool {
-	if outcome.Err != nil || outcome.Overtaken {
+	if outcome.Err != nil || outcome.Conflict {
 		return false
 	}
 	if outcome.Op == pipeline.Delete || outcome.Op == pipeline.Recreate {
@@ -159,17 +159,17 @@ func watched(op pipeline.Op) bool {
 }
 
 // Loops returns what is being slowed down, and forgets what has come to rest.
-func (g *Guard) Loops(now time.Time) []pipeline.Loop {
+func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var loops []pipeline.Loop
+	var loops []pipeline.WriteLoop
 	forgot := false
 	for at, record := range g.records {
 		if record.over(now) {
 			delete(g.records, at)
 			forgot = true
 		} else if record.held != nil {
-			loops = append(loops, record.held.Loop)
+			loops = append(loops, record.held.WriteLoop)
 		}
 	}
 	if forgot && len(g.records) == 0 {

@@ -28,7 +28,7 @@ func TestWhatIsUndoneEachTimeIsWrittenEverLater(t *testing.T) {
 				t.Errorf("there were %d writes in an hour", len(w.written))
 			}
 			loops := w.loops()
-			if len(loops) != 1 || loops[0].Restless || loops[0].Writes < 20 || loops[0].Path != step(op, "c", 1).Path ||
+			if len(loops) != 1 || loops[0].AnswerChanges || loops[0].Writes < 20 || loops[0].Path != step(op, "c", 1).Path ||
 				loops[0].Parent.Name != "p" || loops[0].OfStatus != (op == pipeline.Status) || loops[0].OfParent != (loops[0].Object.Name == "p") {
 				t.Errorf("what is slowed down is %+v", loops)
 			}
@@ -66,7 +66,7 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 			if fast+1 != 20 || len(w.written) > 45 {
 				t.Errorf("there were %d writes without a delay, and %d in all in an hour", fast+1, len(w.written))
 			}
-			if loops := w.loops(); len(loops) != 1 || !loops[0].Restless {
+			if loops := w.loops(); len(loops) != 1 || !loops[0].AnswerChanges {
 				t.Errorf("what is slowed down is %+v", loops)
 			}
 		})
@@ -194,7 +194,7 @@ func TestAHeldChildIsKept(t *testing.T) {
 		w.sync(step(pipeline.Update, "c", 1), step(pipeline.Status, "p", 1))
 	}
 	plan := &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1), step(pipeline.Status, "p", 1)}}
-	next, _ := w.guard.Hold(w.snapshot(), plan, start)
+	next, _ := w.guard.Postpone(w.snapshot(), plan, start)
 	if len(plan.Steps) != 1 || plan.Steps[0].Op != pipeline.Keep || plan.Steps[0].Why != "it is written too often: it differs at data.a" || plan.Steps[0].Observed == nil {
 		t.Errorf("the plan is %+v, want the child kept and no status", plan.Steps)
 	}
@@ -258,8 +258,8 @@ func TestWhatChangesNothingIsNotCounted(t *testing.T) {
 	w := newWorld(t)
 	same := pipeline.Outcome{Step: step(pipeline.Apply, "c", 1), Result: observed("c", "1", 0)}
 	failed := pipeline.Outcome{Step: step(pipeline.Update, "c", 1), Err: fmt.Errorf("no")}
-	overtaken := pipeline.Outcome{Step: step(pipeline.Recreate, "c", 1), Overtaken: true}
-	taken := pipeline.Outcome{Step: step(pipeline.Create, "c", 1), Taken: true}
+	overtaken := pipeline.Outcome{Step: step(pipeline.Recreate, "c", 1), Conflict: true}
+	taken := pipeline.Outcome{Step: step(pipeline.Create, "c", 1), NameConflict: true}
 	adopted := pipeline.Outcome{Step: step(pipeline.Adopt, "c", 1), Result: observed("c", "2", 0)}
 	w.guard.Wrote(w.snapshot(), []pipeline.Outcome{same, failed, overtaken, taken, adopted}, start)
 	if len(w.guard.records) != 0 {

@@ -51,7 +51,7 @@ type record struct {
 
 // held is a loop that is slowed down, by us or by the other side.
 type held struct {
-	pipeline.Loop
+	pipeline.WriteLoop
 	// until is when the step that was looked at last may be taken, told when people were told last.
 	until, told time.Time
 	// rivals are the other controllers that were seen to take part.
@@ -62,7 +62,7 @@ type held struct {
 // that the step is of, if people are to be told of it now. Also a step that may be taken can be of one: where two
 // sides undo each other's writes, the one that was held back first gives the pace, and the other is always just in
 // time.
-func (r *record) holds(step *pipeline.Step, inputs *inputs, now time.Time) (early bool, news []pipeline.Loop) {
+func (r *record) holds(step *pipeline.Step, inputs *inputs, now time.Time) (early bool, news []pipeline.WriteLoop) {
 	if !watched(step.Op) {
 		r.wanted = time.Time{}
 		return false, nil
@@ -84,20 +84,20 @@ func (r *record) holds(step *pipeline.Step, inputs *inputs, now time.Time) (earl
 		r.held = &held{}
 	}
 	r.held.until = until
-	r.held.Loop = pipeline.Loop{
+	r.held.WriteLoop = pipeline.WriteLoop{
 		Parent: pipeline.KeyOf(inputs.snapshot.Parent),
 		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == pipeline.Status,
-		Path:     step.Path,
-		Restless: undone <= mostUndone,
-		Writes:   max(undone, restless) - 1,
-		Next:     until,
+		Path:          step.Path,
+		AnswerChanges: undone <= mostUndone,
+		Writes:        max(undone, restless) - 1,
+		Next:          until,
 	}
 	if !early {
 		r.held.Writes++
 		r.held.Next = now.Add(delay(late + 1))
 	}
 	if r.held.isNews(now) {
-		news = []pipeline.Loop{r.held.Loop}
+		news = []pipeline.WriteLoop{r.held.WriteLoop}
 	}
 	return early, news
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Guards are those of all controllers of the process that run. By them it is known whether a
+// Registry are those of all controllers of the process that run. By them it is known whether a
 // loop is one between two of these. Nil ones know of none.
-type Guards struct {
+type Registry struct {
 	mu     sync.Mutex
 	byName map[*Guard]string
 }
 
-// NewGuards makes them for a process in which no controller runs yet.
-func NewGuards() *Guards { return &Guards{byName: map[*Guard]string{}} }
+// NewRegistry makes them for a process in which no controller runs yet.
+func NewRegistry() *Registry { return &Registry{byName: map[*Guard]string{}} }
 
 // Add makes the guard of a controller known under the controller's name until remove is called.
-func (a *Guards) Add(guard *Guard, name string) (remove func()) {
+func (a *Registry) Add(guard *Guard, name string) (remove func()) {
 	if a == nil {
 		return func() {}
 	}
@@ -38,8 +38,8 @@ func (a *Guards) Add(guard *Guard, name string) (remove func()) {
 
 // Rivals are the names of the other controllers that write what a loop of this one is about
 // again and again, in order.
-func (a *Guards) Rivals(of *Guard, loop pipeline.Loop) []string {
-	if a == nil || loop.Restless || loop.Path == "" {
+func (a *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
+	if a == nil || loop.AnswerChanges || loop.Path == "" {
 		return nil
 	}
 	a.mu.Lock()
@@ -58,7 +58,7 @@ func (a *Guards) Rivals(of *Guard, loop pipeline.Loop) []string {
 
 // rivals are those that were seen to take part in a loop. When one side pauses for more than a minute, the other
 // counts as calm, since it seldom writes then. It fights on all the same.
-func (g *Guard) rivals(loop pipeline.Loop) []string {
+func (g *Guard) rivals(loop pipeline.WriteLoop) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if held := g.held(loop); held != nil {
@@ -67,7 +67,7 @@ func (g *Guard) rivals(loop pipeline.Loop) []string {
 	return nil
 }
 
-func (g *Guard) remember(loop pipeline.Loop, rivals []string) {
+func (g *Guard) remember(loop pipeline.WriteLoop, rivals []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if held := g.held(loop); held != nil {
@@ -76,7 +76,7 @@ func (g *Guard) remember(loop pipeline.Loop, rivals []string) {
 }
 
 // held is what is known of a loop of this controller, nil if it is over. The guard has to be locked.
-func (g *Guard) held(loop pipeline.Loop) *held {
+func (g *Guard) held(loop pipeline.WriteLoop) *held {
 	for _, as := range writtenAs {
 		if record := g.records[target{Key: loop.Object, ofParent: as}]; record != nil && record.held != nil && record.held.Path == loop.Path {
 			return record.held
@@ -94,7 +94,7 @@ const aFight = 3
 
 // fightsFor tells whether the controller, too, writes again and again what a loop of another
 // one is about.
-func (g *Guard) fightsFor(loop pipeline.Loop) bool {
+func (g *Guard) fightsFor(loop pipeline.WriteLoop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, as := range writtenAs {

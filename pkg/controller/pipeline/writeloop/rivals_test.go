@@ -40,7 +40,7 @@ func TestWhoTakesPartInALoop(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ours, theirs, guards := newWorld(t), newWorld(t), NewGuards()
+			ours, theirs, guards := newWorld(t), newWorld(t), NewRegistry()
 			guards.Add(ours.guard, "ours")
 			remove := guards.Add(theirs.guard, "theirs")
 			for range test.writes {
@@ -63,7 +63,7 @@ func TestWhoTakesPartInALoop(t *testing.T) {
 
 // One side of a fight is held back for minutes in the end, and the other seldom has anything to write then.
 func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
-	ours, theirs, guards := newWorld(t), newWorld(t), NewGuards()
+	ours, theirs, guards := newWorld(t), newWorld(t), NewRegistry()
 	guards.Add(ours.guard, "ours")
 	remove := guards.Add(theirs.guard, "theirs")
 	update := step(pipeline.Update, "c", 1)

@@ -22,7 +22,7 @@ func TestAParentIsLetGoInTheMidstOfALoop(t *testing.T) {
 	if taken, _ := w.sync(labels); len(taken) > 0 {
 		t.Fatal("the labels should be held back")
 	}
-	labels.LetsGo = true
+	labels.RemovesFinalizer = true
 	if taken, _ := w.sync(labels); !slices.Equal(taken, []pipeline.Op{pipeline.Metadata}) {
 		t.Errorf("the steps that are taken are %v", taken)
 	}
@@ -55,7 +55,7 @@ func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
 	for range mostUndone {
 		w.guard.Wrote(w.snapshot(), []pipeline.Outcome{{Step: finalizer, Result: observed("p", "2", 0)}}, start)
 	}
-	until, news := w.guard.HoldOne(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))
+	until, news := w.guard.PostponeStep(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))
 	if !until.IsZero() || len(news) != 1 {
 		t.Errorf("it is held back until %s, told is %+v", until, news)
 	}
@@ -67,10 +67,10 @@ func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
 	finalizer := step(pipeline.Metadata, "p", 0)
 	finalizer.Op, finalizer.Path = pipeline.Finalizer, "metadata.finalizers"
 	var pauses []time.Duration
-	var news []pipeline.Loop
+	var news []pipeline.WriteLoop
 	for last := w.now; len(pauses) < 8; {
 		now := start.Add(w.now)
-		until, found := w.guard.HoldOne(w.snapshot(), &finalizer, now)
+		until, found := w.guard.PostponeStep(w.snapshot(), &finalizer, now)
 		news = append(news, found...)
 		if !until.IsZero() {
 			w.now = until.Sub(start)
@@ -87,7 +87,7 @@ func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
 	if want := []time.Duration{0, ms, ms, ms, ms, s, 2 * s, 4 * s}; !slices.Equal(pauses, want) {
 		t.Errorf("the pauses are %v, want %v", pauses, want)
 	}
-	if len(news) != 1 || !news[0].OfParent || news[0].Restless || news[0].Path != "metadata.finalizers" {
+	if len(news) != 1 || !news[0].OfParent || news[0].AnswerChanges || news[0].Path != "metadata.finalizers" {
 		t.Errorf("the loops are %+v", news)
 	}
 	last := finalizer

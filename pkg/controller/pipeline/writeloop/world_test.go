@@ -30,7 +30,7 @@ type world struct {
 	child   int    // the resource version of its child
 	now     time.Duration
 	written []time.Duration
-	news    []pipeline.Loop
+	news    []pipeline.WriteLoop
 }
 
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -75,7 +75,7 @@ func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Dur
 	w.Helper()
 	snapshot, plan := w.snapshot(), &pipeline.Plan{Steps: steps}
 	wanted := len(steps)
-	until, news := w.guard.Hold(snapshot, plan, start.Add(w.now))
+	until, news := w.guard.Postpone(snapshot, plan, start.Add(w.now))
 	w.news = append(w.news, news...)
 	var outcomes []pipeline.Outcome
 	for _, step := range plan.Steps {
@@ -112,7 +112,7 @@ func (w *world) fight(pause, until time.Duration, steps func() []pipeline.Step) 
 	}
 }
 
-func (w *world) loops() []pipeline.Loop { return w.guard.Loops(start.Add(w.now)) }
+func (w *world) loops() []pipeline.WriteLoop { return w.guard.Loops(start.Add(w.now)) }
 
 // pauses are the times between writes.
 func (w *world) pauses() []time.Duration {
