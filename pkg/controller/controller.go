@@ -17,6 +17,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
@@ -133,12 +135,12 @@ func run(ctx context.Context, config Config) error {
 		return fmt.Errorf("metrics of hooks: %w", err)
 	}
 	defer config.Metrics.Unregister(calls)
-	watches := host.NewWatches(shared, client)
+	watches := cache.NewInformers(shared, client)
 	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
 	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields),
 		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
 	var reconcilers []*lifecycle.Reconciler
-	discovery := host.NewDiscovery(client, func(group string) {
+	discovery := discovery.New(client, func(group string) {
 		for _, reconciler := range reconcilers {
 			reconciler.GroupChanged(group)
 		}

@@ -4,7 +4,9 @@
 package host
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -38,6 +40,19 @@ func NewClient(config *rest.Config, applier string) (*Client, error) {
 		return nil, fmt.Errorf("make a client for the host: %w", err)
 	}
 	return &Client{rest: client, applier: applier, objects: objects}, nil
+}
+
+// Get returns what the host has at a path, with the parameters of a query.
+func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	request := c.rest.Get().AbsPath(path)
+	for name, values := range query {
+		request = request.Param(name, values[0])
+	}
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // path is the URL path of a resource, in one namespace or, if that is empty, in all.

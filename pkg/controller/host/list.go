@@ -12,106 +12,53 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// listWatch lists and watches objects of a type: all, those that a selector selects, or
-// the one of a name.
-type listWatch struct {
-	client *Client
-	of     pipeline.Type
-	only   types.NamespacedName
-	labels string
-	// consistent has also a host without streaming lists asked for what there is now, not
-	// for what it happens to remember.
-	consistent bool
-	// refused is called when the host does not list, and asks before it is asked anything.
-	refused func(error)
-	asks    func()
-	// watches is called with how the request for a watch ended.
-	watches func(error)
+// List returns the objects of a type in a namespace, in all namespaces if it is empty. The options
+// select the objects and name the resource version.
+func (c *Client) List(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions) (*ObjectList, error) {
+	var body bytes.Buffer
+	if err := c.readList(ctx, of, namespace, options, &body); err != nil {
+		return nil, err
+	}
+	return c.parseList(of, body.Bytes(), func(item []byte) []byte { return item })
 }
 
-func (l *listWatch) listWatch() *cache.ListWatch {
-	return &cache.ListWatch{ListWithContextFunc: l.listOrTell, WatchFuncWithContext: l.watchOn}
-}
-
-// watchOn watches for a reflector, which begins with a streaming list if it can.
-func (l *listWatch) watchOn(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	l.asks()
-	stream, err := l.watch(ctx, options)
-	if ctx.Err() == nil {
-		l.watches(err)
-	}
-	if err != nil && ctx.Err() != nil {
-		// The reflector is to end. Of an error of this sort it makes no fuss.
-		return nil, apierrors.NewResourceExpired("the watch is over")
-	}
-	return stream, err
-}
-
-// listOrTell lists for a reflector where there are no streaming lists.
-func (l *listWatch) listOrTell(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if l.consistent && options.ResourceVersion == "0" {
-		options.ResourceVersion = ""
-	}
-	list, err := l.list(ctx, options)
-	if err != nil && ctx.Err() == nil {
-		l.refused(err)
-	}
-	return list, err
-}
-
-// optionsVersion is the version that list options are encoded in. With another one
-// the host would not understand that the list is to be streamed.
-var optionsVersion = metav1.Unversioned
-
-// request is the request for the objects. The right to read one object is enough for
-// the request that names it.
-func (l *listWatch) request(options metav1.ListOptions) *rest.Request {
-	if l.only.Name != "" {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, l.only.Name).String()
-	}
-	options.LabelSelector = l.labels
-	return l.client.rest.Get().
-		AbsPath(path(l.of.GroupVersionResource, l.only.Namespace)...).
-		SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
-		MaxRetries(0)
-}
-
-// watch starts a watch, which with the streaming list's options is also the list.
-func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// Watch returns the changes of the objects that List would return. With the options of a streaming
+// list, the objects come first.
+func (c *Client) Watch(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	var stream watch.Interface
 	err := retryUntilServed(ctx, func() (err error) {
-		stream, err = l.request(options).Watch(ctx)
+		stream, err = c.listRequest(of, namespace, options).Watch(ctx)
 		return err
 	})
 	return stream, err
 }
 
-// list is what a host without streaming lists is asked for. It reads a stream since
-// the client logs, at its highest verbosity, what it reads otherwise, Secrets included.
-func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	var body bytes.Buffer
-	if err := l.readList(ctx, options, &body); err != nil {
-		return nil, err
-	}
-	return l.parseList(body.Bytes(), func(item []byte) []byte { return item })
+// optionsVersion is the version that list options are encoded in. With another version the host
+// does not see that the list is to be streamed.
+var optionsVersion = metav1.Unversioned
+
+func (c *Client) listRequest(of pipeline.Type, namespace string, options metav1.ListOptions) *rest.Request {
+	return c.rest.Get().
+		AbsPath(path(of.GroupVersionResource, namespace)...).
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
+		MaxRetries(0)
 }
 
-func (l *listWatch) readList(ctx context.Context, options metav1.ListOptions, body *bytes.Buffer) error {
+// readList reads a list into body. It reads a stream, because client-go logs every other body at
+// its highest verbosity, Secrets included.
+func (c *Client) readList(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions, body *bytes.Buffer) error {
 	return retryUntilServed(ctx, func() error {
-		stream, err := l.request(options).Stream(ctx)
+		stream, err := c.listRequest(of, namespace, options).Stream(ctx)
 		if err != nil {
 			return err
 		}
@@ -122,43 +69,43 @@ func (l *listWatch) readList(ctx context.Context, options metav1.ListOptions, bo
 	})
 }
 
-// retryUntilServed bridges the moments in which the host already announces a new
-// type and does not yet serve it, or has not yet filled its own cache of it. The
-// host's wish to be asked again after a whole second is not heeded in these moments.
+// retryUntilServed repeats a request that fails with NotFound or TooManyRequests, for about a
+// second. For a moment the host announces a new type that it does not serve yet, or whose cache it
+// has not filled yet. The Retry-After of such an answer is a whole second and is ignored.
 func retryUntilServed(ctx context.Context, request func() error) error {
-	moments := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 6}
+	backoff := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 6}
 	var err error
-	ended := wait.ExponentialBackoffWithContext(ctx, moments, func(context.Context) (bool, error) {
+	ended := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
 		err = request()
 		return !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err), nil
 	})
 	if err == nil {
-		return ended // without a request, if ctx ended before
+		return ended // ctx had ended before the first request
 	}
 	return err
 }
 
-// objectList is a list of host objects.
-type objectList struct {
+// ObjectList is a list of objects of the host.
+type ObjectList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []*object.Object
 }
 
-func (l *objectList) DeepCopyObject() runtime.Object { return l }
+// DeepCopyObject implements runtime.Object. Nothing changes a list, so it returns the list itself.
+func (l *ObjectList) DeepCopyObject() runtime.Object { return l }
 
-// parseList reads a list. Of each item, choose returns what is to be parsed; nil passes it
-// over.
-func (l *listWatch) parseList(body []byte, choose func(item []byte) []byte) (*objectList, error) {
-	list := &objectList{}
+// parseList reads a list. For each item, choose returns the bytes to parse, nil to leave it out.
+func (c *Client) parseList(of pipeline.Type, body []byte, choose func(item []byte) []byte) (*ObjectList, error) {
+	list := &ObjectList{}
 	if err := json.Unmarshal(object.Lookup(body, "metadata"), &list.ListMeta); err != nil {
-		return nil, fmt.Errorf("list of %s: metadata: %w", l.of, err)
+		return nil, fmt.Errorf("list of %s: metadata: %w", of, err)
 	}
 	err := object.Elements(object.Lookup(body, "items"), func(_ int, element []byte) error {
 		if element = choose(element); element == nil {
 			return nil
 		}
-		item, err := l.client.objects.Parse(l.withType(element))
+		item, err := c.objects.Parse(withType(of, element))
 		if err != nil {
 			return err
 		}
@@ -166,17 +113,16 @@ func (l *listWatch) parseList(body []byte, choose func(item []byte) []byte) (*ob
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list of %s: %w", l.of, err)
+		return nil, fmt.Errorf("list of %s: %w", of, err)
 	}
 	return list, nil
 }
 
-// withType adds apiVersion and kind, which built-in types leave out of the items of
-// a list.
-func (l *listWatch) withType(item []byte) []byte {
+// withType adds apiVersion and kind to the item of a list. Built-in types leave them out.
+func withType(of pipeline.Type, item []byte) []byte {
 	if object.Lookup(item, "kind") != nil {
 		return item
 	}
-	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, l.of.GroupVersion(), l.of.Kind)
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, of.GroupVersion(), of.Kind)
 	return append([]byte(head), bytes.TrimPrefix(item, []byte("{"))...)
 }

@@ -5,21 +5,27 @@ package host
 
 import (
 	"context"
+	"net/http/httptest"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 // A reflector takes a watch without an error for one that is there.
 func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
-	_, client := newFakeHost(t)
+	server := httptest.NewServer(nil)
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL}, FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	lister := &listWatch{client: client, of: things}
-	if stream, err := lister.watch(ctx, metav1.ListOptions{}); err == nil {
-		t.Errorf("watch returned %v and no error", stream)
+	if stream, err := client.Watch(ctx, pods, "", metav1.ListOptions{}); err == nil {
+		t.Errorf("Watch returned %v and no error", stream)
 	}
-	if list, err := lister.list(ctx, metav1.ListOptions{}); err == nil {
-		t.Errorf("list returned %v and no error", list)
+	if list, err := client.List(ctx, pods, "", metav1.ListOptions{}); err == nil {
+		t.Errorf("List returned %v and no error", list)
 	}
 }

@@ -21,14 +21,13 @@ const pageSize = 500
 // host has them now: past all caches, which may not show yet what was written last. To
 // look through very many objects takes no more memory than one page of them.
 func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit func(page []*object.Object) error) error {
-	lister := &listWatch{client: c, of: of}
 	options := metav1.ListOptions{Limit: pageSize}
 	var body bytes.Buffer
 	for {
-		if err := lister.readList(ctx, options, &body); err != nil {
+		if err := c.readList(ctx, of, "", options, &body); err != nil {
 			return fmt.Errorf("list %s: %w", of, err)
 		}
-		page, err := lister.parseList(body.Bytes(), func(item []byte) []byte {
+		page, err := c.parseList(of, body.Bytes(), func(item []byte) []byte {
 			if !bytes.Contains(item, []byte(text)) {
 				return nil
 			}

@@ -14,7 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -30,9 +31,9 @@ import (
 
 // Dependencies are what the hosted controllers of a process share.
 type Dependencies struct {
-	Watches *host.Watches
+	Watches *cache.Informers
 	// Discovery finds the types that answers of customize hooks name.
-	Discovery *host.Discovery
+	Discovery *discovery.Discovery
 	Actor     *act.Actor
 	Events    *report.Events
 	// Hook are the limits of calls of hooks.
@@ -162,8 +163,8 @@ func (c *Controller) Close() {
 }
 
 // watches are those of the types of parents, then those of the child types.
-func (c *Controller) watches() []*host.Watch {
-	var watches []*host.Watch
+func (c *Controller) watches() []*cache.View {
+	var watches []*cache.View
 	for _, target := range c.observer.Targets {
 		watches = append(watches, target.Watch)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
@@ -71,7 +72,7 @@ func controllerAt(t testing.TB, config *rest.Config, dependencies Dependencies, 
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	dependencies.Watches, dependencies.Workers = host.NewWatches(ctx, client), 1
+	dependencies.Watches, dependencies.Workers = cache.NewInformers(ctx, client), 1
 	dependencies.Actor = &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}
 	c, err := New(dependencies, spec)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -80,8 +80,8 @@ func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 }
 
 // ResolveChild adds a child type with the strategy for its children, and returns it. The
-// error is a *host.UnknownTypeError if the host does not have the type.
-func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (pipeline.Type, error) {
+// error is a *discovery.UnknownTypeError if the host does not have the type.
+func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (pipeline.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
 		return pipeline.Type{}, fmt.Errorf("child type: %w", err)
@@ -96,7 +96,7 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *host.Discovery, rule
 }
 
 // ResolveSchemas notes what the host publishes of the child types.
-func (s *Spec) ResolveSchemas(ctx context.Context, discovery *host.Discovery) {
+func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
 	s.Schemas, s.SchemasSettled, s.SchemasErr = discovery.Schemas(ctx, s.Children)
 }
 

@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -15,7 +15,7 @@ import (
 // subscribe waits until the caches are filled and then has changes lead to syncs.
 // What it returns undoes what has been done so far, also after an error.
 func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err error) {
-	var subscriptions []*host.Subscription
+	var subscriptions []*cache.Registration
 	unsubscribe = func() {
 		for _, subscription := range subscriptions {
 			subscription.Stop()
@@ -29,21 +29,21 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
 		return unsubscribe, ctx.Err()
 	}
-	add := func(subscription *host.Subscription, err error) error {
+	add := func(subscription *cache.Registration, err error) error {
 		if err == nil {
 			subscriptions = append(subscriptions, subscription)
 		}
 		return err
 	}
 	for _, target := range c.observer.Targets {
-		if err := add(target.Watch.Subscribe(c.parentChanged)); err != nil {
+		if err := add(target.Watch.AddEventHandler(c.parentChanged)); err != nil {
 			return unsubscribe, err
 		}
 	}
 	// The type of parents may be one of them. The children there are need not be told: all
 	// parents are synced once, and that is yet to come.
 	for _, watch := range c.observer.Children {
-		if err := add(watch.SubscribeToSome(c.mayConcern, c.childChanged)); err != nil {
+		if err := add(watch.AddFilteredHandler(c.mayConcern, c.childChanged)); err != nil {
 			return unsubscribe, err
 		}
 	}

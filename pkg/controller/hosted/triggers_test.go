@@ -6,7 +6,7 @@ package hosted
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -18,7 +18,7 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
 	c := &Controller{
-		observer: observe.Observer{Targets: []*observe.Target{{Watch: &host.Watch{Type: webs}}}, Claims: observe.NewByLabels(true)},
+		observer: observe.Observer{Targets: []*observe.Target{{Watch: &cache.View{Type: webs}}}, Claims: observe.NewByLabels(true)},
 		taken:    newTakenNames(),
 	}
 	c.taken.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})

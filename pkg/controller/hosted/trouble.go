@@ -6,7 +6,7 @@ package hosted
 import (
 	"fmt"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
@@ -36,7 +36,7 @@ func (c *Controller) Trouble() *report.Problem {
 }
 
 // blind is the problem that the host does not let a type be watched; nil if it does.
-func blind(watch *host.Watch) *report.Problem {
+func blind(watch *cache.View) *report.Problem {
 	if err := watch.Failing(); err != nil {
 		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
 	}

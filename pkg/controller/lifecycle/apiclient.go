@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
@@ -37,7 +37,7 @@ type ownAPI interface {
 	live(ctx context.Context, name string) (declared, error)
 	patch(ctx context.Context, name string, mergePatch []byte) (declared, error)
 	updateStatus(ctx context.Context, object declared) (declared, error)
-	resolve(ctx context.Context, discovery *host.Discovery, object declared) (*hosted.Spec, error)
+	resolve(ctx context.Context, discovery *discovery.Discovery, object declared) (*hosted.Spec, error)
 }
 
 // controllers is the ownAPI of the kind that T is a pointer to.
@@ -52,7 +52,7 @@ type controllers[T declared] struct {
 		Get(name string) (T, error)
 	}
 	shared       cache.SharedIndexInformer
-	resolveTyped func(ctx context.Context, discovery *host.Discovery, object T) (*hosted.Spec, error)
+	resolveTyped func(ctx context.Context, discovery *discovery.Discovery, object T) (*hosted.Spec, error)
 }
 
 func compositeControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) ownAPI {
@@ -94,6 +94,6 @@ func (c controllers[T]) updateStatus(ctx context.Context, object declared) (decl
 	return c.client.UpdateStatus(ctx, object.(T), metav1.UpdateOptions{})
 }
 
-func (c controllers[T]) resolve(ctx context.Context, discovery *host.Discovery, object declared) (*hosted.Spec, error) {
+func (c controllers[T]) resolve(ctx context.Context, discovery *discovery.Discovery, object declared) (*hosted.Spec, error) {
 	return c.resolveTyped(ctx, discovery, object.(T))
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
@@ -161,7 +161,7 @@ func (r *Reconciler) reconcileSafely(ctx context.Context, name string) (done boo
 
 // recheckAfter is how long after a type's definition changed the host may still
 // answer discovery as before.
-const recheckAfter = host.SettleTime + time.Second
+const recheckAfter = discovery.SettleTime + time.Second
 
 // GroupChanged has the controllers looked at anew that use types of the group.
 func (r *Reconciler) GroupChanged(group string) {
@@ -267,11 +267,11 @@ func lacksTypes(err error) bool {
 // problemOf classifies why a spec cannot be run.
 func problemOf(err error) *report.Problem {
 	reason := report.ReasonInvalidSpec
-	if _, ok := errors.AsType[*host.UnknownTypeError](err); ok {
+	if _, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
 		reason = report.ReasonUnknownType
 	} else if _, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
 		reason = report.ReasonNoStatus
-	} else if _, ok := errors.AsType[*host.DiscoveryError](err); ok {
+	} else if _, ok := errors.AsType[*discovery.Error](err); ok {
 		reason = report.ReasonHostUnreachable
 	} else if _, ok := errors.AsType[*hook.SourceError](err); ok {
 		reason = report.ReasonCredentials

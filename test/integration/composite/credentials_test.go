@@ -18,6 +18,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	objects "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -204,7 +205,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
 		t.Fatal(err)
 	}
 	secrets := pipeline.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
-	watches := host.NewWatches(t.Context(), client)
+	watches := cache.NewInformers(t.Context(), client)
 	follow := func(ctx context.Context, name string) (found bool, err error) {
 		stop, err := watches.Follow(ctx, secrets, types.NamespacedName{Namespace: namespace, Name: name}, func(now *objects.Object) { found = now != nil })
 		if err == nil {

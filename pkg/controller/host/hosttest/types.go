@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -47,7 +48,7 @@ func Namespaces() pipeline.Type {
 
 // Discovery finds these types, and Visits of an API server of their own. The host does not
 // answer for the API group down.example.
-func Discovery(t testing.TB) *host.Discovery {
+func Discovery(t testing.TB) *discovery.Discovery {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(serve))
 	t.Cleanup(server.Close)
@@ -55,7 +56,7 @@ func Discovery(t testing.TB) *host.Discovery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host.NewDiscovery(client, func(string) {})
+	return discovery.New(client, func(string) {})
 }
 
 func serve(w http.ResponseWriter, r *http.Request) {

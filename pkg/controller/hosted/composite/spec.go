@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -36,10 +36,10 @@ func (e *NoStatusSubresourceError) Error() string {
 	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
 }
 
-// Resolve reads the spec of a CompositeController. The error is a *host.UnknownTypeError or
+// Resolve reads the spec of a CompositeController. The error is a *discovery.UnknownTypeError or
 // a *NoStatusSubresourceError if the host lacks something that it may get, and otherwise
 // says what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
+func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
@@ -67,7 +67,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 	return spec, nil
 }
 
-func resolveParents(ctx context.Context, discovery *host.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*hosted.Target, error) {
+func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*hosted.Target, error) {
 	selector, err := hosted.LabelSelector(rule.LabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)

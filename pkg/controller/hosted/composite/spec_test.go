@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -164,9 +164,9 @@ func TestWhoseStatusTheParentsIs(t *testing.T) {
 }
 
 func TestResolveRefuses(t *testing.T) {
-	isUnknown := func(err error) bool { _, ok := errors.AsType[*host.UnknownTypeError](err); return ok }
+	isUnknown := func(err error) bool { _, ok := errors.AsType[*discovery.UnknownTypeError](err); return ok }
 	isNoStatus := func(err error) bool { _, ok := errors.AsType[*NoStatusSubresourceError](err); return ok }
-	isUnreachable := func(err error) bool { _, ok := errors.AsType[*host.DiscoveryError](err); return ok }
+	isUnreachable := func(err error) bool { _, ok := errors.AsType[*discovery.Error](err); return ok }
 	isInvalid := func(err error) bool {
 		return !isUnknown(err) && !isNoStatus(err) && !isUnreachable(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -28,9 +28,9 @@ func Kind() hosted.Kind {
 	}
 }
 
-// Resolve reads the spec of a DecoratorController. The error is a *host.UnknownTypeError if
+// Resolve reads the spec of a DecoratorController. The error is a *discovery.UnknownTypeError if
 // the host lacks a type that it may get, and otherwise says what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
+func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
@@ -57,7 +57,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 
 // resolveTargets adds what one rule selects. Rules for the same kind add up, and the first of
 // them says in which version hooks are shown the objects.
-func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
+func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error
 	if selects.Labels, err = hosted.LabelSelector(rule.LabelSelector); err != nil {

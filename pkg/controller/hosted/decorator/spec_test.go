@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -124,8 +124,8 @@ func TestAttachmentTypes(t *testing.T) {
 }
 
 func TestResolveRefuses(t *testing.T) {
-	isUnknown := func(err error) bool { _, ok := errors.AsType[*host.UnknownTypeError](err); return ok }
-	isUnreachable := func(err error) bool { _, ok := errors.AsType[*host.DiscoveryError](err); return ok }
+	isUnknown := func(err error) bool { _, ok := errors.AsType[*discovery.UnknownTypeError](err); return ok }
+	isUnreachable := func(err error) bool { _, ok := errors.AsType[*discovery.Error](err); return ok }
 	isInvalid := func(err error) bool { return !isUnknown(err) && !isUnreachable(err) }
 	const notServed = `: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
 	tests := map[string]struct {

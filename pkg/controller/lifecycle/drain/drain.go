@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
@@ -24,7 +25,7 @@ import (
 // Drainer takes finalizers off objects of the host.
 type Drainer struct {
 	Client    *host.Client
-	Discovery *host.Discovery
+	Discovery *discovery.Discovery
 	// Actor writes, and bounds how many writes are under way at once.
 	Actor *act.Actor
 	// Unfinalized is told about each object that is let go while it waits to be finalized.
@@ -41,7 +42,7 @@ const attempts = 5
 // lost it all the same.
 func (d *Drainer) Drain(ctx context.Context, apiVersion, resource, finalizer string) error {
 	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
-	if _, gone := errors.AsType[*host.UnknownTypeError](err); gone {
+	if _, gone := errors.AsType[*discovery.UnknownTypeError](err); gone {
 		return nil
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func (d *Drainer) Drain(ctx context.Context, apiVersion, resource, finalizer str
 func (d *Drainer) Find(ctx context.Context, apiVersion, resource, prefix string) (sets.Set[string], error) {
 	found := sets.New[string]()
 	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
-	if _, gone := errors.AsType[*host.UnknownTypeError](err); gone {
+	if _, gone := errors.AsType[*discovery.UnknownTypeError](err); gone {
 		return found, nil
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 )
@@ -262,7 +263,7 @@ func drainer(t *testing.T, c *cluster) *Drainer {
 		t.Fatal(err)
 	}
 	return &Drainer{
-		Client: client, Discovery: host.NewDiscovery(client, func(string) {}),
+		Client: client, Discovery: discovery.New(client, func(string) {}),
 		Actor: &act.Actor{Writer: host.NewWriter(client, 10), Parallel: 10},
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -21,7 +21,7 @@ func SeesAll(rules []Rule, finalizes bool) bool {
 
 // Acquire returns the watch of a type's parents, which shows no others that the controller
 // need not see.
-func Acquire(watches *host.Watches, of pipeline.Type, rules []Rule, finalizes bool) *host.Watch {
+func Acquire(watches *cache.Informers, of pipeline.Type, rules []Rule, finalizes bool) *cache.View {
 	if SeesAll(rules, finalizes) {
 		return watches.Acquire(of)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -33,7 +33,7 @@ func (a ByAnnotation) Begin(snapshot *pipeline.Snapshot) error {
 }
 
 // Claim finds the attachments of a type.
-func (a ByAnnotation) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
+func (a ByAnnotation) Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group {
 	parent := snapshot.Parent
 	controlled := watch.ControlledBy(parent.UID)
 	group := pipeline.Group{Type: watch.Type, Claimed: make([]*object.Object, 0, len(controlled))}

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -26,7 +26,7 @@ func (l *ByLabels) Begin(snapshot *pipeline.Snapshot) (err error) {
 // controls, the ones its selector matches are; the others are let go. Of the orphans,
 // the ones its selector matches become its children. A parent that is being deleted
 // neither adopts nor lets go.
-func (l *ByLabels) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
+func (l *ByLabels) Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group {
 	parent := snapshot.Parent
 	return claim(watch.Type, parent, snapshot.Selector, watch.ControlledBy(parent.UID), watch.Orphans(parent.Namespace))
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -94,7 +95,7 @@ func observing(t testing.TB, parents pipeline.Type, claims Claims, objects ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	watches := host.NewWatches(context.WithoutCancel(t.Context()), client)
+	watches := cache.NewInformers(context.WithoutCancel(t.Context()), client)
 	observer := &Observer{Claims: claims}
 	for _, of := range []pipeline.Type{parents, configMaps, pods} {
 		watch := watches.Acquire(of)

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -20,7 +20,7 @@ type Observer struct {
 	// Targets are the types of parents, each kind once.
 	Targets []*Target
 	// Children are the watches of the child types.
-	Children []*host.Watch
+	Children []*cache.View
 	// Claims tells whose the children are.
 	Claims Claims
 	// Finalizer is the finalizer by which the controller holds its parents, and
@@ -37,7 +37,7 @@ type Claims interface {
 	// the parent does not say it in a usable way.
 	Begin(snapshot *pipeline.Snapshot) error
 	// Claim decides which objects of a type are the children of the snapshot's parent.
-	Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group
+	Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group
 	// Concerns tells whether an object that a parent controls may be a child.
 	Concerns(child *object.Object) bool
 	// MayAdopt tells whether there may be a parent that the orphan is to become a child of,

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -25,7 +25,7 @@ type Pending struct {
 // pendingWrite is what is to be seen of a write. When many parents are new, their next syncs are far away, and all that
 // the writes were about would be in memory meanwhile.
 type pendingWrite struct {
-	watch *host.Watch // shows it
+	watch *cache.View // shows it
 	op    pipeline.Op
 	name  types.NamespacedName
 	// version is what the host made of it; empty if it stored nothing.
@@ -55,8 +55,8 @@ func (o *Observer) Wrote(pending *Pending, outcomes []pipeline.Outcome) {
 
 // watchOf returns the watch that shows what is written. Of a type of both children and
 // parents that is the children's: the other may show only some of the objects.
-func (o *Observer) watchOf(resource schema.GroupVersionResource) *host.Watch {
-	i := slices.IndexFunc(o.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
+func (o *Observer) watchOf(resource schema.GroupVersionResource) *cache.View {
+	i := slices.IndexFunc(o.Children, func(watch *cache.View) bool { return watch.Type.GroupVersionResource == resource })
 	if i >= 0 {
 		return o.Children[i]
 	}

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -155,7 +155,7 @@ func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 // The parents' watch may show only some objects of the type.
 func TestWritesOfChildrenOfTheParentsTypeAreLookedForAmongChildren(t *testing.T) {
 	observer, _ := observing(t, webs, NewByLabels(false))
-	observer.Targets = append(observer.Targets, &Target{Watch: &host.Watch{Type: configMaps}})
+	observer.Targets = append(observer.Targets, &Target{Watch: &cache.View{Type: configMaps}})
 	if observer.watchOf(configMaps.GroupVersionResource) != observer.Children[0] {
 		t.Error("they are looked for among the parents")
 	}

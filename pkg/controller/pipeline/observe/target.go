@@ -8,13 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // Target is one type of parents.
 type Target struct {
-	Watch *host.Watch
+	Watch *cache.View
 	// Rules tell which objects of the type are parents: those that any of them selects.
 	Rules []Rule
 	// ForeignStatus tells that the type does not come from a CustomResourceDefinition.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -152,7 +153,7 @@ type observing struct {
 	testing.TB
 	*Observer
 	host    *fakeHost
-	watches *host.Watches
+	watches *cache.Informers
 	answers map[pipeline.Key]*Answer
 
 	mu     sync.Mutex
@@ -181,7 +182,7 @@ func observe(t testing.TB) *observing {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	o.watches = host.NewWatches(ctx, client)
+	o.watches = cache.NewInformers(ctx, client)
 	o.Observer = New(Config{Watches: o.watches, Resolve: resolve, Ask: o.ask, Changed: o.changed})
 	t.Cleanup(func() { o.Close() })
 	return o

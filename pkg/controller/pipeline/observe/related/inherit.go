@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -42,7 +42,7 @@ func (o *Observer) Disinherit() {
 	}
 }
 
-func (o *Observer) takeInherited() []*host.Watch {
+func (o *Observer) takeInherited() []*cache.View {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	inherited := o.inherited

@@ -11,19 +11,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // missingType is a type that the host does not have and that a parent is to be shown.
 type missingType struct {
 	parent pipeline.Key
-	host.UnknownTypeError
+	discovery.UnknownTypeError
 }
 
 // note remembers whether a rule of an answer names a type that the host does not have.
 func (o *Observer) note(answer *Answer, parent pipeline.Key, err error) {
-	unknown, missing := errors.AsType[*host.UnknownTypeError](err)
+	unknown, missing := errors.AsType[*discovery.UnknownTypeError](err)
 	o.mu.RLock()
 	_, noted := o.missing[answer]
 	o.mu.RUnlock()
@@ -56,7 +56,7 @@ func (o *Observer) Recheck(ctx context.Context) {
 	o.mu.RLock()
 	missing := slices.Collect(maps.Values(o.missing))
 	o.mu.RUnlock()
-	there := map[host.UnknownTypeError]bool{}
+	there := map[discovery.UnknownTypeError]bool{}
 	for _, m := range missing {
 		if _, asked := there[m.UnknownTypeError]; !asked {
 			_, err := o.Resolve(ctx, m.APIVersion, m.Resource)

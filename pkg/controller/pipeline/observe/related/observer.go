@@ -14,13 +14,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Config is what an Observer works with.
 type Config struct {
-	Watches *host.Watches
+	Watches *cache.Informers
 	// Resolve finds the types that rules name.
 	Resolve ResolveFunc
 	// Ask calls the customize hook about the parent of a snapshot.
@@ -44,7 +45,7 @@ type Observer struct {
 	// missing are the answers with a rule whose type the host does not have.
 	missing map[*Answer]missingType
 	// inherited are watches held without a rule that needs them.
-	inherited []*host.Watch
+	inherited []*cache.View
 }
 
 // New makes an observer, which must be closed.
@@ -77,7 +78,7 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeli
 	err := o.bringUpToDate(ctx, answer, snapshot)
 	o.note(answer, pipeline.KeyOf(snapshot.Parent), err)
 	if err != nil {
-		if _, passing := errors.AsType[*host.DiscoveryError](err); !passing {
+		if _, passing := errors.AsType[*discovery.Error](err); !passing {
 			*answer = Answer{}
 		}
 		return err
@@ -145,7 +146,7 @@ func (o *Observer) listed(rules []*rule) error {
 	return nil
 }
 
-func notListed(watch *host.Watch) error {
+func notListed(watch *cache.View) error {
 	why := watch.Failure()
 	if why == nil {
 		why = errors.New("the host has not answered yet")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -181,7 +181,7 @@ func TestAnAnswerOutlastsAHostThatDoesNotTellItsTypes(t *testing.T) {
 	o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"})
 	o.shows("shop", 1, "ConfigMap[]")
 	o.Resolve = func(ctx context.Context, apiVersion, _ string) (pipeline.Type, error) {
-		return pipeline.Type{}, &host.DiscoveryError{APIVersion: apiVersion, Err: errors.New("no answer")}
+		return pipeline.Type{}, &discovery.Error{APIVersion: apiVersion, Err: errors.New("no answer")}
 	}
 	if _, err := o.observe("shop", 1); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("the error is %v", err)

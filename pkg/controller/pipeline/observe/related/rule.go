@@ -37,7 +37,7 @@ type typed struct {
 	of, in pipeline.Type
 }
 
-// ResolveFunc finds a type of the host. See host.Discovery.
+// ResolveFunc finds a type of the host. See discovery.Discovery.
 type ResolveFunc func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error)
 
 // find finds the types that the rules name.

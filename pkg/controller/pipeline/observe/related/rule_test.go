@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -33,7 +33,7 @@ func resolve(_ context.Context, apiVersion, resource string) (pipeline.Type, err
 			return of, nil
 		}
 	}
-	return pipeline.Type{}, &host.UnknownTypeError{APIVersion: apiVersion, Resource: resource}
+	return pipeline.Type{}, &discovery.UnknownTypeError{APIVersion: apiVersion, Resource: resource}
 }
 
 func parsed(t testing.TB, text string) *object.Object {
@@ -208,7 +208,7 @@ func TestATypeThatIsNotThereIsToldWithItsRule(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the error is %v, want %s", err, want)
 	}
-	if _, unknown := errors.AsType[*host.UnknownTypeError](err); !unknown {
+	if _, unknown := errors.AsType[*discovery.UnknownTypeError](err); !unknown {
 		t.Errorf("the error is of another kind: %#v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -68,7 +68,7 @@ func (o *Observer) candidates(r *rule) []*object.Object {
 	}
 }
 
-func named(watch *host.Watch, r *rule) []*object.Object {
+func named(watch *cache.View, r *rule) []*object.Object {
 	var found []*object.Object
 	for _, name := range r.names {
 		if o := watch.Get(types.NamespacedName{Namespace: r.namespace, Name: name}); o != nil {

@@ -9,14 +9,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // source is the watch of one related type, held as long as a rule needs it.
 type source struct {
-	watch        *host.Watch
-	subscription *host.Subscription
+	watch        *cache.View
+	subscription *cache.Registration
 	since        time.Time
 	// rules are those about objects of the type. If the type is that of namespaces,
 	// byLabels are the rules about objects in namespaces with certain labels.
@@ -29,8 +29,8 @@ type source struct {
 
 // open makes a source of a watch. Changed is told the watch's changes; filled is called
 // once, when its cache has been filled, unless it is already.
-func open(watch *host.Watch, changed host.Changed, filled func()) (*source, error) {
-	subscription, err := watch.SubscribeToChanges(changed)
+func open(watch *cache.View, changed cache.Handler, filled func()) (*source, error) {
+	subscription, err := watch.AddChangeHandler(changed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,111 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+var things = pipeline.Type{
+	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
+	Kind:                 "Thing",
+	Namespaced:           true,
+}
+
+// fakeHost serves watches of things, with what the test sends.
+type fakeHost struct {
+	events chan string
+
+	mu      sync.Mutex
+	open    int
+	opened  int
+	queries []string
+	paths   []string
+	// refuse is how many watches are to be refused first, with status.
+	refuse, status int
+}
+
+func newFakeHost(t testing.TB) (*fakeHost, *host.Client) {
+	t.Helper()
+	fake := &fakeHost{events: make(chan string, 100)}
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fake, client
+}
+
+func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, "/things") || r.URL.Query().Get("watch") != "true" {
+		http.NotFound(w, r)
+		return
+	}
+	h.mu.Lock()
+	if h.refuse > 0 {
+		h.refuse--
+		h.mu.Unlock()
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(h.status)
+		return
+	}
+	h.open++
+	h.opened++
+	h.queries = append(h.queries, r.URL.RawQuery)
+	h.paths = append(h.paths, r.URL.Path)
+	h.mu.Unlock()
+	defer func() { h.mu.Lock(); h.open--; h.mu.Unlock() }()
+
+	w.Header().Set("Content-Type", "application/json")
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case event := <-h.events:
+			fmt.Fprintln(w, event)
+			w.(http.Flusher).Flush()
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// watches returns how many watches are open, and how many were opened in all.
+func (h *fakeHost) watches() (open, opened int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open, h.opened
+}
+
+// send sends an event of a watch about an object.
+func (h *fakeHost) send(kind, object string) {
+	h.events <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object)
+}
+
+// sendListed ends the initial list.
+func (h *fakeHost) sendListed(resourceVersion string) {
+	h.send("BOOKMARK", fmt.Sprintf(
+		`{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"resourceVersion":%q,"annotations":{"k8s.io/initial-events-end":"true"}}}`, resourceVersion))
+}
+
+// thing is an object; owner is the UID of its controller, if any.
+func thing(name, resourceVersion, owner string) string {
+	owners := "[]"
+	if owner != "" {
+		owners = fmt.Sprintf(`[{"apiVersion":"example.com/v1","kind":"Owner","name":"o","uid":%q,"controller":true}]`, owner)
+	}
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":%q,"namespace":"ns","uid":"uid-%s","resourceVersion":%q,"ownerReferences":%s,"managedFields":[{"manager":"m"}]}}`,
+		name, name, resourceVersion, owners)
+}

@@ -1,0 +1,216 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// followed are the versions of an object that a follower was told, "none" if it was gone.
+type followed chan string
+
+func (f followed) changed(now *object.Object) {
+	if now == nil {
+		f <- "none"
+	} else {
+		f <- now.ResourceVersion
+	}
+}
+
+// until waits until that version is told. The first one may be told twice.
+func (f followed) until(t *testing.T, version string) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case told := <-f:
+			if told == version {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("version %s is never told", version)
+		}
+	}
+}
+
+var one = types.NamespacedName{Namespace: "ns", Name: "a"}
+
+func TestASingleObjectIsFollowed(t *testing.T) {
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	told := make(followed, 100)
+	fake.sendListed("5")
+	stop, err := watches.Follow(t.Context(), things, one, told.changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := <-told; first != "none" {
+		t.Errorf("of an object that does not exist version %s is told", first)
+	}
+	fake.send("ADDED", thing("a", "6", ""))
+	told.until(t, "6")
+	fake.send("MODIFIED", thing("a", "7", ""))
+	told.until(t, "7")
+
+	another := make(followed, 100)
+	stopAnother, err := watches.Follow(t.Context(), things, one, another.changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := <-another; first != "7" {
+		t.Errorf("told first is version %s, want 7", first)
+	}
+	fake.send("DELETED", thing("a", "8", ""))
+	told.until(t, "none")
+	another.until(t, "none")
+	stop()
+	fake.send("ADDED", thing("a", "9", ""))
+	another.until(t, "9")
+	stopAnother()
+	select {
+	case version := <-told:
+		t.Errorf("who has stopped following is told version %s", version)
+	default:
+	}
+	if _, opened := fake.watches(); opened != 1 {
+		t.Errorf("%d watches were opened for two followers of one object", opened)
+	}
+	waitUntil(t, "the watch ends with its last follower", func() bool { open, _ := fake.watches(); return open == 0 })
+	if path := fake.paths[0]; path != "/apis/example.com/v1/namespaces/ns/things" {
+		t.Errorf("watched is %s, which is more than the namespace", path)
+	}
+	if query := fake.queries[0]; !strings.Contains(query, "fieldSelector=metadata.name%3Da&") {
+		t.Errorf("watched is %s, which is more than the object", query)
+	}
+}
+
+// A watch of all objects is no watch of one of them, nor the other way round.
+func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	all := watches.Acquire(things)
+	defer watches.Release(all)
+	waitUntil(t, "all are watched", func() bool { open, _ := fake.watches(); return open == 1 })
+	fake.sendListed("1")
+	if err := all.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			stop, err := watches.Follow(ctx, things, types.NamespacedName{Namespace: "ns", Name: name}, func(*object.Object) {})
+			if err == nil {
+				stop()
+			}
+		}()
+		waitUntil(t, name+" is watched", func() bool { open, _ := fake.watches(); return open == 2 })
+		cancel()
+		<-done
+		waitUntil(t, name+" is not watched any more", func() bool { open, _ := fake.watches(); return open == 1 })
+	}
+}
+
+func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
+	t.Run("the host refuses", func(t *testing.T) {
+		fake, client := newFakeHost(t)
+		fake.refuse, fake.status = 1000, http.StatusForbidden
+		_, err := NewInformers(t.Context(), client).Follow(t.Context(), things, one, func(*object.Object) { t.Error("something is told") })
+		if err == nil || !strings.Contains(err.Error(), "failed to list") {
+			t.Errorf("error is %v", err)
+		}
+	})
+	t.Run("the host says nothing", func(t *testing.T) {
+		fake, client := newFakeHost(t)
+		late := errors.New("no answer in time")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, late)
+		defer cancel()
+		_, err := NewInformers(t.Context(), client).Follow(ctx, things, one, func(*object.Object) { t.Error("something is told") })
+		if !errors.Is(err, late) {
+			t.Errorf("error is %v, want %v", err, late)
+		}
+		waitUntil(t, "the watch ends", func() bool { open, _ := fake.watches(); return open == 0 })
+	})
+}
+
+// A Secret's watch must not show it, not even to who wants to see all that is logged.
+func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		t.Run(fmt.Sprint("from a host that streams lists ", streams), func(t *testing.T) {
+			const word, listed = "s3cret", `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`
+			body := strings.Replace(thing("a", "4", ""), `"metadata"`, `"data":"`+word+`","metadata"`, 1)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch query := r.URL.Query(); {
+				case query.Get("watch") != "true":
+					_, _ = fmt.Fprintf(w, listed, body)
+				case query.Get("sendInitialEvents") == "true" && !streams:
+					w.WriteHeader(http.StatusUnprocessableEntity)
+					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+				default:
+					if streams {
+						_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", body)
+						_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
+					}
+					w.(http.Flusher).Flush()
+					<-r.Context().Done()
+				}
+			}))
+			defer func() {
+				server.CloseClientConnections()
+				server.Close()
+			}()
+			client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var mu sync.Mutex
+			var logged strings.Builder
+			logger := funcr.New(func(_, line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				logged.WriteString(line + "\n")
+			}, funcr.Options{Verbosity: 20})
+			found := ""
+			stop, err := NewInformers(klog.NewContext(t.Context(), logger), client).Follow(t.Context(), things, one, func(now *object.Object) {
+				if now != nil {
+					found = string(now.JSON())
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			if !strings.Contains(found, word) {
+				t.Fatalf("it is told as %q", found)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if !strings.Contains(logged.String(), "Request Body") {
+				t.Errorf("the test does not see what the client logs:\n%s", logged.String())
+			}
+			if strings.Contains(logged.String(), word) {
+				t.Errorf("it is logged:\n%s", logged.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+func webWith(name, version, app string) *object.Object {
+	return &object.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version, Labels: map[string]string{"app": app}}}
+}
+
+// Objects that have been listed take the place of others that are listed anew meanwhile, unless
+// they lack something that those have shown.
+func TestWhatANewListHoldsUp(t *testing.T) {
+	tests := map[string]struct {
+		relisted []any
+		waits    bool
+	}{
+		"nothing has changed":                   {[]any{webWith("a", "1", "shop"), webWith("b", "2", "blog")}, false},
+		"something has that is not asked for":   {[]any{webWith("a", "1", "shop"), webWith("b", "8", "blog")}, false},
+		"something has":                         {[]any{webWith("a", "8", "shop"), webWith("b", "2", "blog")}, true},
+		"something is gone":                     {[]any{webWith("b", "2", "blog")}, true},
+		"something is new":                      {[]any{webWith("a", "1", "shop"), webWith("b", "2", "blog"), webWith("c", "9", "shop")}, true},
+		"something is not to be asked for more": {[]any{webWith("a", "8", "blog"), webWith("b", "2", "blog")}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newInformer(t.Context(), nil, scope{})
+			before := s.current
+			if err := before.Replace([]any{webWith("a", "1", "shop"), webWith("b", "2", "blog")}, "3"); err != nil {
+				t.Fatal(err)
+			}
+			s.next = &contents{of: s, bounds: boundsOf(labels.SelectorFromSet(labels.Set{"app": "shop"})), listed: true, version: "5", cancel: func() {}}
+			s.next.objects = s.next.empty()
+			if err := before.Replace(test.relisted, "9"); err != nil {
+				t.Fatal(err)
+			}
+			if waits := s.current == before; waits != test.waits {
+				t.Errorf("it holds up: %v, want %v", waits, test.waits)
+			}
+		})
+	}
+}

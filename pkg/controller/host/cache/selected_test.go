@@ -1,0 +1,377 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+func parsed(t testing.TB, selector string) labels.Selector {
+	t.Helper()
+	found, err := labels.Parse(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// listener is a user of a watch who writes down what it is told.
+type listener struct {
+	*View
+	watches *Informers
+
+	mu   sync.Mutex
+	told []string
+	// state is what is there by what was told.
+	state map[string]string
+	wrong []string
+}
+
+// listen acquires a watch and subscribes to it.
+func listen(t *testing.T, watches *Informers, selector string) *listener {
+	t.Helper()
+	l := &listener{View: watches.AcquireSelected(things, parsed(t, selector)), watches: watches, state: map[string]string{}}
+	if _, err := l.AddEventHandler(l.changed); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *listener) changed(before, after *object.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case before == nil:
+		l.told = append(l.told, "+"+after.Name+after.ResourceVersion)
+		if was := l.state[after.Name]; was != "" {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to be new, and was there", after.Name))
+		}
+		l.state[after.Name] = after.ResourceVersion
+	case after == nil:
+		l.told = append(l.told, "-"+before.Name)
+		if l.state[before.Name] == "" {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to be gone, and was not there", before.Name))
+		}
+		delete(l.state, before.Name)
+	default:
+		l.told = append(l.told, "~"+after.Name+after.ResourceVersion)
+		if was := l.state[before.Name]; was != before.ResourceVersion || !reaches(after.ResourceVersion, was) {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to change from %s to %s, and was %q", after.Name, before.ResourceVersion, after.ResourceVersion, was))
+		}
+		l.state[after.Name] = after.ResourceVersion
+	}
+}
+
+// heard are the changes that were told so far.
+func (l *listener) heard() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.told, " ")
+}
+
+func (l *listener) hears(t *testing.T, want string) {
+	t.Helper()
+	waitUntil(t, fmt.Sprintf("%q is told", want), func() bool { return l.heard() == want })
+}
+
+func (l *listener) sync(t *testing.T) {
+	t.Helper()
+	if err := l.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *listener) has(name string) bool {
+	return l.Get(types.NamespacedName{Namespace: "ns", Name: name}) != nil
+}
+
+func TestOnlyWhatIsSelectedIsWatched(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.set("in", "app=x")
+	fake.set("out", "app=y")
+	watches := NewInformers(t.Context(), client)
+	user := listen(t, watches, "app=x")
+	defer watches.Release(user.View)
+	user.sync(t)
+	user.hears(t, "+in101")
+	if fake.listed != 1 || fake.streams[0] != "app in (x)" {
+		t.Errorf("%d things were listed with the selector %q", fake.listed, fake.streams[0])
+	}
+	fake.set("out", "app=x")
+	user.hears(t, "+in101 +out103")
+	left := fake.set("in", "app=y")
+	user.hears(t, "+in101 +out103 -in")
+	if !user.Seen(fmt.Sprint(left)) || user.has("in") {
+		t.Error("the cache does not show that an object is no longer selected")
+	}
+}
+
+func TestAllSelectorsOfATypeAreWatchedAtOnce(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.set("x", "app=x")
+	fake.set("y", "app=y")
+	fake.set("z", "app=z")
+	watches := NewInformers(t.Context(), client)
+	first := listen(t, watches, "app=x")
+	first.sync(t)
+	second := listen(t, watches, "app=y")
+	second.sync(t)
+	first.hears(t, "+x101")
+	second.hears(t, "+y102")
+	waitUntil(t, "one watch is left", func() bool { _, open := fake.watched(); return open == 1 })
+	if streams, _ := fake.watched(); !slices.Equal(streams, []string{"app in (x)", "app in (x,y)"}) || fake.listed != 3 {
+		t.Errorf("watched was %q, and %d objects were listed", streams, fake.listed)
+	}
+	if first.has("y") || !first.has("x") || len(first.List()) != 1 || len(first.In("ns")) != 1 || len(first.Orphans("")) != 1 || second.has("x") {
+		t.Error("a user sees what another one has selected")
+	}
+
+	fake.set("y", "app=x")
+	first.hears(t, "+x101 +y104")
+	second.hears(t, "+y102 -y")
+
+	third := listen(t, watches, "app=y,tier=back")
+	third.sync(t)
+	if streams, _ := fake.watched(); len(streams) != 2 {
+		t.Errorf("what is there already was listed again with the selector %q", streams[2])
+	}
+	for _, user := range []*listener{first, second, third} {
+		watches.Release(user.View)
+	}
+	waitUntil(t, "the watch ends with its last user", func() bool { _, open := fake.watched(); return open == 0 })
+}
+
+func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.set("x", "app=x")
+	fake.set("y", "app=y")
+	watches := NewInformers(t.Context(), client)
+	first := listen(t, watches, "app=x")
+	defer watches.Release(first.View)
+	first.sync(t)
+
+	fake.refuse(func(selector string) bool { return selector == "" })
+	second := listen(t, watches, "")
+	waitUntil(t, "the host refuses", func() bool { return second.Failure() != nil })
+	fake.set("x", "app=x")
+	first.hears(t, "+x101 ~x103")
+	if second.heard() != "" {
+		t.Errorf("told before all is there: %s", second.heard())
+	}
+	select {
+	case <-second.Synced():
+		t.Error("what was refused counts as filled")
+	default:
+	}
+	watches.Release(second.View)
+	fake.set("x", "app=z")
+	first.hears(t, "+x101 ~x103 -x")
+}
+
+// The wider watch may be behind what the other one has shown already.
+func TestWideningDoesNotTurnBackTime(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.set("gone", "app=x")
+	watches := NewInformers(t.Context(), client)
+	first := listen(t, watches, "app=x")
+	defer watches.Release(first.View)
+	first.sync(t)
+	gate := fake.gate("")
+	second := listen(t, watches, "")
+	defer watches.Release(second.View)
+	waitUntil(t, "the wider watch begins", func() bool { streams, _ := fake.watched(); return len(streams) == 2 })
+	fake.set("gone", "")
+	fake.set("new", "app=x")
+	first.hears(t, "+gone101 -gone +new103")
+	gate <- struct{}{}
+	waitUntil(t, "the wider watch has listed", func() bool {
+		second.shared.mu.RLock()
+		defer second.shared.mu.RUnlock()
+		return second.shared.current.bounds.some && (second.shared.next == nil || second.shared.next.listed)
+	})
+	if second.has("gone") || !first.has("new") {
+		t.Error("a watch is used that is behind")
+	}
+	select {
+	case <-second.Synced():
+		t.Error("a watch that is behind counts as filled")
+	default:
+	}
+	gate <- struct{}{}
+	second.sync(t)
+	if !second.has("new") || second.has("gone") {
+		t.Error("the wider watch is used before it is up to date")
+	}
+	second.hears(t, "+new103")
+	fake.set("new", "app=y")
+	first.hears(t, "+gone101 -gone +new103 -new")
+	second.hears(t, "+new103 ~new104")
+}
+
+func TestWatchIsNarrowedWhenTheHostEndsIt(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.set("x", "app=x")
+	fake.set("y", "app=y")
+	watches := NewInformers(t.Context(), client)
+	first, second := listen(t, watches, "app=x"), listen(t, watches, "")
+	defer watches.Release(first.View)
+	first.sync(t)
+	second.sync(t)
+	watches.Release(second.View)
+	before, _ := fake.watched()
+	fake.endWatches()
+	waitUntil(t, "the watch is narrowed", func() bool {
+		streams, open := fake.watched()
+		return open == 1 && slices.Contains(streams[len(before):], "app in (x)")
+	})
+	waitUntil(t, "what nobody wants is dropped", func() bool { return len(first.shared.read().List()) == 1 })
+	fake.set("x", "app=x")
+	first.hears(t, "+x101 ~x103")
+}
+
+func TestWideningWhereListsAreNotStreamed(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.lists = true
+	fake.set("x", "app=x")
+	fake.set("y", "app=y")
+	watches := NewInformers(t.Context(), client)
+	first := listen(t, watches, "app=x")
+	defer watches.Release(first.View)
+	first.sync(t)
+	second := listen(t, watches, "app=y")
+	defer watches.Release(second.View)
+	second.sync(t)
+	second.hears(t, "+y102")
+	fake.set("x", "app=y")
+	first.hears(t, "+x101 -x")
+	second.hears(t, "+y102 +x103")
+}
+
+// Users come and go while things change and watches end. Whoever stays is told each change
+// once, in order, and knows in the end what there is.
+func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
+	selectors := []string{"a=1", "a=2", "a in (1,2)", "b=1", "a=1,b=2", "a notin (0)", ""}
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			fake, client := newSelectingHost(t)
+			watches := NewInformers(t.Context(), client)
+			var users []*listener
+			for range 60 {
+				for range random.IntN(4) {
+					fake.anyThing(random)
+				}
+				switch action := random.IntN(10); {
+				case action < 4:
+					users = append(users, listen(t, watches, selectors[random.IntN(len(selectors))]))
+				case action < 6 && len(users) > 1:
+					watches.Release(users[0].View)
+					users = users[1:]
+				case action == 6:
+					fake.endWatches()
+				case len(users) > 0:
+					users[len(users)-1].sync(t)
+				}
+			}
+			for _, user := range users {
+				user.sync(t)
+				want := fake.selected(user.selector())
+				waitUntil(t, fmt.Sprintf("%s is what is there, and what is told", want), func() bool {
+					there := map[string]string{}
+					for _, thing := range user.List() {
+						there[thing.Name] = thing.ResourceVersion
+					}
+					user.mu.Lock()
+					defer user.mu.Unlock()
+					return maps.Equal(there, want) && maps.Equal(user.state, want)
+				})
+				user.mu.Lock()
+				if len(user.wrong) > 0 {
+					t.Errorf("wrong is what is told: %q", user.wrong)
+				}
+				user.mu.Unlock()
+			}
+			for _, user := range users {
+				watches.Release(user.View)
+			}
+			waitUntil(t, "all watches end", func() bool { _, open := fake.watched(); return open == 0 })
+		})
+	}
+}
+
+// selector is what the user has selected, by one selector at most.
+func (l *listener) selector() labels.Selector {
+	if len(l.selectors) == 0 {
+		return labels.Everything()
+	}
+	return l.selectors[0]
+}
+
+func TestWideningNeedsNoMoreThanTwoWatches(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	watches := NewInformers(t.Context(), client)
+	for i := range 5 {
+		user := listen(t, watches, fmt.Sprint("a=", i))
+		defer watches.Release(user.View)
+		user.sync(t)
+		waitUntil(t, "one watch is left", func() bool { _, open := fake.watched(); return open == 1 })
+	}
+	if fake.most > 2 {
+		t.Errorf("%d watches were open at once", fake.most)
+	}
+}
+
+func TestASelectorThatSelectsNothingIsNotWatched(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	watches := NewInformers(t.Context(), client)
+	user := listen(t, watches, "a=1,a=2")
+	defer watches.Release(user.View)
+	user.sync(t)
+	if streams, _ := fake.watched(); len(streams) > 0 {
+		t.Errorf("watched is %q", streams)
+	}
+}
+
+func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.set("x", "app=x")
+	watches := NewInformers(t.Context(), client)
+	user := listen(t, watches, "app=x")
+	user.sync(t)
+	user.hears(t, "+x101")
+	watches.Release(user.View)
+	if _, err := user.AddEventHandler(user.changed); err == nil {
+		t.Error("a watch that was released can be subscribed to")
+	}
+}
+
+func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
+	fake, client := newSelectingHost(t)
+	fake.refuse(func(selector string) bool { return selector == "" })
+	watches := NewInformers(t.Context(), client)
+	first := listen(t, watches, "app=x")
+	defer watches.Release(first.View)
+	first.sync(t)
+	second := listen(t, watches, "")
+	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.shared.blindness(second.View, 0) != nil })
+	if err := first.shared.blindness(first.View, 0); err != nil {
+		t.Errorf("what is watched counts as not watched: %v", err)
+	}
+	watches.Release(second.View)
+	if err := first.shared.blindness(first.View, 0); err != nil {
+		t.Errorf("after who wanted more has gone, what is watched counts as not watched: %v", err)
+	}
+}

@@ -1,0 +1,330 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return condition(), nil
+	})
+	if err != nil {
+		t.Fatal("never happened: ", what)
+	}
+}
+
+// watched is a host that has a thing named a, and the watch that shows it.
+func watched(t *testing.T) (*fakeHost, *View) {
+	t.Helper()
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	watch := watches.Acquire(things)
+	t.Cleanup(func() { watches.Release(watch) })
+	fake.send("ADDED", thing("a", "2", ""))
+	fake.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return fake, watch
+}
+
+// within returns what comes next, and does not wait for it for ever.
+func within(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case next := <-from:
+		return next
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing comes")
+		return ""
+	}
+}
+
+func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	first, second := watches.Acquire(things), watches.Acquire(things)
+	fake.sendListed("5")
+	if err := first.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	watches.Release(first)
+	if open, opened := fake.watches(); open != 1 || opened != 1 {
+		t.Errorf("one watch should serve both users and go on with one of them; %d are open, %d were opened", open, opened)
+	}
+	watches.Release(second)
+	waitUntil(t, "the watch ends with its last user", func() bool { open, _ := fake.watches(); return open == 0 })
+
+	third := watches.Acquire(things)
+	fake.sendListed("6")
+	if err := third.WaitForSync(t.Context()); err != nil {
+		t.Errorf("a type that was released should be watched anew: %v", err)
+	}
+	watches.Release(third)
+}
+
+// A type changes when its CustomResourceDefinition does; who resolved it before and
+// after must not be handed each other's.
+func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	before := watches.Acquire(things)
+	defer watches.Release(before)
+	withStatus := things
+	withStatus.StatusSubresource = true
+	after := watches.Acquire(withStatus)
+	defer watches.Release(after)
+	if after.Type != withStatus || before.Type != things {
+		t.Errorf("the watches are of %+v and %+v", before.Type, after.Type)
+	}
+	waitUntil(t, "both are watched", func() bool { open, _ := fake.watches(); return open == 2 })
+}
+
+func TestListIsStreamed(t *testing.T) {
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	fake.sendListed("1")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if query := fake.queries[0]; !strings.Contains(query, "sendInitialEvents=true") {
+		t.Errorf("the list should be streamed, but was asked for with %s", query)
+	}
+}
+
+func TestNewTypeThatIsNotServedYetIsAskedForAgainAtOnce(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusTooManyRequests} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			const most, attempts = 700 * time.Millisecond, 10
+			least := time.Duration(math.MaxInt64)
+			for range attempts { // a machine that is busy may take long, but not each time
+				if least = min(least, listedAfterRefusals(t, 3, status)); least <= most {
+					return
+				}
+			}
+			t.Errorf("it takes %s at the least, as long as if the Retry-After of a second were heeded", least)
+		})
+	}
+}
+
+// listedAfterRefusals is how long it takes to list a type that the host refuses to at first.
+func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
+	t.Helper()
+	fake, client := newFakeHost(t)
+	fake.refuse, fake.status = refusals, status
+	watches := NewInformers(t.Context(), client)
+	started := time.Now()
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	fake.sendListed("1")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(started)
+}
+
+func TestCacheIsIndexedAndKnowsWhatItHasSeen(t *testing.T) {
+	fake, client := newFakeHost(t)
+	watches := NewInformers(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	fake.send("ADDED", thing("owned", "2", "owner"))
+	fake.send("ADDED", thing("orphan", "3", ""))
+	fake.sendListed("5")
+	if err := watch.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if got := names(watch.ControlledBy("owner")); got != "owned" {
+		t.Errorf("the owner controls %q, want owned", got)
+	}
+	for namespace, want := range map[string]string{"ns": "orphan", "": "orphan", "other": ""} {
+		if got := names(watch.Orphans(namespace)); got != want {
+			t.Errorf("the orphans of namespace %q are %q, want %q", namespace, got, want)
+		}
+	}
+	found := watch.Get(types.NamespacedName{Namespace: "ns", Name: "owned"})
+	if found == nil || strings.Contains(string(found.JSON()), "managedFields") {
+		t.Errorf("the object should be there without managedFields, but is %v", found)
+	}
+	if watch.Get(types.NamespacedName{Namespace: "ns", Name: "nobody"}) != nil {
+		t.Error("what is not there was found")
+	}
+
+	if !watch.Seen("5") || watch.Seen("7") {
+		t.Error("the cache has seen version 5 and not yet version 7")
+	}
+	fake.send("MODIFIED", thing("orphan", "7", "owner"))
+	waitUntil(t, "version 7 is seen", func() bool { return watch.Seen("7") })
+	if got := names(watch.ControlledBy("owner")); got != "orphan owned" && got != "owned orphan" {
+		t.Errorf("the owner controls %q after adopting", got)
+	}
+	fake.send("DELETED", thing("owned", "9", "owner"))
+	waitUntil(t, "the deletion is seen", func() bool { return watch.Seen("9") })
+	if got := names(watch.List()); got != "orphan" {
+		t.Errorf("there are %q, want orphan", got)
+	}
+}
+
+func names(objects []*object.Object) string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestObjectsOfANamespace(t *testing.T) {
+	fake, watch := watched(t)
+	if got := names(watch.In("ns")); got != "a" {
+		t.Errorf("in the namespace is %q, want a", got)
+	}
+	fake.send("ADDED", thing("b", "6", "owner"))
+	waitUntil(t, "b is seen", func() bool { return watch.Seen("6") })
+	if got := names(watch.In("ns")); got != "a b" && got != "b a" {
+		t.Errorf("in the namespace is %q, want a b", got)
+	}
+	if got := names(watch.In("other")); got != "" {
+		t.Errorf("in another namespace is %q", got)
+	}
+}
+
+func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
+	fake, client := newFakeHost(t)
+	fake.refuse, fake.status = 1000, http.StatusForbidden
+	watches := NewInformers(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	waitUntil(t, "the host's answer is told", func() bool { return watch.Failure() != nil })
+	select {
+	case <-watch.Synced():
+		t.Error("what was refused counts as filled")
+	default:
+	}
+}
+
+func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
+	for _, filled := range []bool{true, false} {
+		t.Run(fmt.Sprint("the cache is filled ", filled), func(t *testing.T) {
+			fake, client := newFakeHost(t)
+			watches := NewInformers(t.Context(), client)
+			watch := watches.Acquire(things)
+			defer watches.Release(watch)
+			list := func() {
+				fake.send("ADDED", thing("a", "2", ""))
+				fake.sendListed("5")
+				if err := watch.WaitForSync(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if filled {
+				list()
+			}
+			changes := make(chan string, 10)
+			_, err := watch.AddChangeHandler(func(before, after *object.Object) { changes <- after.Name + after.ResourceVersion })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !filled {
+				list()
+			}
+			fake.send("ADDED", thing("b", "6", ""))
+			fake.send("MODIFIED", thing("a", "7", ""))
+			for _, want := range []string{"b6", "a7"} {
+				if got := <-changes; got != want {
+					t.Errorf("the change is %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// versions are those of an object before and after a change.
+func versions(before, after *object.Object) string {
+	version := func(o *object.Object) string {
+		if o == nil {
+			return "none"
+		}
+		return o.ResourceVersion
+	}
+	return version(before) + "->" + version(after)
+}
+
+func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
+	fake, watch := watched(t)
+	asked, told := make(chan string, 10), make(chan string, 10)
+	_, err := watch.AddFilteredHandler(func(before, after *object.Object) bool {
+		asked <- versions(before, after)
+		return after == nil || after.ResourceVersion == "7"
+	}, func(before, after *object.Object) { told <- versions(before, after) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake.send("MODIFIED", thing("a", "6", ""))
+	fake.send("MODIFIED", thing("a", "7", ""))
+	fake.send("DELETED", thing("a", "8", ""))
+	for _, want := range []string{"2->6", "6->7", "8->none"} {
+		if got := within(t, asked); got != want {
+			t.Errorf("asked about is %s, want %s", got, want)
+		}
+	}
+	for _, want := range []string{"6->7", "8->none"} {
+		if got := within(t, told); got != want {
+			t.Errorf("told is %s, want %s", got, want)
+		}
+	}
+}
+
+func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
+	fake, watch := watched(t)
+	changes := make(chan string, 10)
+	subscription, err := watch.AddEventHandler(func(before, after *object.Object) { changes <- versions(before, after) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake.send("MODIFIED", thing("a", "6", ""))
+	fake.send("DELETED", thing("a", "7", ""))
+	for _, want := range []string{"none->2", "2->6", "7->none"} {
+		if got := <-changes; got != want {
+			t.Errorf("the change is %s, want %s", got, want)
+		}
+	}
+	subscription.Stop()
+	fake.send("ADDED", thing("b", "8", ""))
+	waitUntil(t, "b is in the cache", func() bool { return watch.Seen("8") })
+	select {
+	case change := <-changes:
+		t.Errorf("a subscription that was stopped told %s", change)
+	default:
+	}
+}
+
+func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
+	fake, client := newFakeHost(t)
+	fake.refuse, fake.status = 2, http.StatusForbidden
+	watches := NewInformers(t.Context(), client)
+	watch := watches.Acquire(things)
+	defer watches.Release(watch)
+	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(watch, 0) != nil })
+	if err := watch.Failing(); err != nil {
+		t.Errorf("a host that has been away for a moment is told of: %v", err)
+	}
+	waitUntil(t, "it does not fail any more", func() bool { return watch.shared.blindness(watch, 0) == nil })
+}

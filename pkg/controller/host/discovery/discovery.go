@@ -1,0 +1,180 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// UnknownTypeError tells that the host has no such resource now. It may get one.
+type UnknownTypeError struct {
+	APIVersion, Resource string
+}
+
+func (e *UnknownTypeError) Error() string {
+	return fmt.Sprintf("can't find resource %q in apiVersion %q: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition",
+		e.Resource, e.APIVersion)
+}
+
+// Error tells that the host did not answer what types it has.
+type Error struct {
+	APIVersion string
+	Err        error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the host did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// SettleTime is how long after a type's definition changed the host may still tell
+// the old one.
+const SettleTime = 3 * time.Second
+
+// Discovery knows the types of the host. What it has read of a group it keeps until
+// a CustomResourceDefinition or APIService of the group changes.
+type Discovery struct {
+	client    *host.Client
+	documents documents
+	index     lastIndex
+
+	mu       sync.Mutex
+	known    map[schema.GroupVersion]map[string]pipeline.Type
+	custom   map[schema.GroupResource]bool
+	changes  map[string]time.Time
+	onChange func(group string)
+}
+
+// New makes a discovery that has read nothing. It calls onChange with the
+// name of each API group whose types may have changed.
+func New(client *host.Client, onChange func(group string)) *Discovery {
+	return &Discovery{
+		client:    client,
+		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
+		known:     map[schema.GroupVersion]map[string]pipeline.Type{},
+		custom:    map[schema.GroupResource]bool{},
+		changes:   map[string]time.Time{},
+		onChange:  onChange,
+	}
+}
+
+// Resolve finds a resource by its plural name. If the host does not serve it, the
+// error is an *UnknownTypeError; if the host could not tell, it is a *Error.
+func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return pipeline.Type{}, fmt.Errorf("apiVersion %q: %w", apiVersion, err)
+	}
+	types := d.cached(version)
+	if types == nil {
+		asked := time.Now()
+		if types, err = d.read(ctx, version); err != nil {
+			return pipeline.Type{}, &Error{APIVersion: apiVersion, Err: err}
+		}
+		d.keep(version, types, asked)
+	}
+	found, ok := types[resource]
+	if !ok {
+		d.forget(version)
+		return pipeline.Type{}, &UnknownTypeError{APIVersion: apiVersion, Resource: resource}
+	}
+	return found, nil
+}
+
+func (d *Discovery) cached(version schema.GroupVersion) map[string]pipeline.Type {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known[version]
+}
+
+// keep remembers what was read unless the group had just changed.
+func (d *Discovery) keep(version schema.GroupVersion, types map[string]pipeline.Type, asked time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if asked.Sub(d.changes[version.Group]) > SettleTime {
+		d.known[version] = types
+	}
+}
+
+// isSettled tells whether the host, when it was asked, published the types of a group as
+// they are, as far as is known.
+func (d *Discovery) isSettled(group string, asked time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return asked.Sub(d.changes[group]) > schemasSettleTime
+}
+
+// forget makes the next Resolve ask the host: what is missing may be there by then.
+func (d *Discovery) forget(version schema.GroupVersion) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, version)
+}
+
+// read asks the host for the types of one version. A version that is not there has none.
+func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
+	path := "/apis/" + version.String()
+	if version.Group == "" {
+		path = "/api/" + version.Version
+	}
+	types := map[string]pipeline.Type{}
+	body, err := d.client.Get(ctx, path, nil)
+	if apierrors.IsNotFound(err) {
+		return types, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	for _, resource := range list.APIResources {
+		if strings.Contains(resource.Name, "/") {
+			continue
+		}
+		types[resource.Name] = pipeline.Type{
+			GroupVersionResource: version.WithResource(resource.Name),
+			Kind:                 resource.Kind,
+			Namespaced:           resource.Namespaced,
+		}
+	}
+	for _, resource := range list.APIResources {
+		parent, subresource, _ := strings.Cut(resource.Name, "/")
+		if known, ok := types[parent]; ok && subresource == "status" {
+			known.StatusSubresource = true
+			types[parent] = known
+		}
+	}
+	return types, nil
+}
+
+// changed forgets what is known of a group and spreads the word.
+func (d *Discovery) changed(group string) {
+	d.mu.Lock()
+	d.changes[group] = time.Now()
+	for version := range d.known {
+		if version.Group == group {
+			delete(d.known, version)
+		}
+	}
+	maps.DeleteFunc(d.custom, func(resource schema.GroupResource, _ bool) bool { return resource.Group == group })
+	d.mu.Unlock()
+	d.documents.doubt(group)
+	d.onChange(group)
+}

@@ -1,0 +1,85 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The resources that bring types into the host. The name of each of their objects ends
+// in the group it is about, after the first dot.
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+)
+
+// Follow watches what defines types in the host and keeps the discovery true to it,
+// until ctx ends.
+func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for the host's metadata: %w", err)
+	}
+	informers := metadatainformer.NewSharedInformerFactory(client, 0)
+	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {
+		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    d.definitionAdded,
+			UpdateFunc: func(_, after any) { d.definitionChanged(after) },
+			DeleteFunc: d.definitionChanged,
+		})
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", definer.GroupResource(), err)
+		}
+	}
+	informers.Start(ctx.Done())
+	<-ctx.Done()
+	informers.Shutdown()
+	return nil
+}
+
+// oldEnough is how long ago a definition that was there before us was last written if the host has certainly
+// taken it in, and told so to whoever has asked for its types meanwhile. It is far above SettleTime, since the
+// host's clock is another.
+const oldEnough = time.Minute
+
+// definitionAdded is also told of the definitions that are there at the start, which changes nothing. If
+// it did, for a moment the host would be asked for the types of each controller, and then all
+// controllers would be looked at again.
+func (d *Discovery) definitionAdded(obj any, isInInitialList bool) {
+	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(there)) > oldEnough {
+		return
+	}
+	d.definitionChanged(obj)
+}
+
+// lastWrite is when an object was last written, of which the host takes a note for each who writes it.
+func lastWrite(object metav1.Object) time.Time {
+	last := object.GetCreationTimestamp().Time
+	for _, by := range object.GetManagedFields() {
+		if by.Time != nil && by.Time.After(last) {
+			last = by.Time.Time
+		}
+	}
+	return last
+}
+
+func (d *Discovery) definitionChanged(obj any) {
+	name, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		return
+	}
+	if _, group, ok := strings.Cut(name.Name, "."); ok {
+		d.changed(group)
+	}
+}

@@ -1,0 +1,107 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+const (
+	// schemasTimeout bounds the wait for what the host publishes of some types.
+	schemasTimeout = 15 * time.Second
+	// schemasSettleTime is how long after a type's definition changed the host may still
+	// publish the old one. It publishes later than it serves.
+	schemasSettleTime = 20 * time.Second
+)
+
+// Schemas returns what the host publishes of types, as far as merging needs it. A type
+// that it does not describe has no entry; neither has one that it could not be asked
+// for, and then there is an error. What was read is kept until a definition in the
+// group of the type changes, and a document that has not changed is not read again.
+// Settled tells that the host is not expected to publish anything else soon.
+func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, settled bool, err error) {
+	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
+	for _, of := range types {
+		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
+	}
+	ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
+	defer cancel()
+	var errs []error
+	settled = true
+	for version, wanted := range wanted {
+		if d.documents.knows(version, wanted) {
+			continue
+		}
+		index, err := d.readIndex(ctx)
+		if err != nil {
+			return d.knownSchemas(types), false, fmt.Errorf("read which types the host describes: %w", err)
+		}
+		sure := d.isSettled(version.Group, index.asked)
+		missing := d.documents.confirm(version, index.urls[version], sure, wanted)
+		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
+			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
+		}
+		settled = settled && sure
+	}
+	return d.knownSchemas(types), settled && len(errs) == 0, errors.Join(errs...)
+}
+
+// knownSchemas returns what was read of types.
+func (d *Discovery) knownSchemas(types []pipeline.Type) map[pipeline.Type]*openapi.Type {
+	known := make(map[pipeline.Type]*openapi.Type, len(types))
+	for _, of := range types {
+		if found := d.documents.typeOf(of.GroupVersionKind()); found != nil {
+			known[of] = found
+		}
+	}
+	return known
+}
+
+// readDocument reads some kinds out of the document of a version. Without a URL there
+// is none.
+func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind) error {
+	if url == "" || len(kinds) == 0 {
+		return nil
+	}
+	body, err := d.get(ctx, url)
+	if err != nil {
+		return err
+	}
+	read, err := openapi.Read(body, goType, kinds...)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if _, described := read[kind]; !described {
+			read[kind] = nil // which is known by now
+		}
+	}
+	d.documents.add(version, url, read)
+	return nil
+}
+
+// get reads what the host has at a URL that is relative to it.
+func (d *Discovery) get(ctx context.Context, relative string) ([]byte, error) {
+	parsed, err := url.Parse(relative)
+	if err != nil {
+		return nil, err
+	}
+	return d.client.Get(ctx, parsed.Path, parsed.Query())
+}
+
+// goType is the Go type of a kind that is built into Kubernetes.
+func goType(kind schema.GroupVersionKind) reflect.Type {
+	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
+}
