@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -52,10 +51,10 @@ type Discovery struct {
 	client    *host.Client
 	documents documents
 	index     lastIndex
+	custom    *customTypes
 
 	mu       sync.Mutex
 	known    map[schema.GroupVersion]map[string]pipeline.Type
-	custom   map[schema.GroupResource]bool
 	changes  map[string]time.Time
 	onChange func(group string)
 }
@@ -67,7 +66,7 @@ func New(client *host.Client, onChange func(group string)) *Discovery {
 		client:    client,
 		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
 		known:     map[schema.GroupVersion]map[string]pipeline.Type{},
-		custom:    map[schema.GroupResource]bool{},
+		custom:    newCustomTypes(),
 		changes:   map[string]time.Time{},
 		onChange:  onChange,
 	}
@@ -173,7 +172,6 @@ func (d *Discovery) changed(group string) {
 			delete(d.known, version)
 		}
 	}
-	maps.DeleteFunc(d.custom, func(resource schema.GroupResource, _ bool) bool { return resource.Group == group })
 	d.mu.Unlock()
 	d.documents.doubt(group)
 	d.onChange(group)

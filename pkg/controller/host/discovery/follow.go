@@ -24,14 +24,14 @@ var (
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// Follow watches what defines types in the host and keeps the discovery true to it,
-// until ctx ends.
+// Follow watches the objects that define the types of the host until ctx ends, and forgets what is
+// known of an API group when one of them changes. It is called once.
 func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client for the host's metadata: %w", err)
 	}
-	informers := metadatainformer.NewSharedInformerFactory(client, 0)
+	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(onlyWhatIsRead))
 	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {
 		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    d.definitionAdded,
@@ -42,10 +42,27 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 			return fmt.Errorf("follow %s: %w", definer.GroupResource(), err)
 		}
 	}
+	custom := informers.ForResource(definitions).Informer()
+	if err := custom.SetWatchErrorHandlerWithContext(d.custom.refused); err != nil {
+		return fmt.Errorf("follow %s: %w", definitions.GroupResource(), err)
+	}
 	informers.Start(ctx.Done())
+	defer informers.Shutdown()
+	if cache.WaitForCacheSync(ctx.Done(), custom.HasSynced) {
+		d.custom.fill(custom.GetStore())
+	}
 	<-ctx.Done()
-	informers.Shutdown()
 	return nil
+}
+
+// onlyWhatIsRead leaves of an object its name and the times that lastWrite reads.
+func onlyWhatIsRead(obj any) (any, error) {
+	if object, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		last := metav1.NewTime(lastWrite(object))
+		object.Labels, object.Annotations, object.OwnerReferences = nil, nil, nil
+		object.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &last}}
+	}
+	return obj, nil
 }
 
 // oldEnough is how long ago a definition that was there before us was last written if the host has certainly

@@ -5,11 +5,13 @@
 package hosttest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,16 +54,26 @@ func Discovery(t testing.TB) *discovery.Discovery {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(serve))
 	t.Cleanup(server.Close)
-	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+	config := &rest.Config{Host: server.URL}
+	client, err := host.NewClient(config, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return discovery.New(client, func(string) {})
+	types := discovery.New(client, func(string) {})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := types.Follow(ctx, config); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { stop(); following.Wait() })
+	return types
 }
 
 func serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+	const definitions, apiServices = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/apiregistration.k8s.io/v1/apiservices"
 	switch path := r.URL.Path; {
 	case path == "/api/v1":
 		_, _ = io.WriteString(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[
@@ -74,12 +86,30 @@ func serve(w http.ResponseWriter, r *http.Request) {
 			{"name":"webs","namespaced":true,"kind":"Web","verbs":["get"]},{"name":"webs/status","namespaced":true,"kind":"Web","verbs":["get"]},
 			{"name":"plains","namespaced":false,"kind":"Plain","verbs":["get"]},{"name":"plains/scale","namespaced":false,"kind":"Scale","verbs":["get"]},
 			{"name":"visits","namespaced":true,"kind":"Visit","verbs":["get"]}]}`)
-	case path == definitions+"webs.ctl.example" || path == definitions+"plains.ctl.example":
-		_, _ = io.WriteString(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition"}`)
+	case path == definitions || path == apiServices:
+		serveDefinitions(w, r, path == definitions)
 	case strings.HasPrefix(path, "/apis/down.example/"):
 		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 	default:
 		refuse(w, http.StatusNotFound, "NotFound")
+	}
+}
+
+// serveDefinitions lists the CustomResourceDefinitions of Webs and Plains, and no APIService. Nothing
+// happens in its watches.
+func serveDefinitions(w http.ResponseWriter, r *http.Request, custom bool) {
+	query := r.URL.Query()
+	switch {
+	case query.Get("sendInitialEvents") == "true":
+		refuse(w, http.StatusUnprocessableEntity, "Invalid") // it has no streaming lists
+	case query.Get("watch") == "true":
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	case custom:
+		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[
+			{"metadata":{"name":"webs.ctl.example"}},{"metadata":{"name":"plains.ctl.example"}}]}`)
+	default:
+		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
 	}
 }
 

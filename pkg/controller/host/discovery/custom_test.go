@@ -1,0 +1,108 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+)
+
+// definingHost has the CustomResourceDefinition of things, and lists it when it may.
+type definingHost struct{ mayList atomic.Bool }
+
+func (h *definingHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	query := r.URL.Query()
+	switch {
+	case !h.mayList.Load():
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"no"}`)
+	case query.Get("sendInitialEvents") == "true":
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
+	case query.Get("watch") == "true":
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	default:
+		item := ""
+		if strings.HasSuffix(r.URL.Path, "customresourcedefinitions") {
+			item = `{"metadata":{"name":"things.example.com","managedFields":[{"manager":"m"}],"annotations":{"a":"b"}}}`
+		}
+		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[`+item+`]}`)
+	}
+}
+
+func followed(t *testing.T, mayList bool) (*definingHost, *Discovery) {
+	t.Helper()
+	fake := &definingHost{}
+	fake.mayList.Store(mayList)
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL}
+	client, err := host.NewClient(config, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(client, func(string) {})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := d.Follow(ctx, config); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { stop(); following.Wait() })
+	return fake, d
+}
+
+func resource(name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: name}
+}
+
+func TestTypesFromDefinitionsAreCustom(t *testing.T) {
+	_, d := followed(t, true)
+	for name, want := range map[string]bool{"things": true, "others": false} {
+		if custom, err := d.IsCustom(t.Context(), resource(name)); custom != want || err != nil {
+			t.Errorf("%s: custom is %v, error %v", name, custom, err)
+		}
+	}
+}
+
+func TestDefinitionsThatTheHostDoesNotList(t *testing.T) {
+	fake, d := followed(t, false)
+	_, err := d.IsCustom(t.Context(), resource("things"))
+	if _, ok := errors.AsType[*Error](err); !ok || !apierrors.IsForbidden(err) {
+		t.Errorf("the error is %v, want an *Error that says what the host does", err)
+	}
+	fake.mayList.Store(true)
+	waitUntil(t, "the definitions are known", func() bool {
+		custom, err := d.IsCustom(t.Context(), resource("things"))
+		return custom && err == nil
+	})
+}
+
+func TestOfDefinitionsOnlyTheirNamesAndTimesAreKept(t *testing.T) {
+	_, d := followed(t, true)
+	definitions, err := d.custom.list(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, _, _ := definitions.GetByKey("things.example.com")
+	if annotations := stored.(interface{ GetAnnotations() map[string]string }).GetAnnotations(); len(annotations) > 0 {
+		t.Errorf("the annotations %v are in memory", annotations)
+	}
+}
