@@ -95,6 +95,9 @@ func DefaultOptions() Options {
 	}
 }
 
+// informerLinger is how long the objects of a type stay in memory that no controller uses any more.
+const informerLinger = 20 * time.Second
+
 // Run runs the controllers until ctx ends and everything it started has stopped, as
 // long as this process is the leader if there is to be one. It returns early only
 // with an error that says what it cannot begin without.
@@ -135,7 +138,8 @@ func run(ctx context.Context, config Config) error {
 		return fmt.Errorf("metrics of hooks: %w", err)
 	}
 	defer config.Metrics.Unregister(calls)
-	watches := cache.NewInformers(shared, client)
+	watches := cache.NewInformers(shared, client, informerLinger)
+	defer watches.Shutdown()
 	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
 	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields),
 		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))

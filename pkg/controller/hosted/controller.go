@@ -140,8 +140,6 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.Guards.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
 	stopResync := c.resync(ctx)
 	defer stopResync()
-	stopTakeOver := c.endTakeOver(ctx)
-	defer stopTakeOver()
 	if err := c.Metrics.Register(c.loop.Metrics); err != nil {
 		klog.FromContext(ctx).Error(err, "Controller runs without metrics of its queue")
 	} else {

@@ -51,7 +51,7 @@ func made(t *testing.T) *Controller {
 	spec.Resync = time.Second
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	c, err := New(Dependencies{Watches: cache.NewInformers(ctx, client), Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
+	c, err := New(Dependencies{Watches: cache.NewInformers(ctx, client, 0), Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

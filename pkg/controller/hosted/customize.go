@@ -5,8 +5,6 @@ package hosted
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -77,30 +75,4 @@ func (c *Controller) Recheck(ctx context.Context) {
 	if c.related != nil {
 		c.related.Recheck(ctx)
 	}
-}
-
-// handOverTime is how long a controller holds on to the watches of the one it replaces.
-// By then its parents have asked for those they need.
-const handOverTime = 30 * time.Second
-
-// TakeOver keeps the related types watched that another controller watches, which is
-// about to stop, until this one has run for a while.
-func (c *Controller) TakeOver(other *Controller) {
-	if c.related != nil && other != nil && other.related != nil {
-		c.related.Inherit(other.related)
-	}
-}
-
-// endTakeOver lets go of what was taken over when it is time, or when stop is called.
-func (c *Controller) endTakeOver(ctx context.Context) (stop func()) {
-	if c.related == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithTimeout(ctx, handOverTime)
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		<-ctx.Done()
-		c.related.Disinherit()
-	})
-	return func() { cancel(); waiting.Wait() }
 }

@@ -72,7 +72,7 @@ func controllerAt(t testing.TB, config *rest.Config, dependencies Dependencies, 
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	dependencies.Watches, dependencies.Workers = cache.NewInformers(ctx, client), 1
+	dependencies.Watches, dependencies.Workers = cache.NewInformers(ctx, client, 0), 1
 	dependencies.Actor = &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}
 	c, err := New(dependencies, spec)
 	if err != nil {

@@ -145,10 +145,9 @@ func (r *Reconciler) of(name string) *controllerEntry {
 	return entry
 }
 
-// replace stops what runs and starts next in its place. The watches that both use
-// go on, since next has acquired them already or takes them over.
+// replace stops what runs and starts next in its place. The informers that both use go on: next has
+// acquired them already, or they linger until next does.
 func (r *Reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec, next *hosted.Controller) {
-	next.TakeOver(entry.controller)
 	r.stop(ctx, entry)
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
 	logger.Info("Starting controller")

@@ -26,6 +26,7 @@ var things = pipeline.Type{
 
 // fakeHost serves watches of things, with what the test sends.
 type fakeHost struct {
+	server *httptest.Server
 	events chan string
 
 	mu      sync.Mutex
@@ -40,9 +41,9 @@ type fakeHost struct {
 func newFakeHost(t testing.TB) (*fakeHost, *host.Client) {
 	t.Helper()
 	fake := &fakeHost{events: make(chan string, 100)}
-	server := httptest.NewServer(fake)
-	t.Cleanup(server.Close)
-	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+	fake.server = httptest.NewServer(fake)
+	t.Cleanup(fake.server.Close)
+	client, err := host.NewClient(&rest.Config{Host: fake.server.URL}, host.FieldManager)
 	if err != nil {
 		t.Fatal(err)
 	}

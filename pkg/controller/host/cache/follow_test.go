@@ -55,7 +55,7 @@ var one = types.NamespacedName{Namespace: "ns", Name: "a"}
 
 func TestASingleObjectIsFollowed(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	told := make(followed, 100)
 	fake.sendListed("5")
 	stop, err := watches.Follow(t.Context(), things, one, told.changed)
@@ -105,7 +105,7 @@ func TestASingleObjectIsFollowed(t *testing.T) {
 // A watch of all objects is no watch of one of them, nor the other way round.
 func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	all := watches.Acquire(things)
 	defer watches.Release(all)
 	waitUntil(t, "all are watched", func() bool { open, _ := fake.watches(); return open == 1 })
@@ -134,7 +134,7 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 	t.Run("the host refuses", func(t *testing.T) {
 		fake, client := newFakeHost(t)
 		fake.refuse, fake.status = 1000, http.StatusForbidden
-		_, err := NewInformers(t.Context(), client).Follow(t.Context(), things, one, func(*object.Object) { t.Error("something is told") })
+		_, err := NewInformers(t.Context(), client, 0).Follow(t.Context(), things, one, func(*object.Object) { t.Error("something is told") })
 		if err == nil || !strings.Contains(err.Error(), "failed to list") {
 			t.Errorf("error is %v", err)
 		}
@@ -144,7 +144,7 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 		late := errors.New("no answer in time")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, late)
 		defer cancel()
-		_, err := NewInformers(t.Context(), client).Follow(ctx, things, one, func(*object.Object) { t.Error("something is told") })
+		_, err := NewInformers(t.Context(), client, 0).Follow(ctx, things, one, func(*object.Object) { t.Error("something is told") })
 		if !errors.Is(err, late) {
 			t.Errorf("error is %v, want %v", err, late)
 		}
@@ -191,7 +191,7 @@ func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
 				logged.WriteString(line + "\n")
 			}, funcr.Options{Verbosity: 20})
 			found := ""
-			stop, err := NewInformers(klog.NewContext(t.Context(), logger), client).Follow(t.Context(), things, one, func(now *object.Object) {
+			stop, err := NewInformers(klog.NewContext(t.Context(), logger), client, 0).Follow(t.Context(), things, one, func(now *object.Object) {
 				if now != nil {
 					found = string(now.JSON())
 				}

@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"k8s.io/client-go/tools/cache"
@@ -19,6 +20,9 @@ type informer struct {
 	ctx    context.Context
 	// running are the reflectors.
 	running sync.WaitGroup
+	// expiry stops the informer while it lingers without a view; nil if it has one. It is guarded
+	// by the lock of the Informers.
+	expiry *time.Timer
 
 	mu    sync.RWMutex
 	users map[*View]struct{}
@@ -107,6 +111,13 @@ func (s *informer) adjust() {
 		s.next.objects = s.next.empty()
 		s.next.fill()
 	}
+}
+
+// isUpToDate reports whether the objects have been listed and the host lets them be watched.
+func (s *informer) isUpToDate() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.current.listed && s.current.blind.since.IsZero()
 }
 
 // stop ends the watch of the host, and waits until it has ended.

@@ -18,7 +18,7 @@ func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 	for _, concerned := range []int{1, subscribers} {
 		b.Run(fmt.Sprint(concerned, " concerned"), func(b *testing.B) {
 			fake, client := newFakeHost(b)
-			watches := NewInformers(b.Context(), client)
+			watches := NewInformers(b.Context(), client, 0)
 			told := make(chan struct{}, subscribers)
 			var watch *View
 			for i := range subscribers {

@@ -101,7 +101,7 @@ func TestOnlyWhatIsSelectedIsWatched(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("in", "app=x")
 	fake.set("out", "app=y")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	user := listen(t, watches, "app=x")
 	defer watches.Release(user.View)
 	user.sync(t)
@@ -123,7 +123,7 @@ func TestAllSelectorsOfATypeAreWatchedAtOnce(t *testing.T) {
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
 	fake.set("z", "app=z")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first := listen(t, watches, "app=x")
 	first.sync(t)
 	second := listen(t, watches, "app=y")
@@ -157,7 +157,7 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first := listen(t, watches, "app=x")
 	defer watches.Release(first.View)
 	first.sync(t)
@@ -184,7 +184,7 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 func TestWideningDoesNotTurnBackTime(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("gone", "app=x")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first := listen(t, watches, "app=x")
 	defer watches.Release(first.View)
 	first.sync(t)
@@ -224,7 +224,7 @@ func TestWatchIsNarrowedWhenTheHostEndsIt(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first, second := listen(t, watches, "app=x"), listen(t, watches, "")
 	defer watches.Release(first.View)
 	first.sync(t)
@@ -246,7 +246,7 @@ func TestWideningWhereListsAreNotStreamed(t *testing.T) {
 	fake.lists = true
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first := listen(t, watches, "app=x")
 	defer watches.Release(first.View)
 	first.sync(t)
@@ -268,7 +268,7 @@ func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))
 			fake, client := newSelectingHost(t)
-			watches := NewInformers(t.Context(), client)
+			watches := NewInformers(t.Context(), client, 0)
 			var users []*listener
 			for range 60 {
 				for range random.IntN(4) {
@@ -322,7 +322,7 @@ func (l *listener) selector() labels.Selector {
 
 func TestWideningNeedsNoMoreThanTwoWatches(t *testing.T) {
 	fake, client := newSelectingHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	for i := range 5 {
 		user := listen(t, watches, fmt.Sprint("a=", i))
 		defer watches.Release(user.View)
@@ -336,7 +336,7 @@ func TestWideningNeedsNoMoreThanTwoWatches(t *testing.T) {
 
 func TestASelectorThatSelectsNothingIsNotWatched(t *testing.T) {
 	fake, client := newSelectingHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	user := listen(t, watches, "a=1,a=2")
 	defer watches.Release(user.View)
 	user.sync(t)
@@ -348,7 +348,7 @@ func TestASelectorThatSelectsNothingIsNotWatched(t *testing.T) {
 func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("x", "app=x")
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	user := listen(t, watches, "app=x")
 	user.sync(t)
 	user.hears(t, "+x101")
@@ -361,7 +361,7 @@ func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
 func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.refuse(func(selector string) bool { return selector == "" })
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first := listen(t, watches, "app=x")
 	defer watches.Release(first.View)
 	first.sync(t)

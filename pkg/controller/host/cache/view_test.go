@@ -32,7 +32,7 @@ func waitUntil(t *testing.T, what string, condition func() bool) {
 func watched(t *testing.T) (*fakeHost, *View) {
 	t.Helper()
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	t.Cleanup(func() { watches.Release(watch) })
 	fake.send("ADDED", thing("a", "2", ""))
@@ -57,7 +57,7 @@ func within(t *testing.T, from <-chan string) string {
 
 func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	first, second := watches.Acquire(things), watches.Acquire(things)
 	fake.sendListed("5")
 	if err := first.WaitForSync(t.Context()); err != nil {
@@ -82,7 +82,7 @@ func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
 // after must not be handed each other's.
 func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	before := watches.Acquire(things)
 	defer watches.Release(before)
 	withStatus := things
@@ -97,7 +97,7 @@ func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
 
 func TestListIsStreamed(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
 	fake.sendListed("1")
@@ -129,7 +129,7 @@ func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
 	t.Helper()
 	fake, client := newFakeHost(t)
 	fake.refuse, fake.status = refusals, status
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	started := time.Now()
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
@@ -142,7 +142,7 @@ func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
 
 func TestCacheIsIndexedAndKnowsWhatItHasSeen(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
 	fake.send("ADDED", thing("owned", "2", "owner"))
@@ -209,7 +209,7 @@ func TestObjectsOfANamespace(t *testing.T) {
 func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
 	fake, client := newFakeHost(t)
 	fake.refuse, fake.status = 1000, http.StatusForbidden
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
 	waitUntil(t, "the host's answer is told", func() bool { return watch.Failure() != nil })
@@ -224,7 +224,7 @@ func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
 	for _, filled := range []bool{true, false} {
 		t.Run(fmt.Sprint("the cache is filled ", filled), func(t *testing.T) {
 			fake, client := newFakeHost(t)
-			watches := NewInformers(t.Context(), client)
+			watches := NewInformers(t.Context(), client, 0)
 			watch := watches.Acquire(things)
 			defer watches.Release(watch)
 			list := func() {
@@ -319,7 +319,7 @@ func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
 func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	fake, client := newFakeHost(t)
 	fake.refuse, fake.status = 2, http.StatusForbidden
-	watches := NewInformers(t.Context(), client)
+	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
 	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(watch, 0) != nil })

@@ -95,7 +95,7 @@ func observing(t testing.TB, parents pipeline.Type, claims Claims, objects ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	watches := cache.NewInformers(context.WithoutCancel(t.Context()), client)
+	watches := cache.NewInformers(context.WithoutCancel(t.Context()), client, 0)
 	observer := &Observer{Claims: claims}
 	for _, of := range []pipeline.Type{parents, configMaps, pods} {
 		watch := watches.Acquire(of)

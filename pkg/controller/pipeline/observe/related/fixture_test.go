@@ -182,7 +182,7 @@ func observe(t testing.TB) *observing {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	o.watches = cache.NewInformers(ctx, client)
+	o.watches = cache.NewInformers(ctx, client, 0)
 	o.Observer = New(Config{Watches: o.watches, Resolve: resolve, Ask: o.ask, Changed: o.changed})
 	t.Cleanup(func() { o.Close() })
 	return o

@@ -55,7 +55,6 @@ func (o *Observer) Close() {
 	clear(o.byAnswer)
 	o.mu.Unlock()
 	o.drop(all)
-	o.Disinherit()
 }
 
 // open makes the sources that the rules need and that are not there.

@@ -44,8 +44,6 @@ type Observer struct {
 	byAnswer map[*Answer][]*rule
 	// missing are the answers with a rule whose type the host does not have.
 	missing map[*Answer]missingType
-	// inherited are watches held without a rule that needs them.
-	inherited []*cache.View
 }
 
 // New makes an observer, which must be closed.

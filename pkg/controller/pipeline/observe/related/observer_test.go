@@ -223,28 +223,3 @@ func TestATypeThatAppearsLateHasItsParentsSynced(t *testing.T) {
 		t.Error("what was found is still missed")
 	}
 }
-
-func TestWatchesOutliveTheObserverThatIsReplaced(t *testing.T) {
-	o := observe(t)
-	o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"}, pipeline.RelatedRule{APIVersion: "v1", Resource: "secrets"})
-	o.shows("shop", 1, "ConfigMap[] Secret[]")
-	next, last := New(o.Config), New(o.Config)
-	next.Inherit(o.Observer)
-	o.Close()
-	last.Inherit(next) // which has inherited all it watches
-	next.Close()
-
-	answer, snapshot := &Answer{}, &pipeline.Snapshot{Parent: parsed(t, inNamespace)}
-	o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"})
-	if err := last.Observe(t.Context(), answer, snapshot); err != nil {
-		t.Errorf("what was watched all the time is not there at once: %v", err)
-	}
-	o.watchesOnly("configmaps secrets")
-	last.Disinherit()
-	o.watchesOnly("configmaps")
-	last.Close()
-	o.watchesOnly("")
-	if opened := o.host.opened(); opened != 2 {
-		t.Errorf("%d watches were opened, want one of each type", opened)
-	}
-}
