@@ -1,22 +1,25 @@
-# `make help` lists the targets. Everything that is built lands in bin/; the host cluster's programs in the user's cache.
+# `make help` lists the targets. Programs are built in bin/, except those of the host cluster, which
+# are in the user's cache.
 
 SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := build
 
-# Variables for `make run`: where the storage is, the port to serve on, further flags of the server, and the name under
-# which the cluster's kube-apiserver reaches this machine if neither localhost nor our address towards it is right.
+# Variables for `make run`: the folder of the storage, the port to serve on, more flags for the
+# server, and the name under which the cluster's kube-apiserver reaches this machine. Set the name
+# if neither localhost nor our address towards the cluster is right.
 DATA_DIR ?= .data
 PORT ?= 7443
 ARGS ?=
 EXTERNAL_NAME ?=
 
-# More flags of test/bench for `make bench`. With --document= it only prints; a part of the scenarios changes only its rows.
+# More flags of test/bench for `make bench`. With --document= it only prints. Only the rows of
+# measured scenarios change.
 BENCH_ARGS ?=
 
-# `make demo KEEP=1` leaves the demo's cluster running, for `make demo-stop` to end.
+# `make demo KEEP=1` leaves the cluster of the demo running; `make demo-stop` ends it.
 KEEP ?=
 
-# The race detector needs a C compiler; where there is none, the tests run without it.
+# The race detector needs a C compiler. Without one, the tests run without the race detector.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 LINT := go tool -modfile=hack/tools/go.mod golangci-lint
@@ -32,7 +35,7 @@ build: ## Build bin/metacontroller-apiserver.
 	go build -trimpath -o bin/metacontroller-apiserver ./cmd/metacontroller-apiserver
 
 .PHONY: host-binaries
-host-binaries: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl of the host cluster, once.
+host-binaries: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl for the host cluster, once.
 	@hack/hostcluster/build.sh
 
 .PHONY: tools
@@ -40,13 +43,13 @@ tools:
 	go build -o bin/ ./test/harness/cmd/...
 
 .PHONY: clean
-clean: ## Remove what was built here; the host cluster's programs stay in the user's cache.
+clean: ## Remove bin/. The programs of the host cluster stay in the user's cache.
 	rm -rf bin
 
 ##@ Try
 
 .PHONY: demo
-demo: host-binaries build tools ## Play the Hello World tutorial on a cluster of its own; KEEP=1 leaves it running.
+demo: host-binaries build tools ## Play the Hello World tutorial on a cluster of its own. KEEP=1 leaves it running.
 	@hack/demo.py $(if $(KEEP),keep)
 
 .PHONY: demo-stop
@@ -62,13 +65,13 @@ run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the for
 	@exec bin/attach run -server bin/metacontroller-apiserver -data-dir "$(DATA_DIR)" -port "$(PORT)" -external-name "$(EXTERNAL_NAME)" -- $(ARGS)
 
 .PHONY: run-clean
-run-clean: tools ## Take away what `make run` registered at the cluster of $KUBECONFIG.
+run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECONFIG.
 	@bin/attach clean
 
 ##@ Check
 
-# Results are not cached, since go test does not see that the server's binary is another one. Most tests wait for a
-# cluster, so more of them run at once than there are processors.
+# Results are not cached, because go test does not notice a new binary of the server. Most tests
+# wait for a cluster, so more of them run at once than there are processors.
 .PHONY: test
 test: host-binaries ## Run all tests, with the race detector.
 	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
@@ -77,11 +80,11 @@ test: host-binaries ## Run all tests, with the race detector.
 	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m ./...
 
 .PHONY: bench-micro
-bench-micro: ## Run the benchmarks that need no cluster, for some minutes: what the pieces of a sync take, in time and allocations.
+bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no cluster and takes some minutes.
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: bench
-bench: host-binaries ## Measure side by side with an operator written by hand, for about an hour, and put the rows into docs/benchmarks.md (BENCH_ARGS).
+bench: host-binaries ## Measure side by side with an operator written by hand, and write the rows into docs/benchmarks.md. Takes about an hour (BENCH_ARGS).
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
@@ -89,18 +92,18 @@ bench: host-binaries ## Measure side by side with an operator written by hand, f
 	bin/bench/bench --programs=bin/bench --document=docs/benchmarks.md $(BENCH_ARGS)
 
 .PHONY: bench-selected-pods
-bench-selected-pods: host-binaries ## Measure the memory of the server beside 10,000 Pods of which none, 50 and all are selected.
+bench-selected-pods: host-binaries ## Measure the memory of the server beside 10,000 Pods, of which none, 50 and all are selected.
 	go build -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkSelectedPods$$' -benchtime 1x -timeout 30m ./test/bench
 
 .PHONY: generate
-generate: ## Write the generated code anew.
+generate: ## Generate the code again.
 	hack/update-codegen.sh
 
 .PHONY: verify
-verify: ## Fail if the generated code is not what `make generate` would write.
+verify: ## Fail if the generated code is out of date.
 	hack/verify-codegen.sh
 
 .PHONY: fmt-check
@@ -113,11 +116,11 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint, which also checks who may import whom.
+lint: ## Run golangci-lint. It also checks which package may import which.
 	$(LINT) run
 
 .PHONY: tidy-check
-tidy-check: ## Fail if a go.mod is not what `go mod tidy` would write.
+tidy-check: ## Fail if a go.mod is not tidy.
 	go mod tidy -diff
 	cd hack/hostcluster && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff

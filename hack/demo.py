@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Plays the Hello World tutorial on a cluster of its own and says at the end whether everything happened as told.
+"""Plays the Hello World tutorial on a cluster of its own and reports at the end whether everything went as expected.
 
     demo.py         play, then end everything that was started
     demo.py keep    play, but leave everything running
-    demo.py stop    end what `keep` left
+    demo.py stop    end what `keep` left running
 
-Called by `make demo`, which builds the programs in bin/ first.
+`make demo` calls it, after building the programs in bin/.
 """
 
 import json
@@ -23,15 +23,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "bin"
 EXAMPLE = Path("artifacts/examples/helloworld")
-STATE = BIN / "demo.json"  # what `keep` leaves for `stop`
+STATE = BIN / "demo.json"  # `keep` writes it for `stop`
 
-START_SECONDS = 120  # for the cluster and the server, which take a few seconds each
+START_SECONDS = 120  # for the cluster and for the server; each takes a few seconds
 STEP_SECONDS = 30
-COLLECT_SECONDS = 90  # the host's garbage collector looks for new types only every thirty seconds
+COLLECT_SECONDS = 90  # the garbage collector of the host looks for new types only every thirty seconds
 
 
 class Miss(Exception):
-    """Something did not happen as told."""
+    """Something did not happen as expected."""
 
 
 class Demo:
@@ -40,7 +40,7 @@ class Demo:
         self.env = dict(os.environ, KUBECACHEDIR=str(self.dir / "kubectl-cache"))
         self.processes = []  # (name, process), oldest first
 
-    # What the story is told with.
+    # Steps of the story.
 
     def say(self, text):
         print(f"\n== {text}", flush=True)
@@ -58,7 +58,7 @@ class Demo:
         return done.stdout.strip()
 
     def wait(self, until, check, seconds=STEP_SECONDS):
-        """Repeats check until it returns something true, and returns that."""
+        """Repeats check until its result is true, and returns the result."""
         deadline = time.monotonic() + seconds
         while True:
             self.check_processes()
@@ -73,10 +73,10 @@ class Demo:
         found = json.loads(self.run("kubectl get pods -o json", quiet=True))["items"]
         return found[0] if len(found) == 1 and "deletionTimestamp" not in found[0]["metadata"] else None
 
-    # What runs in the background.
+    # Processes in the background.
 
     def start(self, name, *command):
-        """Starts a program that Ctrl-C in the terminal does not reach: the demo ends them in order."""
+        """Starts a program that Ctrl-C in the terminal does not reach, because the demo ends its programs in order."""
         with open(self.dir / f"{name}.out", "w") as out, open(self.dir / f"{name}.log", "w") as log:
             process = subprocess.Popen(command, cwd=ROOT, env=self.env, start_new_session=True,
                                        stdin=subprocess.DEVNULL, stdout=out, stderr=log)
@@ -108,7 +108,7 @@ class Demo:
         print(self.output_of("metacontroller-apiserver").strip(), flush=True)
 
     def start_hook(self):
-        """The hook wants port 8080, as the example says; where that is taken it gets another."""
+        """Starts the hook on port 8080, as in the example, or on another port if that one is in use."""
         for port in [8080] + random.sample(range(12000, 32000), 10):
             process = self.start("hook", sys.executable, EXAMPLE / "hook.py", str(port))
             while process.poll() is None:
@@ -120,7 +120,7 @@ class Demo:
         raise Miss("no free port for the hook")
 
     def stop(self):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it running
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave some programs running
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for _, process in reversed(self.processes):
             process.terminate()
@@ -133,7 +133,7 @@ class Demo:
     def print_logs(self):
         for name, _ in self.processes:
             lines = (self.dir / f"{name}.log").read_text().splitlines()[-15:]
-            print(f"\n--- the end of the log of {name}", *lines, sep="\n", file=sys.stderr)
+            print(f"\n--- the last lines of the log of {name}", *lines, sep="\n", file=sys.stderr)
 
 
 def story(demo):
@@ -172,12 +172,12 @@ def story(demo):
     demo.run("kubectl get helloworlds,pods")
     expect_greeting(demo, "Hello, My Name!")
 
-    demo.say("Without the HelloWorld, the garbage collector takes the Pod (it may need half a minute)")
+    demo.say("The HelloWorld is deleted, and the garbage collector deletes its Pod (this may take half a minute)")
     demo.run("kubectl delete helloworld your-name")
     demo.run(f"kubectl wait --for=delete pod/your-name --timeout={COLLECT_SECONDS}s")
     demo.run("kubectl get pods")
 
-    demo.say("The controller and the type go")
+    demo.say("The controller and the type are deleted")
     demo.run("kubectl delete compositecontroller helloworld")
     demo.run("kubectl delete crd helloworlds.example.com")
     left = demo.run("kubectl get compositecontrollers -o name") + demo.run("kubectl get pods -o name")
@@ -187,7 +187,7 @@ def story(demo):
 
 
 def expect_greeting(demo, greeting):
-    """Shows which Pod it is and what it will say, and returns the first."""
+    """Shows the UID of the Pod and its greeting, and returns the UID."""
     said = demo.run("kubectl get pod your-name -o jsonpath='{.metadata.uid} {.spec.containers[0].command}{\"\\n\"}'")
     uid, _, command = said.partition(" ")
     if json.loads(command) != ["echo", greeting]:
@@ -204,11 +204,11 @@ def play(keep):
     keeping = False
     try:
         export = story(demo)
-        print(f"\nPASSED: Hello World happened as told, in {time.monotonic() - begin:.0f} seconds.", flush=True)
+        print(f"\nPASSED: Hello World happened as expected, in {time.monotonic() - begin:.0f} seconds.", flush=True)
         if keep:
             demo.keep()
             keeping = True
-            print(f"\nIt all still runs. To look around:\n\n  {export}\n\nTo end it: make demo-stop", flush=True)
+            print(f"\nEverything still runs. To look around:\n\n  {export}\n\nTo end it: make demo-stop", flush=True)
         return 0
     except Miss as miss:
         print(f"\nFAILED: {miss}", file=sys.stderr)
@@ -243,7 +243,7 @@ def running(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    status = Path(f"/proc/{pid}/stat")  # in a container without an init, what has ended stays as a zombie
+    status = Path(f"/proc/{pid}/stat")  # in a container without an init, an ended process stays as a zombie
     return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
 
 

@@ -2,8 +2,9 @@
 # Copyright The metacontroller-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Writes everything that is generated from the API types: zz_generated.* beside them, and pkg/generated.
-# It works in whatever folder this tree lies, and installs the generators in a folder that it removes.
+# Writes everything that is generated from the API types: zz_generated.* beside them, and
+# pkg/generated. The tree may be in any folder. The generators are installed in a temporary folder,
+# which is removed at the end.
 
 set -o errexit -o nounset -o pipefail
 
@@ -27,8 +28,9 @@ kube::codegen::gen_helpers \
   --boilerplate "${boilerplate}" \
   "${root}/pkg/apis"
 
-# The report lists names in Go that differ from those in JSON, and the like. One of ours is in it, to which the original's
-# JSON leaves no choice. It is kept so that verify-codegen.sh shows when there are more.
+# The report lists violations of API conventions, such as Go names that differ from the JSON names.
+# It contains one of our names, because the JSON of Metacontroller requires it. The report is in the
+# repository so that verify-codegen.sh shows any new violation.
 kube::codegen::gen_openapi \
   --output-dir "${root}/pkg/generated/openapi" \
   --output-pkg "${module}/pkg/generated/openapi" \
@@ -39,7 +41,7 @@ kube::codegen::gen_openapi \
   --boilerplate "${boilerplate}" \
   "${root}/pkg/apis"
 
-# From the OpenAPI schema, the apply configurations know which lists are maps, and by which keys.
+# The apply configurations need the OpenAPI schema to know which lists are maps, and by which keys.
 go run "${module}/hack/models-schema" > "${scratch}/schema.json"
 
 mkdir -p "${root}"/pkg/generated/{applyconfiguration,clientset,informers,listers}

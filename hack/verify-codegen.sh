@@ -2,8 +2,8 @@
 # Copyright The metacontroller-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fails, and shows the difference, if what update-codegen.sh would write is not what is in the tree. It generates in a copy and
-# leaves the tree as it is.
+# Fails and shows the difference if the generated code in the tree is not what update-codegen.sh
+# would write. It generates in a copy, so the tree stays as it is.
 
 set -o errexit -o nounset -o pipefail
 
@@ -23,7 +23,7 @@ for output in "${outputs[@]}"; do
   diff -Naupr "${output}" "${copy}/${output}" || drift=1
 done
 if [[ "${drift}" -ne 0 ]]; then
-  echo "Generated code is out of date: run hack/update-codegen.sh (make generate) and commit what it writes." >&2
+  echo "Generated code is out of date: run hack/update-codegen.sh (make generate) and commit the result." >&2
   exit 1
 fi
 echo "Generated code is up to date."

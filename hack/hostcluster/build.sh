@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
-# Builds the host cluster's programs (etcd, kube-apiserver, kube-controller-manager, kubectl) from the Go
-# module proxy, once per version: they land in the user's cache, so that another clone finds them.
+# Builds the programs of the host cluster (etcd, kube-apiserver, kube-controller-manager, kubectl)
+# from the Go module proxy, once per version. They are stored in the user's cache, so that other
+# clones find them.
 #
-#   build.sh               build what is missing
-#   build.sh --print-dir   print the folder they are in, build nothing
+#   build.sh               build the missing programs
+#   build.sh --print-dir   print the folder of the programs, build nothing
 #
-# With KUBEBUILDER_ASSETS set, that folder is used as it is and nothing is built.
+# If KUBEBUILDER_ASSETS is set, the programs in that folder are used and nothing is built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 programs=(etcd kube-apiserver kube-controller-manager kubectl)
 version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' go.mod)
 
-# The folder's name carries everything that decides what is in it.
+# The name of the folder depends on everything that decides its content.
 cache_dir() {
   local hash parent
   hash=$({ cat go.mod go.sum; linker_flags; } | git hash-object --stdin | cut -c1-12)
   parent=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-  # No home, as in some CI jobs: the ignored bin/ of this clone.
+  # Without a home folder, as in some CI jobs, use bin/ of this clone, which git ignores.
   parent=${parent:-$(cd ../.. && pwd)/bin}
   echo "$parent/metacontroller-apiserver/host-$version-$(go env GOOS)-$(go env GOARCH)-$hash"
 }
@@ -29,7 +30,8 @@ missing() {
   done
 }
 
-# Kubernetes programs learn their version from the linker; without it they say v0.0.0-master and some checks misfire.
+# Kubernetes programs get their version from the linker. Without it they report v0.0.0-master, and
+# some checks go wrong.
 linker_flags() {
   local package major minor
   IFS=. read -r major minor _ <<<"${version#v}"
@@ -40,12 +42,13 @@ linker_flags() {
   done
 }
 
-# Says every few seconds how far a running `go build -v` is; the log has one line for each package compiled.
+# Prints the progress of a running `go build -v` every 15 seconds. The log has one line for each
+# compiled package.
 report_progress() {
   local pid=$1 log=$2 total=$3 last='' now
   while kill -0 "$pid" 2>/dev/null; do
     now="$(grep -vc '^go: ' "$log" || true) of up to $total packages compiled"
-    # Linking writes nothing to the log, so the clock alone must show that it goes on.
+    # Linking writes nothing to the log, so only the clock shows that the build continues.
     printf '  %d:%02d  %s%s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$now" \
       "$([[ $now == "$last" ]] && echo ' (linking, or one large package)')"
     last=$now
@@ -62,13 +65,13 @@ build() {
   work=$(mktemp -d "$target.XXXXXX")
   log=$work/build.log
   pid=
-  # shellcheck disable=SC2064 # the folder's name of now is meant
+  # shellcheck disable=SC2064 # the present name of the folder is meant
   trap "rm -rf '$work'" EXIT
   trap '[[ -z $pid ]] || kill "$pid" 2>/dev/null; exit 130' INT TERM
 
-  echo "Building the host cluster's programs (Kubernetes $version and its etcd) into"
+  echo "Building the programs of the host cluster (Kubernetes $version and its etcd) into"
   echo "  $target"
-  echo "Only the first build takes long: five to eight minutes on two cores, after the download of the modules."
+  echo "Only the first build takes long: five to eight minutes on two cores, after the modules are downloaded."
   SECONDS=0
   echo "  0:00  downloading modules"
   # shellcheck disable=SC2086 # a list of package paths
@@ -93,7 +96,7 @@ build() {
 if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
   absent=$(missing "$KUBEBUILDER_ASSETS")
   if [[ -n $absent ]]; then
-    echo "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS has no" $absent "- put it there, or unset the variable to have all four built." >&2
+    echo "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS lacks" $absent "- add what is missing, or unset the variable to build all four programs." >&2
     exit 1
   fi
   target=$KUBEBUILDER_ASSETS
@@ -107,10 +110,11 @@ fi
 [[ -n $(missing "$target") ]] || exit 0
 
 mkdir -p "$(dirname "$target")"
-# Two makes at once build once. Where there is no flock (macOS) both build and the last one's files stay: slower, not wrong.
+# If two makes run at once, only one builds. Without flock (macOS) both build, and the files of the
+# last one stay: this is slower, but correct.
 exec 9>"$target.lock"
 if command -v flock >/dev/null && ! flock -n 9; then
-  echo "Another build of the host cluster's programs is running; waiting for it."
+  echo "Another build of the programs of the host cluster is running; waiting for it."
   flock 9
 fi
 [[ -n $(missing "$target") ]] || exit 0

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command models-schema prints the OpenAPI v2 definitions of the API types as JSON. applyconfiguration-gen reads them to
-// learn which lists are maps, and by which keys.
+// Command models-schema prints the OpenAPI v2 definitions of the API types as JSON. applyconfiguration-gen reads from
+// them which lists are maps, and by which keys.
 package main
 
 import (
@@ -42,7 +42,8 @@ func writeSchema(out io.Writer) error {
 	}})
 }
 
-// v2Schema returns the schema of a definition for OpenAPI v2. Types whose schema is not the same in v3 carry it along.
+// v2Schema returns the schema of a definition for OpenAPI v2. If the schema of a type differs between v2 and v3, the
+// definition contains the v2 schema as an extension.
 func v2Schema(definition common.OpenAPIDefinition) spec.Schema {
 	if embedded, found := definition.Schema.Extensions[common.ExtensionV2Schema]; found {
 		if schema, ok := embedded.(spec.Schema); ok {

@@ -5,12 +5,12 @@ import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-# The annotation of a ReplicaSet with the template of its parent that it was made of.
+# An annotation of each ReplicaSet: the template of the parent that the ReplicaSet was made from.
 TEMPLATE = "ctl.enisoc.com/pod-template"
 
 
 def sync(request):
-    """A new template is brought up in the color that does not serve. When it is available, the Service turns to it."""
+    """Starts a new template in the color that does not serve. When it is available, the Service switches to it."""
     parent, children = request["parent"], request["children"]
     blue, green = (Color(color, parent, children["ReplicaSet.apps/v1"]) for color in ("blue", "green"))
     active, inactive = (green, blue) if color_of_service(parent, children["Service.v1"]) == "green" else (blue, green)
@@ -26,7 +26,7 @@ def sync(request):
         inactive.replicas = spec["replicas"]
         if inactive.is_available():
             active, inactive = inactive, active
-    else:  # what the inactive color was at has to go first
+    else:  # the inactive color has Pods of another template, which must be deleted first
         if inactive.is_empty():
             inactive.template = spec["template"]
             inactive.replicas = spec["replicas"]
@@ -37,7 +37,7 @@ def sync(request):
 
 
 class Color:
-    """One of the two ReplicaSets: as it is at first, and then as it is to be."""
+    """One of the two ReplicaSets. It begins as observed; sync then changes it to what is desired."""
 
     def __init__(self, color, parent, replicasets):
         self.color, self.parent = color, parent
@@ -53,11 +53,11 @@ class Color:
                 self.is_current = self.status.get("observedGeneration", 0) >= observed["metadata"]["generation"]
 
     def is_available(self):
-        """Whether all Pods that are to be have been ready for long enough."""
+        """Reports whether all desired Pods have been ready for long enough."""
         return self.is_current and self.status.get("availableReplicas", 0) >= self.replicas
 
     def is_empty(self):
-        """Whether there are no Pods any more."""
+        """Reports whether no Pods are left."""
         return not self.exists or self.replicas == 0 and self.is_current and self.status.get("replicas", 0) == 0
 
     def desired(self):

@@ -1,26 +1,26 @@
 #!/usr/bin/env node
 "use strict";
-// The sync and finalize hook of catset: ordered Pods with names that stay, each with volumes of its own.
+// The sync and finalize hook of catset: ordered Pods with stable names, each with volumes of its own.
 
 const http = require("node:http");
 
-/** What there is to be of a CatSet. To finalize one is to scale it down to nothing. */
+/** Returns the children that a CatSet should have. To finalize a CatSet, scale it down to zero. */
 function sync({parent, children, finalizing}) {
   const replicas = finalizing ? 0 : parent.spec.replicas;
   const templates = parent.spec.volumeClaimTemplates ?? [];
   const pods = byOrdinal(children["Pod.v1"], parent.metadata.name);
 
-  let ready = 0; // how many are ready before the first that is not
+  let ready = 0; // the number of Pods that are ready before the first one that is not
   while (ready < replicas && isReady(pods.get(ready))) ready++;
 
   const ordinals = new Set(pods.keys());
   if (ready < replicas) {
-    ordinals.add(ready); // when all before it are ready, the next one comes
+    ordinals.add(ready); // all before it are ready: create the next one
   } else if (Math.max(...ordinals) >= replicas) {
-    ordinals.delete(Math.max(...ordinals)); // when all that stay are ready, the last one goes
+    ordinals.delete(Math.max(...ordinals)); // all that stay are ready: delete the last one
   }
 
-  // Pods move to a new template in the order of this list: the last one first.
+  // Pods move to a new template in the order of this list, so the last one is first.
   const descending = [...ordinals].sort((a, b) => b - a);
   return {
     status: {replicas: pods.size, readyReplicas: ready},
@@ -32,7 +32,7 @@ function sync({parent, children, finalizing}) {
   };
 }
 
-/** The objects that are called <prefix>-<number>, by their numbers. */
+/** Returns the objects with the name <prefix>-<number>, by their numbers. */
 function byOrdinal(objects, prefix) {
   const found = new Map();
   for (const object of Object.values(objects)) {
@@ -67,7 +67,7 @@ function pod(parent, ordinal, claimTemplates) {
   };
 }
 
-/** The claims by one template: those of the Pods, and those that Pods which are gone have left. */
+/** Returns the claims of one template: those of the Pods, and those that deleted Pods have left. */
 function claims(parent, template, ordinals, existing) {
   const prefix = `${template.metadata.name}-${parent.metadata.name}`;
   const wanted = new Set([...ordinals, ...byOrdinal(existing, prefix).keys()]);

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def customize(request):
-    """What sync wants to see besides the copies: the source, and those of the namespaces that exist."""
+    """Selects what sync sees besides the copies: the source, and the target namespaces that exist."""
     spec = request["parent"]["spec"]
     return {
         "relatedResources": [
@@ -23,7 +23,7 @@ def customize(request):
 
 
 def sync(request):
-    """The copies there should be. Without a source there are none."""
+    """Returns the copies that should exist. Without a source there are none."""
     spec, related = request["parent"]["spec"], request["related"]
     copies = [
         copy(source, namespace["metadata"]["name"])

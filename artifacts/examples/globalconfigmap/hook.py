@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def customize(parent):
-    """Which objects, besides its own copies, sync wants to see: the source and the namespaces to copy it into."""
+    """Selects what sync sees besides the copies: the source, and the namespaces to copy it into."""
     spec = parent["spec"]
     return {
         "relatedResources": [
@@ -23,7 +23,7 @@ def customize(parent):
 
 
 def sync(parent, children, related):
-    """The copies there should be. Without a source there are none."""
+    """Returns the copies that should exist. Without a source there are none."""
     home = parent["spec"]["source"]["namespace"]
     copies = [
         {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sync hook of HelloWorld: a HelloWorld in, the Pods it should have out."""
+"""The sync hook of HelloWorld: it is sent a HelloWorld and answers with the Pods that should exist for it."""
 
 import json
 import sys

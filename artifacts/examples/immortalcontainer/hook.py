@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sync hook of ImmortalContainer: one Pod that is always wanted."""
+"""The sync hook of ImmortalContainer: always the same Pod."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ def sync(parent, children):
         "metadata": {"name": name},
         "spec": {"containers": [{"name": "immortal", "image": parent["spec"]["image"]}]},
     }
-    # The status tells what is there, the children what should be: after a deletion they differ for a moment.
+    # The status is what exists, and the children are what should exist. After a deletion they differ for a moment.
     current = name if name in children["Pod.v1"] else ""
     return {"status": {"currentPod": current}, "children": [pod]}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The sync hook of PythonLambda: code in, what runs it in the cluster out - a ConfigMap, a Deployment and a Service."""
+"""The sync hook of PythonLambda: it turns code into a ConfigMap, a Deployment and a Service that run the code."""
 
 import hashlib
 import json
@@ -26,7 +26,8 @@ def configmap(name, files):
 
 
 def deployment(name, files, spec):
-    # Pods read the code when they start. This annotation differs when the code does, so a Deployment replaces them.
+    # Pods read the code when they start. If the code changes, this annotation changes too, so the Deployment replaces
+    # the Pods.
     code = hashlib.sha256(json.dumps(files).encode()).hexdigest()
     container = {
         "name": "lambda",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a PythonLambda's code inside its Pods: what is posted is given to its function handle, and answered is what that
-returns. The code is the file function.py beside this one."""
+"""Runs the code of a PythonLambda inside its Pods. The code is the file function.py beside this one. Each request is
+passed to the function handle of the code, and its result is the answer."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ class Lambda(BaseHTTPRequestHandler):
         try:
             request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
             status, answer = 200, json.dumps(handle(request))
-        except Exception as mistake:  # whatever is wrong with the code or what it was sent, somebody wants to know
+        except Exception as mistake:  # the caller is told about any error, in the code or in the request
             status, answer = 500, json.dumps({"error": f"{type(mistake).__name__}: {mistake}"})
         body = answer.encode() + b"\n"
         self.send_response(status)

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def customize(request):
-    """What sync wants to see besides the copies: the source, and the namespaces to copy it into."""
+    """Selects what sync sees besides the copies: the source, and the namespaces to copy it into."""
     spec = request["parent"]["spec"]
     return {
         "relatedResources": [
@@ -23,7 +23,7 @@ def customize(request):
 
 
 def sync(request):
-    """The copies there should be. Without a source there are none, and the status says why."""
+    """Returns the copies that should exist. Without a source there are none, and the status says why."""
     spec, related = request["parent"]["spec"], request["related"]
     sources = list(related["Secret.v1"].values())
     copies = [

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def sync_service_per_pod(request):
-    """The Services of a StatefulSet, as its annotations ask for them."""
+    """Returns the Services that the annotations of a StatefulSet ask for."""
     statefulset = request["object"]
     annotations, spec = statefulset["metadata"]["annotations"], statefulset["spec"]
     ports = parse_ports(annotations["service-per-pod-ports"])
@@ -17,12 +17,12 @@ def sync_service_per_pod(request):
 
 
 def finalize_service_per_pod(request):
-    """The StatefulSet is being deleted or has opted out. It is let go when its Services are gone, and not before."""
+    """The StatefulSet is being deleted or has opted out. It is finalized as soon as its Services are deleted."""
     return {"attachments": [], "finalized": not request["attachments"]["Service.v1"]}
 
 
 def sync_pod_name_label(request):
-    """The Pod's name as a label; an annotation of the Pod says which."""
+    """Puts the name of the Pod into a label. An annotation of the Pod names the label."""
     metadata = request["object"]["metadata"]
     return {"labels": {metadata["annotations"]["pod-name-label"]: metadata["name"]}}
 
@@ -42,7 +42,7 @@ def service(pod, label, ports):
 
 
 def parse_ports(text):
-    """Reads "80:8080,443:8443": ports of the Service, and those of the Pod behind them."""
+    """Reads text such as "80:8080,443:8443": each port of the Service, and the port of the Pod behind it."""
     try:
         pairs = [tuple(int(number) for number in pair.split(":")) for pair in text.split(",")]
         if all(len(pair) == 2 for pair in pairs):
@@ -53,7 +53,7 @@ def parse_ports(text):
 
 
 class Mistake(Exception):
-    """What is wrong with an object; metacontroller-apiserver makes it an event of that object."""
+    """An error in an object. metacontroller-apiserver reports it as an event of that object."""
 
 
 HOOKS = {
