@@ -12,7 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-func (s *settings) resolveAuthorities(find finder, into *material) error {
+func (s *settings) resolveAuthorities(find finder, into *credentials) error {
 	bundle, field := s.caBundle, s.path+".caBundle"
 	if bundle == nil {
 		return nil
@@ -51,7 +51,7 @@ func sourcesOf(bundle *v1alpha1.CABundle) (set []string) {
 	return set
 }
 
-func readAuthorities(find finder, field string, kind func(namespace, name string) Source, ref *v1alpha1.ResourceKeyRef, into *material) error {
+func readAuthorities(find finder, field string, kind func(namespace, name string) Source, ref *v1alpha1.ResourceKeyRef, into *credentials) error {
 	opened, err := find.open(field, kind(ref.Namespace, ref.Name))
 	if err != nil {
 		return err

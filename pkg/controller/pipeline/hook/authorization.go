@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-func (s *settings) resolveAuthorization(find finder, into *material) error {
+func (s *settings) resolveAuthorization(find finder, into *credentials) error {
 	if s.authorization == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *settings) resolveAuthorization(find finder, into *material) error {
 // isControl tells whether a character cannot be in a header.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-func (s *settings) resolveBasicAuth(find finder, into *material) error {
+func (s *settings) resolveBasicAuth(find finder, into *credentials) error {
 	if s.basicAuth == nil {
 		return nil
 	}

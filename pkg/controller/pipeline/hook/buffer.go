@@ -11,26 +11,26 @@ import (
 	"sync/atomic"
 )
 
-// maxKept is how large a buffer may be that is kept for later requests.
-const maxKept = 1 << 20
+// maxPooledBytes is how large a buffer may be that is kept for later requests.
+const maxPooledBytes = 1 << 20
 
-// buffers are what the bodies of a hook's requests are put together in. They are used again: requests
+// bufferPool are what the bodies of a hook's requests are put together in. They are used again: requests
 // are most of what quiet syncs would leave to the garbage collector.
-type buffers struct{ pool sync.Pool }
+type bufferPool struct{ pool sync.Pool }
 
 // buffer holds the body of one request until all are done with it: who made it, and the transport each
 // time that it sends it.
 type buffer struct {
 	bytes []byte
-	from  *buffers
+	pool  *bufferPool
 	users atomic.Int32
 }
 
 // get returns an empty buffer, which must be released.
-func (b *buffers) get() *buffer {
+func (b *bufferPool) get() *buffer {
 	got, ok := b.pool.Get().(*buffer)
 	if !ok {
-		got = &buffer{from: b}
+		got = &buffer{pool: b}
 	}
 	got.users.Store(1)
 	return got
@@ -38,9 +38,9 @@ func (b *buffers) get() *buffer {
 
 // release says that one user is done.
 func (b *buffer) release() {
-	if b.users.Add(-1) == 0 && cap(b.bytes) <= maxKept {
+	if b.users.Add(-1) == 0 && cap(b.bytes) <= maxPooledBytes {
 		b.bytes = b.bytes[:0]
-		b.from.pool.Put(b)
+		b.pool.pool.Put(b)
 	}
 }
 
@@ -51,9 +51,9 @@ func (b *buffer) reader() io.ReadCloser {
 	return io.NopCloser(bytes.NewReader(b.bytes))
 }
 
-// sent is told by the transport how it has sent what reader returned; the answer may be there before. If
+// written is told by the transport how it has sent what reader returned; the answer may be there before. If
 // that failed, nothing tells when the transport is done, and the buffer is not used again.
-func (b *buffer) sent(how httptrace.WroteRequestInfo) {
+func (b *buffer) written(how httptrace.WroteRequestInfo) {
 	if how.Err == nil {
 		b.release()
 	}

@@ -11,19 +11,19 @@ import (
 
 func TestABufferIsUsedAgainWhenAllAreDoneWithIt(t *testing.T) {
 	t.Parallel()
-	var all buffers
+	var all bufferPool
 	first := all.get()
 	first.bytes = append(first.bytes, "first"...)
 	_, again := first.reader(), first.reader()
 	first.release()
-	first.sent(httptrace.WroteRequestInfo{})
+	first.written(httptrace.WroteRequestInfo{})
 	if second := all.get(); second == first {
 		t.Fatal("it is used again while somebody may read it")
 	}
 	if got, err := io.ReadAll(again); err != nil || string(got) != "first" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	first.sent(httptrace.WroteRequestInfo{})
+	first.written(httptrace.WroteRequestInfo{})
 	if first.users.Load() != 0 || len(first.bytes) != 0 {
 		t.Errorf("it has %d users and %d bytes when nobody needs it any more", first.users.Load(), len(first.bytes))
 	}
@@ -31,10 +31,10 @@ func TestABufferIsUsedAgainWhenAllAreDoneWithIt(t *testing.T) {
 
 func TestABufferThatWasNotSentWellIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
-	var all buffers
+	var all bufferPool
 	first := all.get()
 	first.reader()
-	first.sent(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
+	first.written(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
 	first.release()
 	if users := first.users.Load(); users != 1 {
 		t.Errorf("it has %d users, want one for ever: the transport, which may still read it", users)
@@ -43,9 +43,9 @@ func TestABufferThatWasNotSentWellIsNotUsedAgain(t *testing.T) {
 
 func TestALargeBufferIsNotKept(t *testing.T) {
 	t.Parallel()
-	var all buffers
+	var all bufferPool
 	large := all.get()
-	large.bytes = make([]byte, maxKept+1)
+	large.bytes = make([]byte, maxPooledBytes+1)
 	large.release()
 	if next := all.get(); cap(next.bytes) > 0 {
 		t.Errorf("there is room for %d bytes", cap(next.bytes))

@@ -58,7 +58,7 @@ func (c *callMetrics) all() []vector {
 
 // measure returns a transport that measures its requests in the series of the labels.
 func (c *callMetrics) measure(transport http.RoundTripper, labels prometheus.Labels) http.RoundTripper {
-	transport = traced{transport, c.connect(labels)}
+	transport = tracingTransport{transport, c.connect(labels)}
 	transport = promhttp.InstrumentRoundTripperDuration(c.duration.MustCurryWith(labels), transport)
 	transport = promhttp.InstrumentRoundTripperCounter(c.requests.MustCurryWith(labels), transport)
 	return promhttp.InstrumentRoundTripperInFlight(c.inFlight.With(labels), transport)

@@ -19,14 +19,14 @@ import (
 // every probe in vain. If it is called about several versions of the parent, all these calls
 // are the probe, since a single answer would not make a sync.
 const (
-	downAfter    = 5
-	firstPause   = time.Second
-	longestPause = 15 * time.Second
+	failuresToOpen = 5
+	minPause       = time.Second
+	maxPause       = 15 * time.Second
 )
 
-// changesApart is how far apart the calls are, while the hook is down, about parents that
+// changeInterval is how far apart the calls are, while the hook is down, about parents that
 // have changed since their last call.
-const changesApart = time.Second
+const changeInterval = time.Second
 
 // CircuitOpenError is the error of a call that was not made because the hook is down.
 type CircuitOpenError struct {
@@ -39,10 +39,10 @@ func (d *CircuitOpenError) Error() string {
 	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", d.After)
 }
 
-// outage bounds the calls of a hook that is down: about each parent it is called once, then for probes, and now
+// circuitBreaker bounds the calls of a hook that is down: about each parent it is called once, then for probes, and now
 // and then about a parent that has changed. Of a call about an earlier version it is told the
 // parent as it is. The zero value is of a hook that is not down.
-type outage struct {
+type circuitBreaker struct {
 	mu sync.Mutex
 	// failures counts the calls in a row that were not answered, and failed has the parents that
 	// they were about, with the hashes of what these were like.
@@ -63,66 +63,66 @@ type outage struct {
 	first      types.UID
 }
 
-// admit returns nil if the call about a parent may be made, and then done must follow;
+// allow returns nil if the call about a parent may be made, and then done must follow;
 // otherwise the error is a *Down.
-func (o *outage) admit(parent *object.Object, now time.Time) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.failures < downAfter {
+func (b *circuitBreaker) allow(parent *object.Object, now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < failuresToOpen {
 		return nil
 	}
-	as, tried := o.failed[parent.UID]
+	as, tried := b.failed[parent.UID]
 	changed := as != parent.Hash
 	switch {
-	case !tried || o.probing && o.probe == parent.UID:
+	case !tried || b.probing && b.probe == parent.UID:
 		return nil
-	case changed && !now.Before(o.nextChange):
-		o.nextChange, o.first = now.Add(changesApart), ""
+	case changed && !now.Before(b.nextChange):
+		b.nextChange, b.first = now.Add(changeInterval), ""
 		return nil
-	case !o.probing && !now.Before(o.next):
-		o.probing, o.probe = true, parent.UID
+	case !b.probing && !now.Before(b.next):
+		b.probing, b.probe = true, parent.UID
 		return nil
-	case changed && (o.first == "" || o.first == parent.UID):
-		o.first = parent.UID
-		return &CircuitOpenError{After: o.nextChange.Sub(now)}
-	case o.probing:
-		return &CircuitOpenError{After: o.pause}
+	case changed && (b.first == "" || b.first == parent.UID):
+		b.first = parent.UID
+		return &CircuitOpenError{After: b.nextChange.Sub(now)}
+	case b.probing:
+		return &CircuitOpenError{After: b.pause}
 	default:
-		return &CircuitOpenError{After: o.next.Sub(now)}
+		return &CircuitOpenError{After: b.next.Sub(now)}
 	}
 }
 
 // done notes how a call that was admitted ended.
-func (o *outage) done(parent *object.Object, err error, now time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if Answered(err) {
-		o.last = nil
-		o.failures, o.failed, o.pause, o.probing, o.first = 0, nil, 0, false, ""
+		b.last = nil
+		b.failures, b.failed, b.pause, b.probing, b.first = 0, nil, 0, false, ""
 		return
 	}
-	if o.failed == nil {
-		o.failed = map[types.UID]uint64{}
+	if b.failed == nil {
+		b.failed = map[types.UID]uint64{}
 	}
-	o.failed[parent.UID] = parent.Hash
-	o.failures++
-	o.last = err
-	if o.failures == downAfter || o.probing && o.probe == parent.UID {
-		o.pause = min(max(2*o.pause, firstPause), longestPause)
-		o.next = now.Add(o.pause)
-		o.probing = false
+	b.failed[parent.UID] = parent.Hash
+	b.failures++
+	b.last = err
+	if b.failures == failuresToOpen || b.probing && b.probe == parent.UID {
+		b.pause = min(max(2*b.pause, minPause), maxPause)
+		b.next = now.Add(b.pause)
+		b.probing = false
 	}
 }
 
-// down is why the hook counts as down; nil if it does not. One that refuses is there, though
+// cause is why the hook counts as down; nil if it does not. One that refuses is there, though
 // it is called as seldom: it may refuse a single parent because of a mistake in that.
-func (o *outage) down() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if refused, ok := errors.AsType[*refusal](o.last); o.failures < downAfter || ok && refused.ofHook() {
+func (b *circuitBreaker) cause() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if refused, ok := errors.AsType[*statusError](b.last); b.failures < failuresToOpen || ok && refused.fromHook() {
 		return nil
 	}
-	return o.last
+	return b.last
 }
 
 // Answered tells whether a call that ended so has shown that the hook is there. An answer

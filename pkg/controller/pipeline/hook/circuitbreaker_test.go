@@ -34,29 +34,29 @@ func parentOf(uid string, hash uint64) *object.Object {
 // calling is a hook that is called about parents at times that the test tells.
 type calling struct {
 	*testing.T
-	outage outage
-	now    time.Time
+	breaker circuitBreaker
+	now     time.Time
 }
 
 // call is the call about a parent; it returns how long the parent has to wait if it was
 // not made.
 func (c *calling) call(parent *object.Object, result error) (wait time.Duration) {
 	c.Helper()
-	if err := c.outage.admit(parent, c.now); err != nil {
+	if err := c.breaker.allow(parent, c.now); err != nil {
 		down, ok := errors.AsType[*CircuitOpenError](err)
 		if !ok || down.After <= 0 {
 			c.Fatalf("the error is %v", err)
 		}
 		return down.After
 	}
-	c.outage.done(parent, result, c.now)
+	c.breaker.done(parent, result, c.now)
 	return 0
 }
 
 // down makes the hook be down for the parent "a".
 func (c *calling) down() {
 	c.Helper()
-	for range downAfter {
+	for range failuresToOpen {
 		if c.call(parentOf("a", 1), errRefused) != 0 {
 			c.Fatal("the hook was taken to be down too early")
 		}
@@ -66,16 +66,16 @@ func (c *calling) down() {
 func TestAHookIsDownAfterAFewFailures(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	for range 100 {
-		for range downAfter - 1 {
+		for range failuresToOpen - 1 {
 			c.call(parentOf("a", 1), errRefused)
 		}
 		if wait := c.call(parentOf("a", 1), nil); wait != 0 {
-			t.Fatalf("after %d failures the parent had to wait %s", downAfter-1, wait)
+			t.Fatalf("after %d failures the parent had to wait %s", failuresToOpen-1, wait)
 		}
 	}
 	c.down()
-	if wait := c.call(parentOf("a", 1), nil); wait != firstPause {
-		t.Errorf("the parent has to wait %s, want %s", wait, firstPause)
+	if wait := c.call(parentOf("a", 1), nil); wait != minPause {
+		t.Errorf("the parent has to wait %s, want %s", wait, minPause)
 	}
 }
 
@@ -99,17 +99,17 @@ func TestOneProbeAtATime(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
 	c.call(parentOf("b", 1), errRefused)
-	c.now = c.now.Add(firstPause)
-	if err := c.outage.admit(parentOf("a", 1), c.now); err != nil {
+	c.now = c.now.Add(minPause)
+	if err := c.breaker.allow(parentOf("a", 1), c.now); err != nil {
 		t.Fatalf("no probe: %v", err)
 	}
 	c.now = c.now.Add(time.Hour)
-	if wait := c.call(parentOf("b", 1), errRefused); wait != firstPause {
-		t.Errorf("during a probe, another parent has to wait %s, want %s", wait, firstPause)
+	if wait := c.call(parentOf("b", 1), errRefused); wait != minPause {
+		t.Errorf("during a probe, another parent has to wait %s, want %s", wait, minPause)
 	}
-	c.outage.done(parentOf("a", 1), errRefused, c.now)
-	if wait := c.call(parentOf("b", 1), errRefused); wait != 2*firstPause {
-		t.Errorf("after the probe, another parent has to wait %s, want %s", wait, 2*firstPause)
+	c.breaker.done(parentOf("a", 1), errRefused, c.now)
+	if wait := c.call(parentOf("b", 1), errRefused); wait != 2*minPause {
+		t.Errorf("after the probe, another parent has to wait %s, want %s", wait, 2*minPause)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 		c.now = c.now.Add(pause * time.Second)
 		admitted := 0
 		for range 3 { // at the same time
-			if c.outage.admit(parentOf("a", 1), c.now) == nil {
+			if c.breaker.allow(parentOf("a", 1), c.now) == nil {
 				admitted++
 			}
 		}
@@ -129,7 +129,7 @@ func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 			t.Fatalf("after a pause of %d s the hook is called %d times, want 3", pause, admitted)
 		}
 		for range 3 {
-			c.outage.done(parentOf("a", 1), errRefused, c.now)
+			c.breaker.done(parentOf("a", 1), errRefused, c.now)
 		}
 		if wait, want := c.call(parentOf("a", 1), nil), min(2*pause, 15)*time.Second; wait != want {
 			t.Errorf("after a probe of three calls the wait is %s, want %s", wait, want)
@@ -148,22 +148,22 @@ func TestAHookThatIsDownIsNotCalledAboutEarlierVersions(t *testing.T) {
 	version := *present.Parent
 	version.Hash++
 	earlier.Parent, earlier.Present = &version, present.Parent
-	for i := range 5 * downAfter {
-		if i == downAfter {
+	for i := range 5 * failuresToOpen {
+		if i == failuresToOpen {
 			pauseForLong(hook)
 		}
 		_, err := hook.SyncComposite(t.Context(), []*pipeline.Snapshot{present, earlier}[i%2])
-		if _, down := errors.AsType[*CircuitOpenError](err); down != (i >= downAfter) {
+		if _, down := errors.AsType[*CircuitOpenError](err); down != (i >= failuresToOpen) {
 			t.Fatalf("of call %d the error is %v", i, err)
 		}
 	}
-	if called != downAfter {
-		t.Errorf("the hook was called %d times, want %d", called, downAfter)
+	if called != failuresToOpen {
+		t.Errorf("the hook was called %d times, want %d", called, failuresToOpen)
 	}
 }
 
 // pauseForLong puts off the next probe of a hook that is down, so that it does not matter how long the test takes.
-func pauseForLong(hook *Webhook) { hook.outage.next = time.Now().Add(time.Hour) }
+func pauseForLong(hook *Webhook) { hook.breaker.next = time.Now().Add(time.Hour) }
 
 // One parent whose calls always fail must not be in the way of others.
 func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
@@ -181,8 +181,8 @@ func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 	if wait := c.call(parentOf("a", 2), nil); wait == 0 {
 		t.Error("a parent that was tried since it changed does not have to wait")
 	}
-	c.now = c.now.Add(changesApart / 4)
-	if wait := c.call(parentOf("b", 2), nil); wait != changesApart*3/4 {
+	c.now = c.now.Add(changeInterval / 4)
+	if wait := c.call(parentOf("b", 2), nil); wait != changeInterval*3/4 {
 		t.Errorf("another change has to wait %s", wait)
 	}
 }
@@ -193,7 +193,7 @@ func TestChangedParentsTakeTurns(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
 	for range 5 { // probes in vain
-		c.now = c.now.Add(longestPause)
+		c.now = c.now.Add(maxPause)
 		c.call(parentOf("a", 1), errRefused)
 	}
 	const parents = 100
@@ -205,14 +205,14 @@ func TestChangedParentsTakeTurns(t *testing.T) {
 		switch wait := c.call(parentOf(strconv.Itoa(i), 2), errRefused); {
 		case wait == 0:
 			called++
-		case wait <= changesApart:
+		case wait <= changeInterval:
 			woken++
 		}
 	}
 	if called != 1 || woken != 1 {
 		t.Errorf("of %d parents that have changed the hook is called about %d and %d are woken for the next call, want 1 each", parents, called, woken)
 	}
-	c.now = c.now.Add(changesApart)
+	c.now = c.now.Add(changeInterval)
 	if wait := c.call(parentOf("1", 2), errRefused); wait != 0 {
 		t.Errorf("the parent that was woken has to wait %s", wait)
 	}
@@ -233,7 +233,7 @@ func TestWhatShowsThatAHookIsThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &calling{T: t, now: time.Now()}
 			c.down()
-			c.now = c.now.Add(firstPause)
+			c.now = c.now.Add(minPause)
 			c.call(parentOf("a", 1), test.err)
 			if there := c.call(parentOf("a", 1), nil) == 0; there != test.want {
 				t.Errorf("the hook is there: %v, want %v", there, test.want)
@@ -248,21 +248,21 @@ func TestAHookThatIsDownIsNotCalled(t *testing.T) {
 		called++
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}), "")
-	for range downAfter {
+	for range failuresToOpen {
 		if _, err := hook.SyncComposite(t.Context(), snapshot(t)); err == nil || !strings.Contains(err.Error(), "unsupported status code: 503 ") {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	if hook.outage.pause != firstPause {
-		t.Errorf("the pause is %s", hook.outage.pause)
+	if hook.breaker.pause != minPause {
+		t.Errorf("the pause is %s", hook.breaker.pause)
 	}
 	pauseForLong(hook)
 	_, err := hook.SyncComposite(t.Context(), snapshot(t))
 	if down, ok := errors.AsType[*CircuitOpenError](err); !ok || down.After <= 0 || down.After > time.Hour {
 		t.Errorf("the error is %v", err)
 	}
-	if called != downAfter {
-		t.Errorf("the hook was called %d times, want %d", called, downAfter)
+	if called != failuresToOpen {
+		t.Errorf("the hook was called %d times, want %d", called, failuresToOpen)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestAHookThatIsDownIsNotCalled(t *testing.T) {
 // is the hook, which is there or fails after some time.
 type syncing struct {
 	mu      sync.Mutex
-	outage  outage
+	breaker circuitBreaker
 	down    bool
 	latency time.Duration
 	calls   int
@@ -280,7 +280,7 @@ type syncing struct {
 
 func (c *syncing) sync(_ context.Context, name pipeline.Key) syncqueue.Result {
 	parent := parentOf(name.Name, 1)
-	if err := c.outage.admit(parent, time.Now()); err != nil {
+	if err := c.breaker.allow(parent, time.Now()); err != nil {
 		down, _ := errors.AsType[*CircuitOpenError](err)
 		return syncqueue.RequeueAfter(down.After)
 	}
@@ -290,10 +290,10 @@ func (c *syncing) sync(_ context.Context, name pipeline.Key) syncqueue.Result {
 	c.mu.Unlock()
 	time.Sleep(latency)
 	if down {
-		c.outage.done(parent, errRefused, time.Now())
+		c.breaker.done(parent, errRefused, time.Now())
 		return syncqueue.Backoff(0)
 	}
-	c.outage.done(parent, nil, time.Now())
+	c.breaker.done(parent, nil, time.Now())
 	c.mu.Lock()
 	c.synced[name] = true
 	c.mu.Unlock()
@@ -351,7 +351,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 					time.Sleep(10 * time.Minute)
 				}
 				calls, _ := c.seen()
-				if most := parents + downAfter + int(time.Hour/longestPause) + 10; calls > most {
+				if most := parents + failuresToOpen + int(time.Hour/maxPause) + 10; calls > most {
 					t.Errorf("the hook was called %d times in an hour, want at most %d", calls, most)
 				}
 
@@ -377,26 +377,26 @@ func TestAHookThatRefusesIsNotDown(t *testing.T) {
 		want bool
 	}{
 		"no connection":              {errRefused, true},
-		"a mistake in a parent":      {&refusal{status: http.StatusBadRequest}, false},
-		"an exception in the hook":   {&refusal{status: http.StatusInternalServerError}, false},
-		"nobody behind the gateway":  {&refusal{status: http.StatusBadGateway}, true},
-		"nobody behind the Service":  {&refusal{status: http.StatusServiceUnavailable}, true},
-		"nobody answers the gateway": {&refusal{status: http.StatusGatewayTimeout}, true},
+		"a mistake in a parent":      {&statusError{status: http.StatusBadRequest}, false},
+		"an exception in the hook":   {&statusError{status: http.StatusInternalServerError}, false},
+		"nobody behind the gateway":  {&statusError{status: http.StatusBadGateway}, true},
+		"nobody behind the Service":  {&statusError{status: http.StatusServiceUnavailable}, true},
+		"nobody answers the gateway": {&statusError{status: http.StatusGatewayTimeout}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var o outage
+			var breaker circuitBreaker
 			parent, now := parentOf("a", 1), time.Now()
-			for range downAfter {
-				if err := o.admit(parent, now); err != nil {
+			for range failuresToOpen {
+				if err := breaker.allow(parent, now); err != nil {
 					t.Fatal(err)
 				}
-				o.done(parent, fmt.Errorf("sync hook failed: %w", test.err), now)
+				breaker.done(parent, fmt.Errorf("sync hook failed: %w", test.err), now)
 			}
-			if err := o.down(); (err != nil) != test.want {
+			if err := breaker.cause(); (err != nil) != test.want {
 				t.Errorf("it is down: %v, want %v", err, test.want)
 			}
-			if err := o.admit(parent, now); err == nil {
+			if err := breaker.allow(parent, now); err == nil {
 				t.Error("it is called on and on")
 			}
 		})

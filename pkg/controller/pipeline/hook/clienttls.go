@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-func (s *settings) resolveCertificate(find finder, into *material) error {
+func (s *settings) resolveCertificate(find finder, into *credentials) error {
 	if s.clientTLS == nil {
 		return nil
 	}

@@ -25,14 +25,14 @@ type connection struct {
 
 	mu      sync.Mutex
 	sources map[Source]*object.Object
-	// material is what the settings come to and line is what calls go over; both are nil
+	// credentials is what the settings come to and line is what calls go over; both are nil
 	// until the settings have been read.
-	material *material
-	line     *line
-	// tell is called when the sources become of no use or good again; told is the
+	credentials *credentials
+	shared      *sharedTransport
+	// report is called when the sources become of no use or good again; told is the
 	// message of the error that it was called with last.
-	tell func(error)
-	told string
+	report   func(error)
+	reported string
 }
 
 // newConnection makes a connection, which must be closed. Unless the settings are empty it
@@ -40,7 +40,7 @@ type connection struct {
 func newConnection(settings settings, options Options) *connection {
 	c := &connection{settings: settings, options: options, sources: map[Source]*object.Object{}}
 	if settings.empty() {
-		c.use(&material{})
+		c.use(&credentials{})
 	}
 	return c
 }
@@ -58,7 +58,7 @@ func (c *connection) open(ctx context.Context, tell func(error)) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell = tell
+	c.report = tell
 	return c.renew()
 }
 
@@ -95,16 +95,16 @@ func (c *connection) changed(source Source, now *object.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sources[source] = now
-	if c.line == nil {
+	if c.shared == nil {
 		return // it is being opened
 	}
 	err, message := c.renew(), ""
 	if err != nil {
 		message = err.Error()
 	}
-	if message != c.told {
-		c.told = message
-		c.tell(err)
+	if message != c.reported {
+		c.reported = message
+		c.report(err)
 	}
 }
 
@@ -119,13 +119,13 @@ func (c *connection) renew() error {
 }
 
 // use has calls use the material from now on. Calls under way end as they began.
-func (c *connection) use(next *material) {
-	c.material = next
-	old := c.line
+func (c *connection) use(next *credentials) {
+	c.credentials = next
+	old := c.shared
 	if old != nil && old.sameTLS(next) {
 		return
 	}
-	c.line = &line{material: next, transport: next.transport(c.options.MaxIdleConnections, c.options.Denied)}
+	c.shared = &sharedTransport{credentials: next, transport: next.transport(c.options.MaxIdleConnections, c.options.Denied)}
 	if old != nil {
 		old.retired = true
 		old.transport.CloseIdleConnections()
@@ -137,13 +137,13 @@ func (c *connection) use(next *material) {
 func (c *connection) authorize(request *http.Request) (hide func([]byte) []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.material == nil {
-		return (&material{}).hide
+	if c.credentials == nil {
+		return (&credentials{}).hide
 	}
-	if c.material.authorization != "" {
-		request.Header.Set("Authorization", c.material.authorization)
+	if c.credentials.authorization != "" {
+		request.Header.Set("Authorization", c.credentials.authorization)
 	}
-	return c.material.hide
+	return c.credentials.hide
 }
 
 // close stops following the sources and closes the connections that are not in use.
@@ -154,7 +154,7 @@ func (c *connection) close() {
 	c.stops = nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.line != nil {
-		c.line.transport.CloseIdleConnections()
+	if c.shared != nil {
+		c.shared.transport.CloseIdleConnections()
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// material is what settings come to.
-type material struct {
+// credentials is what settings come to.
+type credentials struct {
 	// roots are the authorities that the hook is verified with; nil are those of the system.
 	roots *x509.CertPool
 	// certificates are what is shown to a hook that asks for one.
@@ -26,22 +26,22 @@ type material struct {
 }
 
 // sameTLS tells whether connections made with one serve for the other.
-func (m *material) sameTLS(other *material) bool {
-	return m.roots.Equal(other.roots) && slices.EqualFunc(m.certificates, other.certificates, func(a, b tls.Certificate) bool {
+func (c *credentials) sameTLS(other *credentials) bool {
+	return c.roots.Equal(other.roots) && slices.EqualFunc(c.certificates, other.certificates, func(a, b tls.Certificate) bool {
 		return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal)
 	})
 }
 
 // hide leaves the credentials out of a text that quotes the hook, which may quote them.
-func (m *material) hide(text []byte) []byte {
-	for _, secret := range m.secrets {
+func (c *credentials) hide(text []byte) []byte {
+	for _, secret := range c.secrets {
 		text = bytes.ReplaceAll(text, []byte(secret), []byte("xxxxx"))
 	}
 	return text
 }
 
 // transport makes connections as Go does by default, with the TLS settings there are, to addresses that are not denied.
-func (m *material) transport(idle int, denied hookaddress.Denied) *guarded {
+func (c *credentials) transport(idle int, denied hookaddress.Denied) *denyingTransport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	// A request of some children goes out, and its answer comes in, at once. Go's own are of 4 KiB.
 	transport.WriteBufferSize, transport.ReadBufferSize = 32<<10, 16<<10
@@ -49,8 +49,8 @@ func (m *material) transport(idle int, denied hookaddress.Denied) *guarded {
 	transport.MaxIdleConnsPerHost = idle
 	transport.TLSClientConfig = &tls.Config{
 		MinVersion:   tls.VersionTLS12,
-		RootCAs:      m.roots,
-		Certificates: m.certificates,
+		RootCAs:      c.roots,
+		Certificates: c.certificates,
 	}
-	return guard(transport, denied)
+	return newDenyingTransport(transport, denied)
 }

@@ -20,7 +20,7 @@ import (
 // beside its children. Of the snapshot only Controller and Parent are sent.
 func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
 	var rules []pipeline.RelatedRule
-	err := w.ask(ctx, snapshot, func(to []byte) []byte { return customizeRequest(to, snapshot) }, isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
+	err := w.call(ctx, snapshot, func(to []byte) []byte { return customizeRequest(to, snapshot) }, isSecret(snapshot.Parent), func(r *reader, answer []byte) (err error) {
 		rules, err = r.customize(answer)
 		return err
 	})
@@ -68,7 +68,7 @@ func (r *reader) rules(value []byte) ([]pipeline.RelatedRule, error) {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", index, explainType(err))
 		}
-		r.odd.add(fmt.Sprintf("relatedResources[%d]", index), odd)
+		r.strict.addIn(fmt.Sprintf("relatedResources[%d]", index), odd)
 		rule, err := written.resolve()
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", index, err)

@@ -97,8 +97,8 @@ func TestARedirectDoesNotLeadToADeniedAddress(t *testing.T) {
 func TestANameIsCheckedEachTimeItIsResolved(t *testing.T) {
 	address := serve(t, answer(200, "{}"))
 	names := startNames(t)
-	guarded := guard(&http.Transport{DisableKeepAlives: true}, hookaddress.LinkLocal())
-	guarded.hooks.Resolver = &net.Resolver{PreferGo: true, Dial: names.dial}
+	guarded := newDenyingTransport(&http.Transport{DisableKeepAlives: true}, hookaddress.LinkLocal())
+	guarded.hookDialer.Resolver = &net.Resolver{PreferGo: true, Dial: names.dial}
 	get := func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(address, "127.0.0.1", "hooks.test.", 1), nil)
 		if err != nil {

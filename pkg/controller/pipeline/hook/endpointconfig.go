@@ -75,12 +75,12 @@ func matches(host string, target *url.URL) bool {
 
 // resolve reads what the settings come to. An error that only a change of a source can
 // mend is a *SourceError.
-func (s *settings) resolve(find finder) (*material, error) {
+func (s *settings) resolve(find finder) (*credentials, error) {
 	if s.authorization != nil && s.basicAuth != nil {
 		return nil, fmt.Errorf("%s: authorization and basicAuth are mutually exclusive: set one of them", s.path)
 	}
-	resolved := &material{}
-	for _, part := range []func(finder, *material) error{
+	resolved := &credentials{}
+	for _, part := range []func(finder, *credentials) error{
 		s.resolveAuthorities, s.resolveCertificate, s.resolveAuthorization, s.resolveBasicAuth,
 	} {
 		if err := part(find, resolved); err != nil {

@@ -189,7 +189,7 @@ func TestAnswersTimeOut(t *testing.T) {
 		"never with the longest timeout": {ptr.To[int32](1<<31 - 1), 1000 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := newAnswers(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: test.timeout})
+			answers := newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: test.timeout})
 			answers.put("a", "x", []byte("{}"), start)
 			answers.put("b", "y", []byte("{}"), start.Add(test.after))
 			if known := answers.get("a", start.Add(test.after)).etag == "x"; known != test.known {
@@ -204,7 +204,7 @@ func TestAnswersTimeOut(t *testing.T) {
 
 func TestAnswersTakeNoMoreThanTheirRoom(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	answers := newAnswers(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)})
+	answers := newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)})
 	answers.max = 100
 	known := func(parents ...types.UID) {
 		t.Helper()

@@ -33,7 +33,7 @@ func FuzzDecodeResponse(f *testing.F) {
 			}
 			return
 		}
-		if response.ResyncAfter < 0 || response.ResyncAfter > longestWait {
+		if response.ResyncAfter < 0 || response.ResyncAfter > maxResyncAfter {
 			t.Errorf("sync again after %s", response.ResyncAfter)
 		}
 		if response.Status != nil && response.Status[0] != '{' {

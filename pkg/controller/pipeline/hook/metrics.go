@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Controller is the controller that a hook belongs to.
-type Controller struct {
+// ControllerRef names the controller that a hook belongs to.
+type ControllerRef struct {
 	// Type is CompositeController or DecoratorController.
 	Type string
 	Name string
@@ -26,18 +26,18 @@ type Metrics struct {
 	mu sync.Mutex
 	// users is how many hooks are measured by the same series: two while a controller is
 	// replaced.
-	users map[measured]int
+	users map[seriesKey]int
 }
 
-// measured is what the series of a hook are told apart by.
-type measured struct {
+// seriesKey is what the series of a hook are told apart by.
+type seriesKey struct {
 	hook, url  string
-	controller Controller
+	controller ControllerRef
 }
 
 // NewMetrics makes metrics without any hook in them.
 func NewMetrics() *Metrics {
-	m := &Metrics{byHook: map[string]*callMetrics{}, users: map[measured]int{}}
+	m := &Metrics{byHook: map[string]*callMetrics{}, users: map[seriesKey]int{}}
 	for _, name := range []string{Sync, Finalize, Customize} {
 		m.byHook[name] = newCallMetrics(name)
 	}
@@ -63,13 +63,13 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // measure returns the transport with its requests measured until end is called.
-func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller Controller) (measuring http.RoundTripper, end func()) {
+func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller ControllerRef) (measuring http.RoundTripper, end func()) {
 	if m == nil {
-		return traced{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
+		return tracingTransport{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := measured{hook, url, controller}
+	of := seriesKey{hook, url, controller}
 	m.users[of]++
 	calls, labels := m.byHook[hook], of.labels()
 	return calls.measure(transport, labels), sync.OnceFunc(func() {
@@ -89,6 +89,6 @@ const (
 	typeLabel = "controller_type"
 )
 
-func (m measured) labels() prometheus.Labels {
+func (m seriesKey) labels() prometheus.Labels {
 	return prometheus.Labels{urlLabel: m.url, nameLabel: m.controller.Name, typeLabel: m.controller.Type}
 }

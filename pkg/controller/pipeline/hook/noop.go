@@ -9,10 +9,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// resting is the response of an answer with that hash if it is the one that is known to leave
+// noOpResponse is the response of an answer with that hash if it is the one that is known to leave
 // nothing to write, else nil. Where what is overlooked in answers is logged, all are read.
-func resting(ctx context.Context, rest *pipeline.NoOp, hash uint64) *pipeline.Response {
-	if rest == nil || rest.Answer != hash || showsOddities(ctx) {
+func noOpResponse(ctx context.Context, rest *pipeline.NoOp, hash uint64) *pipeline.Response {
+	if rest == nil || rest.Answer != hash || logsStrictErrors(ctx) {
 		return nil
 	}
 	return &pipeline.Response{ResyncAfter: rest.ResyncAfter, Hash: hash, IsNoOp: true}

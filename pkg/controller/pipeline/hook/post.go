@@ -20,32 +20,32 @@ type reply struct {
 	body *bytes.Buffer
 	// etag is what the hook calls this answer; empty if it does not.
 	etag string
-	// unchanged tells that the answer is the one that the request named by its ETag.
-	unchanged bool
+	// notModified tells that the answer is the one that the request named by its ETag.
+	notModified bool
 }
 
-// refusal is the error of a call that was answered with a status that is no answer.
-type refusal struct {
+// statusError is the error of a call that was answered with a status that is no answer.
+type statusError struct {
 	status int
 	body   string
 }
 
-func (r *refusal) Error() string {
-	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)", r.status, r.body)
+func (e *statusError) Error() string {
+	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)", e.status, e.body)
 }
 
-// ofHook tells whether the hook itself has refused, and not what stands before it because the
+// fromHook tells whether the hook itself has refused, and not what stands before it because the
 // hook is not there.
-func (r *refusal) ofHook() bool {
-	return r.status != http.StatusBadGateway && r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout
+func (e *statusError) fromHook() bool {
+	return e.status != http.StatusBadGateway && e.status != http.StatusServiceUnavailable && e.status != http.StatusGatewayTimeout
 }
 
-// call posts what the buffer holds and returns the answer. The deadline covers connecting, sending and
+// post posts what the buffer holds and returns the answer. The deadline covers connecting, sending and
 // reading. An etag is that of the answer that is known already.
-func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.late)
+func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
-	request, err := http.NewRequestWithContext(context.WithValue(ctx, posting{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
+	request, err := http.NewRequestWithContext(context.WithValue(ctx, bufferKey{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
 	if err != nil {
 		return reply{}, httpError(ctx, err)
 	}
@@ -64,7 +64,7 @@ func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret 
 	if response.StatusCode == http.StatusTooManyRequests {
 		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
 	}
-	answer, err := w.read(ctx, response)
+	answer, err := w.readBody(ctx, response)
 	if err != nil {
 		return reply{}, err
 	}
@@ -72,43 +72,43 @@ func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret 
 	case status == http.StatusOK:
 		return reply{body: answer, etag: response.Header.Get("ETag")}, nil
 	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
-		return reply{unchanged: true}, nil
+		return reply{notModified: true}, nil
 	default:
 		r := &reader{secret: secret || mentionsSecrets(answer.Bytes())}
-		return reply{}, &refusal{status: status, body: r.quote(hide(answer.Bytes()))}
+		return reply{}, &statusError{status: status, body: r.quote(hide(answer.Bytes()))}
 	}
 }
 
-// believed is how many bytes there is room made for because a hook says that its answer has
+// maxExpectedBytes is how many bytes there is room made for because a hook says that its answer has
 // them, or because the last one had. For more, room is made as they come.
-const believed = 1 << 20
+const maxExpectedBytes = 1 << 20
 
-func (w *Webhook) read(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
+func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
 	expected := response.ContentLength
 	if expected < 0 { // it does not say
-		expected = w.answered.Load()
+		expected = w.lastSize.Load()
 	}
-	answer, ok := w.spare.Get().(*bytes.Buffer)
+	answer, ok := w.bodies.Get().(*bytes.Buffer)
 	if !ok {
 		answer = &bytes.Buffer{}
 	}
-	answer.Grow(int(min(expected, w.limit, believed)) + bytes.MinRead)
+	answer.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
 	_, err := answer.ReadFrom(io.LimitReader(response.Body, w.limit+1))
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
-	w.answered.Store(int64(answer.Len()))
+	w.lastSize.Store(int64(answer.Len()))
 	if int64(answer.Len()) > w.limit {
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
 	}
 	return answer, nil
 }
 
-// spend gives the room of an answer that nobody keeps to later ones.
-func (w *Webhook) spend(answer *bytes.Buffer) {
-	if answer != nil && answer.Cap() <= maxKept {
+// reuse gives the room of an answer that nobody keeps to later ones.
+func (w *Webhook) reuse(answer *bytes.Buffer) {
+	if answer != nil && answer.Cap() <= maxPooledBytes {
 		answer.Reset()
-		w.spare.Put(answer)
+		w.bodies.Put(answer)
 	}
 }
 

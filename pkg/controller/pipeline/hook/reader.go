@@ -31,7 +31,7 @@ type reader struct {
 	closely bool
 	// unread tells that nothing holds on to the answer.
 	unread bool
-	odd    oddities
+	strict strictErrors
 }
 
 // fields are the fields an answer can have, each with what reads its value.
@@ -60,12 +60,12 @@ func (r *reader) readObject(answer []byte, fields fields) error {
 	seen := sets.New[string]()
 	err := object.Members(answer, func(name string, value []byte) error {
 		if seen.Has(name) {
-			r.odd.duplicate(name)
+			r.strict.duplicateField(name)
 		}
 		seen.Insert(name)
 		read, known := fields[name]
 		if !known {
-			r.odd.unknown(name)
+			r.strict.unknownField(name)
 			return nil
 		}
 		if err := read(value); err != nil {
@@ -76,11 +76,11 @@ func (r *reader) readObject(answer []byte, fields fields) error {
 	if wrong != nil {
 		return wrong
 	}
-	return r.tell(err)
+	return r.redacted(err)
 }
 
-// tell returns the error, without what it may quote of an answer that is not shown.
-func (r *reader) tell(err error) error {
+// redacted returns the error, without what it may quote of an answer that is not shown.
+func (r *reader) redacted(err error) error {
 	if !r.secret || err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}

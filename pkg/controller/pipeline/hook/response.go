@@ -30,7 +30,7 @@ func (r *reader) response(p protocol, answer []byte) (*pipeline.Response, error)
 			return err
 		},
 		"finalized": func(value []byte) (err error) {
-			response.Finalized, err = r.yesOrNo(value)
+			response.Finalized, err = r.boolean(value)
 			return err
 		},
 	}
@@ -59,7 +59,7 @@ func (r *reader) changes(name string, value []byte) (map[string]*string, error) 
 		return nil, fmt.Errorf("must be a JSON object, not %s", r.quote(value))
 	}
 	if r.closely {
-		r.odd.duplicatesIn(name, value)
+		r.strict.findDuplicates(name, value)
 	}
 	changes := map[string]*string{}
 	err := object.Members(value, func(key string, value []byte) error {
@@ -68,7 +68,7 @@ func (r *reader) changes(name string, value []byte) (map[string]*string, error) 
 		}
 		var text *string
 		if err := json.Unmarshal(value, &text); err != nil {
-			return r.tell(err)
+			return r.redacted(err)
 		}
 		changes[key] = text
 		return nil
@@ -84,7 +84,7 @@ func (r *reader) status(value []byte) ([]byte, error) {
 		return nil, fmt.Errorf("must be a JSON object, not %s", r.quote(value))
 	}
 	if r.closely {
-		r.odd.duplicatesIn("status", value)
+		r.strict.findDuplicates("status", value)
 	}
 	return value, nil
 }
@@ -97,7 +97,7 @@ func (r *reader) children(value []byte) ([]*object.Object, error) {
 	for child, err := range object.Objects(value) {
 		switch index := len(children); {
 		case err != nil:
-			return nil, fmt.Errorf("entry %d: %w", index, r.tell(err))
+			return nil, fmt.Errorf("entry %d: %w", index, r.redacted(err))
 		case child == nil:
 			return nil, fmt.Errorf("entry %d is null, which is no object", index)
 		case child.Kind == "":
@@ -108,8 +108,8 @@ func (r *reader) children(value []byte) ([]*object.Object, error) {
 	return children, nil
 }
 
-// longestWait keeps a hook's number of seconds within what a timer can hold.
-const longestWait = 365 * 24 * time.Hour
+// maxResyncAfter keeps a hook's number of seconds within what a timer can hold.
+const maxResyncAfter = 365 * 24 * time.Hour
 
 func (r *reader) seconds(value []byte) (time.Duration, error) {
 	var seconds *float64
@@ -119,16 +119,16 @@ func (r *reader) seconds(value []byte) (time.Duration, error) {
 	if seconds == nil {
 		return 0, nil
 	}
-	return wait(*seconds), nil
+	return duration(*seconds), nil
 }
 
-// wait is a hook's number of seconds as a time, which is never negative.
-func wait(seconds float64) time.Duration {
+// duration is a hook's number of seconds as a time, which is never negative.
+func duration(seconds float64) time.Duration {
 	nanoseconds := math.Ceil(seconds * float64(time.Second))
-	return time.Duration(min(max(nanoseconds, 0), float64(longestWait)))
+	return time.Duration(min(max(nanoseconds, 0), float64(maxResyncAfter)))
 }
 
-func (r *reader) yesOrNo(value []byte) (bool, error) {
+func (r *reader) boolean(value []byte) (bool, error) {
 	var yes bool
 	if err := json.Unmarshal(value, &yes); err != nil {
 		return false, fmt.Errorf("must be true or false, not %s", r.quote(value))

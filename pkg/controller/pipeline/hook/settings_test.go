@@ -101,79 +101,79 @@ func TestWhatSettingsComeTo(t *testing.T) {
 	tests := map[string]struct {
 		settings settings
 		there    func(*cluster)
-		want     material
+		want     credentials
 	}{
 		"nothing": {},
 		"authorities in the spec": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To(string(ca.Cert))}}, want: material{roots: pool},
+			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To(string(ca.Cert))}}, want: credentials{roots: pool},
 		},
 		"no authorities in the spec are those of the system": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To("")}}, want: material{},
+			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To("")}}, want: credentials{},
 		},
 		"authorities in a Secret": {
-			settings{caBundle: caInSecret("")}, inSecret(map[string]string{"ca.crt": string(ca.Cert)}), material{roots: pool},
+			settings{caBundle: caInSecret("")}, inSecret(map[string]string{"ca.crt": string(ca.Cert)}), credentials{roots: pool},
 		},
 		"authorities under a key of a Secret": {
-			settings{caBundle: caInSecret("my.pem")}, inSecret(map[string]string{"ca.crt": "no", "my.pem": string(ca.Cert)}), material{roots: pool},
+			settings{caBundle: caInSecret("my.pem")}, inSecret(map[string]string{"ca.crt": "no", "my.pem": string(ca.Cert)}), credentials{roots: pool},
 		},
 		"authorities in a ConfigMap": {
-			settings{caBundle: caInConfigMap("")}, inConfigMap(map[string]string{"ca.crt": string(ca.Cert)}), material{roots: pool},
+			settings{caBundle: caInConfigMap("")}, inConfigMap(map[string]string{"ca.crt": string(ca.Cert)}), credentials{roots: pool},
 		},
 		"authorities under a key of a ConfigMap": {
-			settings{caBundle: caInConfigMap("my.pem")}, inConfigMap(map[string]string{"my.pem": string(ca.Cert)}), material{roots: pool},
+			settings{caBundle: caInConfigMap("my.pem")}, inConfigMap(map[string]string{"my.pem": string(ca.Cert)}), credentials{roots: pool},
 		},
 		"authorities in the binary data of a ConfigMap": {
 			settings{caBundle: caInConfigMap("")},
 			func(c *cluster) {
 				c.putRaw(configMap("tools", "a"), map[string]any{"binaryData": map[string][]byte{"ca.crt": ca.Cert}})
 			},
-			material{roots: pool},
+			credentials{roots: pool},
 		},
 		"text around authorities": {
-			settings{caBundle: caInConfigMap("")}, inConfigMap(map[string]string{"ca.crt": "# ours\n" + string(ca.Cert) + "# end\n"}), material{roots: pool},
+			settings{caBundle: caInConfigMap("")}, inConfigMap(map[string]string{"ca.crt": "# ours\n" + string(ca.Cert) + "# end\n"}), credentials{roots: pool},
 		},
 		"a client certificate": {
 			settings{clientTLS: certificateInSecret("", "")}, inSecret(map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)}),
-			material{certificates: []tls.Certificate{certificate}},
+			credentials{certificates: []tls.Certificate{certificate}},
 		},
 		"a client certificate under other keys": {
 			settings{clientTLS: certificateInSecret("c", "k")}, inSecret(map[string]string{"c": string(pair.Cert), "k": string(pair.Key)}),
-			material{certificates: []tls.Certificate{certificate}},
+			credentials{certificates: []tls.Certificate{certificate}},
 		},
 		"a token": {
-			settings{authorization: tokenInSecret("Bearer", "token")}, inSecret(map[string]string{"token": "s3cret"}), material{authorization: "Bearer s3cret"},
+			settings{authorization: tokenInSecret("Bearer", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Bearer s3cret"},
 		},
 		"a token without a type": {
-			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": "s3cret"}), material{authorization: "Bearer s3cret"},
+			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Bearer s3cret"},
 		},
 		"a token of a blank type": {
-			settings{authorization: tokenInSecret(" \t", "token")}, inSecret(map[string]string{"token": "s3cret"}), material{authorization: "Bearer s3cret"},
+			settings{authorization: tokenInSecret(" \t", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Bearer s3cret"},
 		},
 		"a token of another type": {
-			settings{authorization: tokenInSecret(" Token ", "token")}, inSecret(map[string]string{"token": "s3cret"}), material{authorization: "Token s3cret"},
+			settings{authorization: tokenInSecret(" Token ", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Token s3cret"},
 		},
 		"a token with white space around it": {
-			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": "\n s3cret and more\r\n"}), material{authorization: "Bearer s3cret and more"},
+			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": "\n s3cret and more\r\n"}), credentials{authorization: "Bearer s3cret and more"},
 		},
 		"a password": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": "s3cret"}), material{authorization: basic("me:s3cret")},
+			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": "s3cret"}), credentials{authorization: basic("me:s3cret")},
 		},
 		"a password under other keys": {
-			settings{basicAuth: passwordInSecret("u", "p")}, inSecret(map[string]string{"u": "me", "p": "s3cret"}), material{authorization: basic("me:s3cret")},
+			settings{basicAuth: passwordInSecret("u", "p")}, inSecret(map[string]string{"u": "me", "p": "s3cret"}), credentials{authorization: basic("me:s3cret")},
 		},
 		"a password with white space around it": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": " me\n", "password": "\ts3cret\n"}), material{authorization: basic("me:s3cret")},
+			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": " me\n", "password": "\ts3cret\n"}), credentials{authorization: basic("me:s3cret")},
 		},
 		"a password with a colon": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": "s3:cret"}), material{authorization: basic("me:s3:cret")},
+			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": "s3:cret"}), credentials{authorization: basic("me:s3:cret")},
 		},
 		"an empty password": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": ""}), material{authorization: basic("me:")},
+			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": ""}), credentials{authorization: basic("me:")},
 		},
 		"all from one Secret": {
 			settings{caBundle: caInSecret(""), clientTLS: certificateInSecret("", ""), authorization: tokenInSecret("", "token")},
 			inSecret(map[string]string{"ca.crt": string(ca.Cert), "tls.crt": string(pair.Cert), "tls.key": string(pair.Key), "token": "s3cret"}),
-			material{roots: pool, certificates: []tls.Certificate{certificate}, authorization: "Bearer s3cret"},
+			credentials{roots: pool, certificates: []tls.Certificate{certificate}, authorization: "Bearer s3cret"},
 		},
 	}
 	for name, test := range tests {
@@ -186,11 +186,11 @@ func TestWhatSettingsComeTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !got.line.sameTLS(&test.want) {
+			if !got.shared.sameTLS(&test.want) {
 				t.Error("the TLS material is another one")
 			}
-			if got.material.authorization != test.want.authorization {
-				t.Errorf("the header is %q, want %q", got.material.authorization, test.want.authorization)
+			if got.credentials.authorization != test.want.authorization {
+				t.Errorf("the header is %q, want %q", got.credentials.authorization, test.want.authorization)
 			}
 			if hosts.opened > 1 {
 				t.Errorf("one object is followed %d times", hosts.opened)

@@ -10,58 +10,58 @@ import (
 	"sync"
 )
 
-// line is the connections that were made with the same TLS material.
-type line struct {
-	*material
-	transport *guarded
-	// calls is how many are under way. A line that is retired closes with the last.
-	calls   int
-	retired bool
+// sharedTransport is the connections that were made with the same TLS material.
+type sharedTransport struct {
+	*credentials
+	transport *denyingTransport
+	// inFlight is how many are under way. One that is retired closes with the last.
+	inFlight int
+	retired  bool
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c *connection) RoundTrip(request *http.Request) (*http.Response, error) {
-	line := c.begin()
-	if line == nil {
+	shared := c.acquire()
+	if shared == nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
 		return nil, errors.New("the hook's credentials have not been read")
 	}
-	response, err := line.transport.RoundTrip(request)
+	response, err := shared.transport.RoundTrip(request)
 	if err != nil {
-		c.end(line)
+		c.release(shared)
 		return nil, err
 	}
-	response.Body = &lineBody{ReadCloser: response.Body, end: sync.OnceFunc(func() { c.end(line) })}
+	response.Body = &countedBody{ReadCloser: response.Body, release: sync.OnceFunc(func() { c.release(shared) })}
 	return response, nil
 }
 
-func (c *connection) begin() *line {
+func (c *connection) acquire() *sharedTransport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.line != nil {
-		c.line.calls++
+	if c.shared != nil {
+		c.shared.inFlight++
 	}
-	return c.line
+	return c.shared
 }
 
-func (c *connection) end(line *line) {
+func (c *connection) release(shared *sharedTransport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	line.calls--
-	if line.retired && line.calls == 0 {
-		line.transport.CloseIdleConnections()
+	shared.inFlight--
+	if shared.retired && shared.inFlight == 0 {
+		shared.transport.CloseIdleConnections()
 	}
 }
 
-// lineBody is the body of an answer, which ends the call when it is closed.
-type lineBody struct {
+// countedBody is the body of an answer, which ends the call when it is closed.
+type countedBody struct {
 	io.ReadCloser
-	end func()
+	release func()
 }
 
-func (b *lineBody) Close() error {
-	defer b.end()
+func (b *countedBody) Close() error {
+	defer b.release()
 	return b.ReadCloser.Close()
 }

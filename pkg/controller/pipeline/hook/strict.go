@@ -17,31 +17,35 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// oddityVerbosity is the log level at which hook authors see what was overlooked.
-const oddityVerbosity = 4
+// strictErrorVerbosity is the log level at which hook authors see what was overlooked.
+const strictErrorVerbosity = 4
 
-// oddities are what a strict reader of an answer objects to and a loose one overlooks:
+// strictErrors are what a strict reader of an answer objects to and a loose one overlooks:
 // fields it does not know, and fields that are there twice.
-type oddities []error
+type strictErrors []error
 
-func (o *oddities) unknown(field string)   { *o = append(*o, fmt.Errorf("unknown field %q", field)) }
-func (o *oddities) duplicate(field string) { *o = append(*o, fmt.Errorf("duplicate field %q", field)) }
+func (o *strictErrors) unknownField(field string) {
+	*o = append(*o, fmt.Errorf("unknown field %q", field))
+}
+func (o *strictErrors) duplicateField(field string) {
+	*o = append(*o, fmt.Errorf("duplicate field %q", field))
+}
 
-// duplicatesIn looks for names that are there twice in one object, at any depth of the
+// findDuplicates looks for names that are there twice in one object, at any depth of the
 // value at a path.
-func (o *oddities) duplicatesIn(path string, value []byte) {
+func (o *strictErrors) findDuplicates(path string, value []byte) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowInvalidUTF8(true))
 	if err := decoder.SkipValue(); !errors.Is(err, jsontext.ErrDuplicateName) {
 		return
 	}
 	var content any // decoded only to learn where in it they are
 	if found, err := json.UnmarshalStrict(value, &content, json.DisallowDuplicateFields); err == nil {
-		o.add(path, found)
+		o.addIn(path, found)
 	}
 }
 
-// add adds what was found in the value at a path.
-func (o *oddities) add(path string, found []error) {
+// addIn adds what was found in the value at a path.
+func (o *strictErrors) addIn(path string, found []error) {
 	for _, err := range found {
 		if field, ok := errors.AsType[json.FieldError](err); ok {
 			field.SetFieldPath(path + "." + field.FieldPath())
@@ -50,8 +54,8 @@ func (o *oddities) add(path string, found []error) {
 	}
 }
 
-// judge makes oddities an error if the hook's answers are to be read strictly.
-func (w *Webhook) judge(ctx context.Context, odd oddities) error {
+// checkStrict makes oddities an error if the hook's answers are to be read strictly.
+func (w *Webhook) checkStrict(ctx context.Context, odd strictErrors) error {
 	if len(odd) == 0 {
 		return nil
 	}
@@ -60,21 +64,21 @@ func (w *Webhook) judge(ctx context.Context, odd oddities) error {
 		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %w",
 			ErrUnreadable, w.version, w.name, w.mode, all)
 	}
-	klog.FromContext(ctx).V(oddityVerbosity).Info("Hook answer has fields that are overlooked", "hook", w.name, "url", w.shown, "fields", all.Error())
+	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are overlooked", "hook", w.name, "url", w.shown, "fields", all.Error())
 	return nil
 }
 
 // strict tells whether oddities are errors.
 func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
 
-// looksClosely tells whether anybody wants to know of oddities that take time to find.
-func (w *Webhook) looksClosely(ctx context.Context) bool {
-	return w.strict() || showsOddities(ctx)
+// findsDuplicates tells whether anybody wants to know of oddities that take time to find.
+func (w *Webhook) findsDuplicates(ctx context.Context) bool {
+	return w.strict() || logsStrictErrors(ctx)
 }
 
-// showsOddities tells whether what is overlooked is logged.
-func showsOddities(ctx context.Context) bool {
-	return klog.FromContext(ctx).V(oddityVerbosity).Enabled()
+// logsStrictErrors tells whether what is overlooked is logged.
+func logsStrictErrors(ctx context.Context) bool {
+	return klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
 }
 
 // unmarshalMode is how the answers of a hook are read.

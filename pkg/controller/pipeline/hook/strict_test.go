@@ -97,7 +97,7 @@ func TestWhatStrictReadersObjectTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		strict := &Webhook{name: Sync, version: v1alpha1.HookVersionV2, mode: v1alpha1.ResponseUnmarshallModeStrict}
-		err := strict.judge(t.Context(), r.odd)
+		err := strict.checkStrict(t.Context(), r.strict)
 		if test.want == "" {
 			if err != nil {
 				t.Error(err)

@@ -27,9 +27,9 @@ func (t *ThrottledError) Error() string {
 	return fmt.Sprintf("the hook asks to be called again after %s (429)", t.After)
 }
 
-// longestThrottle is the longest time that a hook is left alone for because it asked to
+// maxThrottle is the longest time that a hook is left alone for because it asked to
 // be. Who asks for more is asked again, and may answer the same.
-const longestThrottle = time.Hour
+const maxThrottle = time.Hour
 
 // throttled reads Retry-After in either of its forms: a date or seconds.
 func throttled(retryAfter string, now time.Time) *ThrottledError {
@@ -40,5 +40,5 @@ func throttled(retryAfter string, now time.Time) *ThrottledError {
 	} else if whole, err := strconv.ParseInt(retryAfter, 10, 64); err == nil {
 		seconds = float64(whole)
 	}
-	return &ThrottledError{After: min(wait(seconds), longestThrottle)}
+	return &ThrottledError{After: min(duration(seconds), maxThrottle)}
 }

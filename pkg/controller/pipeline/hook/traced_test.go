@@ -30,7 +30,7 @@ func TestABufferHasOneUserAfterARedirect(t *testing.T) {
 					w.WriteHeader(status)
 				}
 			})
-			transport, _ := (*Metrics)(nil).measure(&http.Transport{MaxConnsPerHost: 1}, Sync, address, Controller{})
+			transport, _ := (*Metrics)(nil).measure(&http.Transport{MaxConnsPerHost: 1}, Sync, address, ControllerRef{})
 			client := &http.Client{Transport: transport}
 			ask := func(ctx context.Context, method string, posted *buffer) {
 				request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
@@ -48,9 +48,9 @@ func TestABufferHasOneUserAfterARedirect(t *testing.T) {
 				_, _ = io.Copy(io.Discard, response.Body)
 				_ = response.Body.Close()
 			}
-			posted := new(buffers).get()
+			posted := new(bufferPool).get()
 			posted.bytes = []byte("request")
-			ask(context.WithValue(t.Context(), posting{}, posted), http.MethodPost, posted)
+			ask(context.WithValue(t.Context(), bufferKey{}, posted), http.MethodPost, posted)
 			ask(t.Context(), http.MethodGet, nil) // over the same connection, so that all that was sent before has been told
 			if users := posted.users.Load(); users != 1 {
 				t.Errorf("the buffer has %d users, want one", users)

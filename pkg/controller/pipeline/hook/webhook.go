@@ -34,7 +34,7 @@ type Options struct {
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
 	// Controller is whose hooks they are, as metrics name it.
-	Controller Controller
+	Controller ControllerRef
 	// Sources is where credentials are read from.
 	Sources Sources
 }
@@ -49,20 +49,20 @@ type Webhook struct {
 	// shown is the endpoint as it may be told.
 	shown   string
 	timeout time.Duration
-	// late is the error of a call that takes longer.
-	late   error
-	limit  int64
-	client *http.Client
+	// timeoutError is the error of a call that takes longer.
+	timeoutError error
+	limit        int64
+	client       *http.Client
 	// connection is what the client calls over.
 	connection *connection
 	unmeasure  func()
-	outage     outage
-	// answers is nil unless the hook has an ETag cache.
-	answers *answers
-	buffers buffers
-	// answered is the size of the last answer in bytes, and spare the room of answers that nobody keeps.
-	answered atomic.Int64
-	spare    sync.Pool
+	breaker    circuitBreaker
+	// etags is nil unless the hook has an ETag cache.
+	etags   *etagCache
+	buffers bufferPool
+	// lastSize is the size of the last answer in bytes, and spare the room of answers that nobody keeps.
+	lastSize atomic.Int64
+	bodies   sync.Pool
 }
 
 // Names of the hooks of a controller.
@@ -89,18 +89,18 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	shown := withoutCredentials(target)
 	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
 	return &Webhook{
-		name:       name,
-		version:    hook.GetVersion(),
-		mode:       unmarshalMode(hook),
-		endpoint:   target,
-		shown:      shown,
-		timeout:    timeout,
-		late:       fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
-		limit:      options.MaxResponseBytes,
-		client:     &http.Client{Transport: measured},
-		connection: connection,
-		unmeasure:  unmeasure,
-		answers:    newAnswers(spec.Etag),
+		name:         name,
+		version:      hook.GetVersion(),
+		mode:         unmarshalMode(hook),
+		endpoint:     target,
+		shown:        shown,
+		timeout:      timeout,
+		timeoutError: fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
+		limit:        options.MaxResponseBytes,
+		client:       &http.Client{Transport: measured},
+		connection:   connection,
+		unmeasure:    unmeasure,
+		etags:        newETagCache(spec.Etag),
 	}, nil
 }
 
@@ -112,7 +112,7 @@ func (w *Webhook) Close() {
 }
 
 // Forget drops what is remembered of a parent that is gone.
-func (w *Webhook) Forget(parent types.UID) { w.answers.forget(parent) }
+func (w *Webhook) Forget(parent types.UID) { w.etags.forget(parent) }
 
 // SyncComposite asks for the children and the status of the snapshot's parent. It is for
 // sync and finalize hooks, whichever the snapshot is for.
@@ -129,9 +129,9 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot
 func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	var response *pipeline.Response
 	request := func(to []byte) []byte { return p.request(to, w.version, snapshot) }
-	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
+	err := w.call(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
 		hash := xxhash.Sum64(answer)
-		if response = resting(ctx, snapshot.NoOp, hash); response != nil {
+		if response = noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
 			r.unread = true
 			return nil
 		}
@@ -149,34 +149,34 @@ func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *pipeline.Snaps
 	return response, nil
 }
 
-// ask calls the hook about a parent, with the request that is appended, and has its answer read. Errors say which hook they
+// call calls the hook about a parent, with the request that is appended, and has its answer read. Errors say which hook they
 // are about; a *Down says that there was no call. Secret tells that Secrets are
 // concerned, so that nothing of what is said is shown to others.
-func (w *Webhook) ask(ctx context.Context, snapshot *pipeline.Snapshot, request func(to []byte) []byte, secret bool, read func(*reader, []byte) error) (err error) {
+func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, request func(to []byte) []byte, secret bool, read func(*reader, []byte) error) (err error) {
 	parent := cmp.Or(snapshot.Present, snapshot.Parent)
-	if err := w.outage.admit(parent, time.Now()); err != nil {
+	if err := w.breaker.allow(parent, time.Now()); err != nil {
 		return w.explain(err)
 	}
-	defer func() { w.outage.done(parent, err, time.Now()) }()
+	defer func() { w.breaker.done(parent, err, time.Now()) }()
 	posted := w.buffers.get()
 	defer posted.release()
 	posted.bytes = request(posted.bytes)
 	w.log(ctx, "Hook request", posted.bytes, secret)
-	kept := w.answersAbout(snapshot)
+	kept := w.etagCacheFor(snapshot)
 	known := kept.get(parent.UID, time.Now())
-	reply, err := w.call(ctx, posted, known.etag, secret)
+	reply, err := w.post(ctx, posted, known.etag, secret)
 	if err != nil {
 		return w.explain(err)
 	}
 	answer := known.body
-	if !reply.unchanged {
+	if !reply.notModified {
 		answer = reply.body.Bytes()
 	}
-	r := &reader{secret: secret || mentionsSecrets(answer), closely: w.looksClosely(ctx)}
+	r := &reader{secret: secret || mentionsSecrets(answer), closely: w.findsDuplicates(ctx)}
 	if err := read(r, answer); err != nil {
 		return w.explain(err)
 	}
-	if err := w.judge(ctx, r.odd); err != nil {
+	if err := w.checkStrict(ctx, r.strict); err != nil {
 		return w.explain(err)
 	}
 	if reply.etag != "" {
@@ -184,7 +184,7 @@ func (w *Webhook) ask(ctx context.Context, snapshot *pipeline.Snapshot, request 
 	}
 	w.log(ctx, "Hook answer", answer, r.secret)
 	if r.unread {
-		w.spend(reply.body)
+		w.reuse(reply.body)
 	}
 	return nil
 }
@@ -194,15 +194,15 @@ func (w *Webhook) Name() string { return w.name }
 
 // CircuitOpen tells why the hook counts as down: its last calls, several in a row, were not
 // answered. It is nil if it does not.
-func (w *Webhook) CircuitOpen() error { return w.outage.down() }
+func (w *Webhook) CircuitOpen() error { return w.breaker.cause() }
 
-// answersAbout is the ETag cache for answers about a parent. An earlier version of one has
+// etagCacheFor is the ETag cache for answers about a parent. An earlier version of one has
 // its UID and its generation, from which a hook may have made its ETag: there is none for it.
-func (w *Webhook) answersAbout(snapshot *pipeline.Snapshot) *answers {
+func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 	if snapshot.Present != nil {
 		return nil
 	}
-	return w.answers
+	return w.etags
 }
 
 // explain adds which hook an error is about.
