@@ -14,65 +14,57 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// A hook is down when that many calls in a row were not answered. Then one parent at a time
-// is a probe: it is tried after the first pause, which doubles up to the longest with
-// every probe in vain. If it is called about several versions of the parent, all these calls
-// are the probe, since a single answer would not make a sync.
-const (
-	failuresToOpen = 5
-	minPause       = time.Second
-	maxPause       = 15 * time.Second
-)
-
-// changeInterval is how far apart the calls are, while the hook is down, about parents that
-// have changed since their last call.
-const changeInterval = time.Second
-
-// CircuitOpenError is the error of a call that was not made because the hook is down.
+// CircuitOpenError is the error of a call that was not made because the circuit is open: the hook counts as down.
 type CircuitOpenError struct {
-	// After is when the parent is to be looked at again. All parents are, so that soon
-	// after the hook has come back all of them have been synced.
+	// After is the time after which the parent is synced again. Every parent gets such a time, so that all of them are
+	// synced soon after the hook is back.
 	After time.Duration
 }
 
-func (d *CircuitOpenError) Error() string {
-	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", d.After)
+func (e *CircuitOpenError) Error() string {
+	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", e.After)
 }
 
-// circuitBreaker bounds the calls of a hook that is down: about each parent it is called once, then for probes, and now
-// and then about a parent that has changed. Of a call about an earlier version it is told the
-// parent as it is. The zero value is of a hook that is not down.
+// circuitBreaker limits the calls of a hook that is down. While the circuit is open, these calls are made:
+//
+//   - one call about each parent,
+//   - probes: calls about one parent at a time, after a pause. If a sync makes several calls, about several versions of
+//     the parent, all of them are the probe, because a sync needs all the answers,
+//   - every changeInterval, a call about a parent that has changed since the last call about it.
+//
+// A call about an earlier version of a parent counts as a call about the parent as it is now. The zero value is a closed
+// circuit.
 type circuitBreaker struct {
 	mu sync.Mutex
-	// failures counts the calls in a row that were not answered, and failed has the parents that
-	// they were about, with the hashes of what these were like.
+	// failures counts the calls in a row without an answer. failed has the parents of these calls with their content
+	// hashes.
 	failures int
 	failed   map[types.UID]uint64
-	// pause is the one after which a probe may come, at next; probe is the parent of the
-	// one under way, if probing.
+	// pause is the pause before the next probe, which may be made at the time next. While probing, probe is the parent
+	// of the probe.
 	pause time.Duration
 	next  time.Time
-	// last is why the last call was not answered.
+	// last is the error of the last call; nil if it was answered.
 	last    error
 	probing bool
 	probe   types.UID
-	// nextChange is when a parent that has changed may be tried, and first the one that was
-	// told to come then, if any. The others come with the probes: all at once, every
-	// second, they would keep the process busy for nothing.
+	// nextChange is when a call about a changed parent may be made. first is the parent that is synced again at that
+	// time, if any. All other changed parents wait for the probes: if all were synced every second, the process would
+	// be busy for nothing.
 	nextChange time.Time
 	first      types.UID
 }
 
-// allow returns nil if the call about a parent may be made, and then done must follow;
-// otherwise the error is a *Down.
+// allow returns nil if the call about a parent may be made; then done must follow. Otherwise it returns a
+// *CircuitOpenError.
 func (b *circuitBreaker) allow(parent *object.Object, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < failuresToOpen {
 		return nil
 	}
-	as, tried := b.failed[parent.UID]
-	changed := as != parent.Hash
+	hash, tried := b.failed[parent.UID]
+	changed := hash != parent.Hash
 	switch {
 	case !tried || b.probing && b.probe == parent.UID:
 		return nil
@@ -92,7 +84,7 @@ func (b *circuitBreaker) allow(parent *object.Object, now time.Time) error {
 	}
 }
 
-// done notes how a call that was admitted ended.
+// done records how a call ended that allow has admitted.
 func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,8 +106,8 @@ func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
 	}
 }
 
-// cause is why the hook counts as down; nil if it does not. One that refuses is there, though
-// it is called as seldom: it may refuse a single parent because of a mistake in that.
+// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an error status is not down,
+// although it is called as rarely: its error may be due to a mistake in one parent.
 func (b *circuitBreaker) cause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,11 +115,4 @@ func (b *circuitBreaker) cause() error {
 		return nil
 	}
 	return b.last
-}
-
-// Answered tells whether a call that ended so has shown that the hook is there. An answer
-// that cannot be read does, and so does the request to be called later.
-func Answered(err error) bool {
-	_, later := errors.AsType[*ThrottledError](err)
-	return err == nil || later || errors.Is(err, ErrUnreadable)
 }

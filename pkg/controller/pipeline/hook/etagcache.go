@@ -14,26 +14,22 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// maxETagCacheBytes is how many bytes of answers one hook's ETag cache holds at most. Where that
-// is not enough, the oldest go and have to be sent again.
-const maxETagCacheBytes = 64 << 20
-
-// etagCache is the ETag cache of a hook: the last answer about each parent that came with
-// an ETag. It needs nobody to clean it: what is too old goes when the next one comes. A
-// nil one holds nothing.
+// etagCache holds, for each parent, the last answer that came with an ETag. Every call drops the answers that are too
+// old, so no goroutine has to clean up. A nil cache holds nothing.
 type etagCache struct {
-	// timeout is how long an answer is kept; zero is as long as there is room.
+	// timeout is how long an answer is kept. Zero means as long as there is room.
 	timeout time.Duration
-	max     int
+	// max limits the size of all answers in bytes.
+	max int
 
 	mu       sync.Mutex
 	byParent map[types.UID]*list.Element
-	// oldestFirst is the answers in the order in which they came.
+	// oldestFirst has the answers in the order in which they were received.
 	oldestFirst list.List
 	size        int
 }
 
-// cachedAnswer is one answer about a parent.
+// cachedAnswer is the last answer about a parent.
 type cachedAnswer struct {
 	parent   types.UID
 	etag     string
@@ -41,7 +37,7 @@ type cachedAnswer struct {
 	received time.Time
 }
 
-// newETagCache makes the cache that a spec asks for, nil if it asks for none.
+// newETagCache returns the cache that a spec asks for, or nil if it asks for none.
 func newETagCache(spec *v1alpha1.WebhookEtagConfig) *etagCache {
 	if spec == nil || spec.Enabled == nil || !*spec.Enabled {
 		return nil
@@ -53,7 +49,7 @@ func newETagCache(spec *v1alpha1.WebhookEtagConfig) *etagCache {
 	return made
 }
 
-// get returns the answer about a parent; one without an etag if there is none.
+// get returns the answer about a parent. The ETag is empty if there is none.
 func (c *etagCache) get(parent types.UID, now time.Time) cachedAnswer {
 	if c == nil {
 		return cachedAnswer{}
@@ -67,7 +63,7 @@ func (c *etagCache) get(parent types.UID, now time.Time) cachedAnswer {
 	return cachedAnswer{}
 }
 
-// put keeps an answer about a parent instead of the one before.
+// put replaces the answer about a parent.
 func (c *etagCache) put(parent types.UID, etag string, body []byte, now time.Time) {
 	if c == nil {
 		return
@@ -76,9 +72,9 @@ func (c *etagCache) put(parent types.UID, etag string, body []byte, now time.Tim
 	defer c.mu.Unlock()
 	c.drop(parent)
 	if len(body) > c.max {
-		return // and leave the others be
+		return // the answer cannot fit, and the others stay
 	}
-	// What was read may lie in a larger piece of memory.
+	// The body is cloned because its buffer may be much larger.
 	c.byParent[parent] = c.oldestFirst.PushBack(cachedAnswer{parent: parent, etag: etag, body: bytes.Clone(body), received: now})
 	c.size += len(body)
 	c.prune(now)
@@ -94,7 +90,7 @@ func (c *etagCache) forget(parent types.UID) {
 	c.drop(parent)
 }
 
-// prune drops what is too old, and what there is no room for.
+// prune drops the answers that are too old or do not fit.
 func (c *etagCache) prune(now time.Time) {
 	for oldest := c.oldestFirst.Front(); oldest != nil; oldest = c.oldestFirst.Front() {
 		kept := oldest.Value.(cachedAnswer)

@@ -13,35 +13,21 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
 
-// reply is what a hook said.
+// reply is what a hook replied to one request.
 type reply struct {
 	body *bytes.Buffer
-	// etag is what the hook calls this answer; empty if it does not.
+	// etag is the ETag of the answer; empty if there is none.
 	etag string
-	// notModified tells that the answer is the one that the request named by its ETag.
+	// notModified reports that the answer is the one whose ETag was in the request.
 	notModified bool
 }
 
-// statusError is the error of a call that was answered with a status that is no answer.
-type statusError struct {
-	status int
-	body   string
-}
-
-func (e *statusError) Error() string {
-	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)", e.status, e.body)
-}
-
-// fromHook tells whether the hook itself has refused, and not what stands before it because the
-// hook is not there.
-func (e *statusError) fromHook() bool {
-	return e.status != http.StatusBadGateway && e.status != http.StatusServiceUnavailable && e.status != http.StatusGatewayTimeout
-}
-
-// post posts what the buffer holds and returns the answer. The deadline covers connecting, sending and
-// reading. An etag is that of the answer that is known already.
+// post sends the content of the buffer and returns the answer. The deadline covers connecting, sending and
+// reading. The etag is the one of the cached answer; empty if there is none.
 func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
@@ -64,56 +50,54 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret 
 	if response.StatusCode == http.StatusTooManyRequests {
 		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
 	}
-	answer, err := w.readBody(ctx, response)
+	body, err := w.readBody(ctx, response)
 	if err != nil {
 		return reply{}, err
 	}
 	switch status := response.StatusCode; {
 	case status == http.StatusOK:
-		return reply{body: answer, etag: response.Header.Get("ETag")}, nil
+		return reply{body: body, etag: response.Header.Get("ETag")}, nil
 	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
 		return reply{notModified: true}, nil
 	default:
-		r := &reader{secret: secret || mentionsSecrets(answer.Bytes())}
-		return reply{}, &statusError{status: status, body: r.quote(hide(answer.Bytes()))}
+		redact := secret || protocol.MentionsSecrets(body.Bytes())
+		return reply{}, &statusError{status: status, body: protocol.Excerpt(hide(body.Bytes()), redact)}
 	}
 }
 
-// maxExpectedBytes is how many bytes there is room made for because a hook says that its answer has
-// them, or because the last one had. For more, room is made as they come.
-const maxExpectedBytes = 1 << 20
-
+// readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as the hook announces, or
+// else as its last answer had.
 func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
 	expected := response.ContentLength
-	if expected < 0 { // it does not say
+	if expected < 0 { // the hook announces nothing
 		expected = w.lastSize.Load()
 	}
-	answer, ok := w.bodies.Get().(*bytes.Buffer)
+	body, ok := w.bodies.Get().(*bytes.Buffer)
 	if !ok {
-		answer = &bytes.Buffer{}
+		body = &bytes.Buffer{}
 	}
-	answer.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
-	_, err := answer.ReadFrom(io.LimitReader(response.Body, w.limit+1))
+	body.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
+	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
-	w.lastSize.Store(int64(answer.Len()))
-	if int64(answer.Len()) > w.limit {
+	w.lastSize.Store(int64(body.Len()))
+	if int64(body.Len()) > w.limit {
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
 	}
-	return answer, nil
+	return body, nil
 }
 
-// reuse gives the room of an answer that nobody keeps to later ones.
-func (w *Webhook) reuse(answer *bytes.Buffer) {
-	if answer != nil && answer.Cap() <= maxPooledBytes {
-		answer.Reset()
-		w.bodies.Put(answer)
+// reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may hold on to the answer.
+func (w *Webhook) reuse(body *bytes.Buffer) {
+	if body != nil && body.Cap() <= maxPooledBytes {
+		body.Reset()
+		w.bodies.Put(body)
 	}
 }
 
-// httpError prefers the reason for which the call was given up to the transport's
-// "context deadline exceeded", and leaves out the URL, which explain adds.
+// httpError returns the error of a call that got no answer. If the call was given up, the error says why instead of the
+// transport's "context deadline exceeded". It never contains the URL, which explain adds.
 func httpError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("http error: %w", cause)
@@ -122,7 +106,7 @@ func httpError(ctx context.Context, err error) error {
 		err = wrapped.Err
 	}
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
-		err = errors.New("the hook redirects to what is no URL") // which is not told, as there may be a password in it
+		err = errors.New("the hook redirects to what is no URL") // without the location, which may contain a password
 	}
 	return fmt.Errorf("http error: %w", err)
 }

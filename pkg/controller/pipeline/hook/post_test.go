@@ -17,54 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
-
-const limit = 1000
-
-// serve starts a hook; handlers that block are let go when the test ends.
-func serve(t *testing.T, handler http.HandlerFunc) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server.URL
-}
-
-// webhook is the hook at a URL; timeout may be empty.
-func webhook(t *testing.T, url, timeout string) *Webhook {
-	t.Helper()
-	spec := &v1alpha1.Webhook{URL: &url}
-	if timeout != "" {
-		spec.Timeout = ptr.To(v1alpha1.Duration(timeout))
-	}
-	made, err := New(Sync, &v1alpha1.Hook{Webhook: spec}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(made.Close)
-	return made
-}
-
-func snapshot(t *testing.T) *pipeline.Snapshot {
-	return &pipeline.Snapshot{
-		Controller: []byte(controller),
-		Parent:     parsed(t, `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","namespace":"default"}}`),
-	}
-}
-
-// answer answers with a status and a body.
-func answer(status int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
 
 func TestACallIsAPostOfJSON(t *testing.T) {
 	type call struct{ method, path, contentType, ifNoneMatch, authorization, body string }
@@ -81,7 +36,7 @@ func TestACallIsAPostOfJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot(t)))}
+	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(protocol.Composite().AppendRequest(nil, v1alpha1.HookVersionV1, snapshot(t)))}
 	if got := <-calls; got != want {
 		t.Errorf("the call was\n%+v\nwant\n%+v", got, want)
 	}
@@ -267,7 +222,7 @@ func TestRedirects(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if posted := string(body) == string(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot(t))); r.Method != test.method || posted != test.posted {
+				if posted := string(body) == string(protocol.Composite().AppendRequest(nil, v1alpha1.HookVersionV1, snapshot(t))); r.Method != test.method || posted != test.posted {
 					t.Errorf("redirected to a %s of %s", r.Method, body)
 				}
 				_, _ = io.WriteString(w, `{}`)

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package protocol
 
 import (
 	"fmt"
@@ -13,18 +13,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// exchange is a protocol in a version, as it is measured.
+// exchange is a format in a version, as it is measured.
 type exchange struct {
-	protocol
+	Format
 	version v1alpha1.HookVersion
 }
 
 func exchanges() map[string]exchange {
 	return map[string]exchange{
-		"composite v1": {compositeProtocol(), v1alpha1.HookVersionV1},
-		"composite v2": {compositeProtocol(), v1alpha1.HookVersionV2},
-		"decorator v1": {decoratorProtocol(), v1alpha1.HookVersionV1},
-		"decorator v2": {decoratorProtocol(), v1alpha1.HookVersionV2},
+		"composite v1": {Composite(), v1alpha1.HookVersionV1},
+		"composite v2": {Composite(), v1alpha1.HookVersionV2},
+		"decorator v1": {Decorator(), v1alpha1.HookVersionV1},
+		"decorator v2": {Decorator(), v1alpha1.HookVersionV2},
 	}
 }
 
@@ -52,22 +52,22 @@ func withTenChildren(t testing.TB) *pipeline.Snapshot {
 
 // answerWithTenChildren is the answer that desires them, as a hook writes it that does not
 // pack its JSON.
-func answerWithTenChildren(p protocol) []byte {
+func answerWithTenChildren(f Format) []byte {
 	var children []string
 	for i := range 10 {
 		children = append(children, child(i))
 	}
-	return fmt.Appendf(nil, `{"status": {"replicas": 10}, %q: [%s], "resyncAfterSeconds": 0}`, p.children, strings.Join(children, ", "))
+	return fmt.Appendf(nil, `{"status": {"replicas": 10}, %q: [%s], "resyncAfterSeconds": 0}`, f.children, strings.Join(children, ", "))
 }
 
 func BenchmarkRequest(b *testing.B) {
 	snapshot := withTenChildren(b)
 	for name, of := range exchanges() {
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(of.request(nil, of.version, snapshot))))
+			b.SetBytes(int64(len(of.AppendRequest(nil, of.version, snapshot))))
 			b.ReportAllocs()
 			for b.Loop() {
-				of.request(nil, of.version, snapshot)
+				of.AppendRequest(nil, of.version, snapshot)
 			}
 		})
 	}
@@ -75,14 +75,14 @@ func BenchmarkRequest(b *testing.B) {
 
 // BenchmarkResponse reads an answer, as loose hooks and as strict hooks have it read.
 func BenchmarkResponse(b *testing.B) {
-	for name, of := range map[string]protocol{"composite": compositeProtocol(), "decorator": decoratorProtocol()} {
+	for name, of := range map[string]Format{"composite": Composite(), "decorator": Decorator()} {
 		for _, closely := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s closely=%t", name, closely), func(b *testing.B) {
 				answer := answerWithTenChildren(of)
 				b.SetBytes(int64(len(answer)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := (&reader{closely: closely}).response(of, answer); err != nil {
+					if _, err := (&Decoder{FindDuplicates: closely}).Response(of, answer); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -96,7 +96,7 @@ func TestWhatARequestAllocates(t *testing.T) {
 	snapshot := withTenChildren(t)
 	for name, of := range exchanges() {
 		t.Run(name, func(t *testing.T) {
-			alloctest.Exactly(t, 1, func() { of.request(nil, of.version, snapshot) })
+			alloctest.Exactly(t, 1, func() { of.AppendRequest(nil, of.version, snapshot) })
 		})
 	}
 }
@@ -105,20 +105,20 @@ func TestWhatARequestAllocates(t *testing.T) {
 // metadata. Its JSON stays in the answer.
 func TestWhatReadingAResponseAllocates(t *testing.T) {
 	tests := map[string]struct {
-		protocol
+		Format
 		closely bool
 		want    int
 	}{
-		"composite":          {compositeProtocol(), false, 128},
-		"composite, closely": {compositeProtocol(), true, 136},
-		"decorator":          {decoratorProtocol(), false, 130},
-		"decorator, closely": {decoratorProtocol(), true, 138},
+		"composite":          {Composite(), false, 128},
+		"composite, closely": {Composite(), true, 136},
+		"decorator":          {Decorator(), false, 130},
+		"decorator, closely": {Decorator(), true, 138},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer := answerWithTenChildren(test.protocol)
+			answer := answerWithTenChildren(test.Format)
 			alloctest.Exactly(t, test.want, func() {
-				if _, err := (&reader{closely: test.closely}).response(test.protocol, answer); err != nil {
+				if _, err := (&Decoder{FindDuplicates: test.closely}).Response(test.Format, answer); err != nil {
 					t.Fatal(err)
 				}
 			})

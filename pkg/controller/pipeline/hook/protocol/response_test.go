@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package protocol
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 )
 
 type responseTest struct {
-	body string // in the words of the composite protocol
+	body string // in the words of the composite format
 	want pipeline.Response
 }
 
@@ -49,8 +49,8 @@ func TestDecodeResponse(t *testing.T) {
 		"repeated names in a status":          {body: `{"status":{"a":1,"a":2}}`, want: pipeline.Response{Status: []byte(`{"a":1,"a":2}`)}},
 		"escapes in the name of a field":      {body: `{"st\u0061tus":{"a":1}}`, want: pipeline.Response{Status: []byte(`{"a":1}`)}},
 	}
-	inBothProtocols(t, tests, func(t *testing.T, p protocol, test responseTest) {
-		got, err := (&reader{}).response(p, []byte(p.says(test.body)))
+	inBothFormats(t, tests, func(t *testing.T, f Format, test responseTest) {
+		got, err := (&Decoder{}).Response(f, []byte(f.says(test.body)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestDecodeResponse(t *testing.T) {
 	})
 }
 
-type refusalTest struct{ body, want string } // in the words of the composite protocol
+type refusalTest struct{ body, want string } // in the words of the composite format
 
 // These are the answers of hooks under construction. Each error must tell its author
 // what to do.
@@ -108,42 +108,19 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		"a number for finalized":       {`{"finalized":1}`, `field "finalized": must be true or false, not 1`},
 		"one bad field after good one": {`{"children":[{"kind":"Pod"}],"status":"x"}`, `field "status": must be a JSON object, not "x"`},
 	}
-	inBothProtocols(t, tests, func(t *testing.T, p protocol, test refusalTest) {
-		got, err := (&reader{}).response(p, []byte(p.says(test.body)))
+	inBothFormats(t, tests, func(t *testing.T, f Format, test refusalTest) {
+		got, err := (&Decoder{}).Response(f, []byte(f.says(test.body)))
 		if err == nil {
 			t.Fatalf("read as %+v", got)
 		}
 		if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), "the hook's answer cannot be read: ") {
 			t.Errorf("error is %q, want it to say that the answer cannot be read", err)
 		}
-		if want := p.says(test.want); !strings.Contains(err.Error(), want) {
+		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %q, want it to say %q", err, want)
 		}
 		if len(err.Error()) > 400 {
 			t.Errorf("the error has %d characters", len(err.Error()))
 		}
 	})
-}
-
-func TestBeginning(t *testing.T) {
-	x := func(count int) string { return strings.Repeat("x", count) }
-	tests := map[string]struct{ text, want string }{
-		"a short text":                         {"ok", "ok"},
-		"nothing":                              {"", ""},
-		"a text that just fits":                {x(120), x(120)},
-		"a text that just does not":            {x(121), x(120) + "…"},
-		"lines":                                {"Traceback:\n  File \"a.py\"\r\n\tx = 1\n", `Traceback: File "a.py" x = 1`},
-		"it is not cut within a letter":        {"x" + strings.Repeat("ü", 100), "x" + strings.Repeat("ü", 59) + "…"},
-		"what is left out behind white space":  {x(10) + strings.Repeat(" ", 300) + "end", x(10) + "…"},
-		"letters cut off behind white space":   {strings.Repeat(" ", 239) + "ü", "…"},
-		"many short lines that together fit":   {strings.Repeat("ab\n", 40), strings.TrimSpace(strings.Repeat("ab ", 40))},
-		"many short lines that are cut behind": {strings.Repeat("ab\n", 400), strings.Repeat("ab ", 40) + "…"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := beginning([]byte(test.text)); got != test.want {
-				t.Errorf("it is %q, want %q", got, test.want)
-			}
-		})
-	}
 }

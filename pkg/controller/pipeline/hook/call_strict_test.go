@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -68,49 +67,6 @@ func TestHowStrictlyAnswersAreRead(t *testing.T) {
 	})
 }
 
-type strictTest struct {
-	body string // in the words of the composite protocol
-	want string // empty if nothing
-}
-
-func TestWhatStrictReadersObjectTo(t *testing.T) {
-	const child = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
-	tests := map[string]strictTest{
-		"nothing":                               {`{"status":{"a":{"b":[{"c":1},{"c":2}]}},"children":[` + child + `],"resyncAfterSeconds":1,"finalized":false}`, ""},
-		"nothing in null":                       {`null`, ""},
-		"nothing in nulls":                      {`{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`, ""},
-		"an unknown field":                      {`{"chlidren":[]}`, `unknown field "chlidren"`},
-		"another case":                          {`{"Children":[]}`, `unknown field "Children"`},
-		"several":                               {`{"a":1,"b":2}`, `[unknown field "a", unknown field "b"]`},
-		"a field twice":                         {`{"children":[],"children":[]}`, `duplicate field "children"`},
-		"a field twice, once by an escape":      {`{"status":{},"st\u0061tus":{}}`, `duplicate field "status"`},
-		"a name twice in the status":            {`{"status":{"a":1,"a":2}}`, `duplicate field "status.a"`},
-		"a name twice deep in the status":       {`{"status":{"conditions":[{"type":"A"},{"type":"B","reason":"x","reason":"y"}]}}`, `duplicate field "status.conditions[1].reason"`},
-		"two names twice":                       {`{"status":{"a":1,"a":2,"b":{"c":1,"c":1}}}`, `[duplicate field "status.a", duplicate field "status.b.c"]`},
-		"what a status holds is its own":        {`{"status":{"whatever":{"Children":1}}}`, ""},
-		"what a child holds is its own":         {`{"children":[{"apiVersion":"v1","kind":"ConfigMap","whatever":1}]}`, ""},
-		"a name twice in a child is overlooked": {`{"children":[{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1","a":"2"},"data":{}}]}`, ""},
-	}
-	inBothProtocols(t, tests, func(t *testing.T, p protocol, test strictTest) {
-		r := &reader{closely: true}
-		if _, err := r.response(p, []byte(p.says(test.body))); err != nil {
-			t.Fatal(err)
-		}
-		strict := &Webhook{name: Sync, version: v1alpha1.HookVersionV2, mode: v1alpha1.ResponseUnmarshallModeStrict}
-		err := strict.checkStrict(t.Context(), r.strict)
-		if test.want == "" {
-			if err != nil {
-				t.Error(err)
-			}
-			return
-		}
-		want := "the hook's answer cannot be read: strict validation failed for v2 webhookResponse (type: sync, mode: strict): " + p.says(test.want)
-		if err == nil || err.Error() != want {
-			t.Errorf("error is\n%v\nwant\n%s", err, want)
-		}
-	})
-}
-
 func TestWhatStrictReadersObjectToInRules(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"an unknown field":           {`{"related":[]}`, `unknown field "related"`},
@@ -148,24 +104,5 @@ func TestWhatLooseReadersOverlookIsLogged(t *testing.T) {
 		if got := logged.String(); !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("at level %d is logged %q, want %q", verbosity, got, want)
 		}
-	}
-}
-
-func TestQ11FinalizedCountsInFinalizeCallsAlone(t *testing.T) {
-	address := serve(t, answer(200, `{"finalized":true}`))
-	inBothProtocols(t, map[string]bool{"a sync call": false, "a finalize call": true}, func(t *testing.T, p protocol, finalizing bool) {
-		about := snapshot(t)
-		about.Finalizing = finalizing
-		response, err := webhook(t, address, "").sync(t.Context(), p, about)
-		if err != nil || response.Finalized != finalizing {
-			t.Errorf("response %+v with error %v", response, err)
-		}
-	})
-}
-
-func TestModeThatIsEmptyIsNone(t *testing.T) {
-	hook := &v1alpha1.Hook{Version: ptr.To(v1alpha1.HookVersionV2), Webhook: &v1alpha1.Webhook{ResponseUnmarshallMode: ptr.To(v1alpha1.ResponseUnmarshallMode(""))}}
-	if mode := unmarshalMode(hook); mode != v1alpha1.ResponseUnmarshallModeStrict {
-		t.Errorf("the mode is %q", mode)
 	}
 }

@@ -18,21 +18,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// inBothProtocols runs each case of a table in the protocols of both kinds of controllers.
-func inBothProtocols[T any](t *testing.T, tests map[string]T, run func(*testing.T, protocol, T)) {
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Run("composite", func(t *testing.T) { run(t, compositeProtocol(), test) })
-			t.Run("decorator", func(t *testing.T) { run(t, decoratorProtocol(), test) })
-		})
-	}
-}
-
-// says puts what is written in the words of the composite protocol into those of p.
-func (p protocol) says(text string) string {
-	return strings.NewReplacer(`"parent":`, `"`+p.parent+`":`, `"children"`, `"`+p.children+`"`).Replace(text)
-}
-
 func TestDecoratorRequest(t *testing.T) {
 	const (
 		target = `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db","namespace":"default"}}`

@@ -1,12 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package protocol
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,7 +35,7 @@ type requestTest struct {
 	parent     string
 	groups     map[pipeline.Type][]string
 	finalizing bool
-	want       string // in the words of the composite protocol
+	want       string // in the words of the composite format
 }
 
 func TestRequest(t *testing.T) {
@@ -82,7 +80,7 @@ func TestRequest(t *testing.T) {
 				`}},"related":{},"finalizing":false}`,
 		},
 	}
-	inBothProtocols(t, tests, func(t *testing.T, p protocol, test requestTest) {
+	inBothFormats(t, tests, func(t *testing.T, f Format, test requestTest) {
 		snapshot := &pipeline.Snapshot{Controller: []byte(controller), Parent: parsed(t, test.parent), Finalizing: test.finalizing}
 		for of, children := range test.groups {
 			group := pipeline.Group{Type: of}
@@ -91,12 +89,12 @@ func TestRequest(t *testing.T) {
 			}
 			snapshot.Children = append(snapshot.Children, group)
 		}
-		request := p.request(nil, v1alpha1.HookVersionV1, snapshot)
+		request := f.AppendRequest(nil, v1alpha1.HookVersionV1, snapshot)
 		var got, want any
 		if err := json.Unmarshal(request, &got); err != nil {
 			t.Fatalf("%s: %v", request, err)
 		}
-		if err := json.Unmarshal([]byte(p.says(test.want)), &want); err != nil {
+		if err := json.Unmarshal([]byte(f.says(test.want)), &want); err != nil {
 			t.Fatalf("%s: %v", test.want, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -139,7 +137,7 @@ func TestKeysAndVisibility(t *testing.T) {
 		"namespaced parent, name that would end its quotes, v2":     {namespacedParent, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a\":{}\\","namespace":"own"}}`, v2, `own/a":{}\`},
 		"cluster-scoped parent, name that would end its quotes, v1": {clusterParent, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a\":{}\\"}}`, v1, `a":{}\`},
 	}
-	inBothProtocols(t, tests, func(t *testing.T, p protocol, test keyTest) {
+	inBothFormats(t, tests, func(t *testing.T, f Format, test keyTest) {
 		shown := parsed(t, test.object)
 		snapshot := &pipeline.Snapshot{
 			Controller: []byte(controller), Parent: parsed(t, test.parent),
@@ -157,23 +155,11 @@ func TestKeysAndVisibility(t *testing.T) {
 			}
 			group[test.key] = content
 		}
-		sent := make(chan []byte, 1)
-		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			sent <- body
-			_, _ = io.WriteString(w, "{}")
-		})
-		if _, err := ofMode(t, Sync, address, test.version, "").sync(t.Context(), p, snapshot); err != nil {
-			t.Fatal(err)
-		}
 		var got map[string]any
-		if err := json.Unmarshal(<-sent, &got); err != nil {
+		if err := json.Unmarshal(f.AppendRequest(nil, test.version, snapshot), &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group}, got[p.children]); diff != "" {
+		if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group}, got[f.children]); diff != "" {
 			t.Errorf("children (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(map[string]any{shown.Kind + ".v1": group, "Deployment.apps/v1": map[string]any{}}, got["related"]); diff != "" {
@@ -199,7 +185,7 @@ func TestObjectsThatAreLeftOutLeaveNoGap(t *testing.T) {
 				Controller: []byte(controller), Parent: parsed(t, namespacedParent),
 				Related: []pipeline.Related{{Type: typeOf("", "v1", "Secret"), Objects: test.objects}},
 			}
-			if got := string(object.Lookup(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
+			if got := string(object.Lookup(Composite().AppendRequest(nil, v1alpha1.HookVersionV1, snapshot), "related")); got != test.want {
 				t.Errorf("related objects are %s, want %s", got, test.want)
 			}
 		})
@@ -215,7 +201,7 @@ func TestCompositeRequestShowsTheClaimedChildren(t *testing.T) {
 		Children: []pipeline.Group{{Type: typeOf("", "v1", "Pod"), Claimed: []*object.Object{orphan}, Adopt: []*object.Object{orphan}, Release: []*object.Object{let}}},
 	}
 	const want = `{"Pod.v1":{"orphan":{"kind":"Pod","metadata":{"name":"orphan","namespace":"default"}}}}`
-	if got := string(object.Lookup(compositeProtocol().request(nil, v1alpha1.HookVersionV1, snapshot), "children")); got != want {
+	if got := string(object.Lookup(Composite().AppendRequest(nil, v1alpha1.HookVersionV1, snapshot), "children")); got != want {
 		t.Errorf("children are %s, want %s", got, want)
 	}
 }
@@ -236,8 +222,8 @@ func large(t testing.TB) *pipeline.Snapshot {
 func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
 	snapshot := large(t)
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
-		alloctest.Exactly(t, 1, func() { compositeProtocol().request(nil, version, snapshot) })
-		if used, size := len(compositeProtocol().request(nil, version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
+		alloctest.Exactly(t, 1, func() { Composite().AppendRequest(nil, version, snapshot) })
+		if used, size := len(Composite().AppendRequest(nil, version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
 			t.Errorf("%s: the request has %d bytes, %d were set aside", version, used, size)
 		}
 	}

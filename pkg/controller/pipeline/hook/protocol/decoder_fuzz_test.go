@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package protocol
 
 import (
 	"encoding/json"
@@ -22,11 +22,11 @@ func FuzzDecodeResponse(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, decorator bool) {
-		p := compositeProtocol()
+		format := Composite()
 		if decorator {
-			p = decoratorProtocol()
+			format = Decorator()
 		}
-		response, err := (&reader{}).response(p, body)
+		response, err := (&Decoder{}).Response(format, body)
 		if err != nil {
 			if response != nil || !errors.Is(err, ErrUnreadable) {
 				t.Errorf("response %v with error %v", response, err)
@@ -50,7 +50,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		if !json.Valid(body) {
 			t.Errorf("%q was read, but is no JSON", body)
 		}
-		if _, err := (&reader{closely: true, secret: true}).response(p, body); err != nil {
+		if _, err := (&Decoder{FindDuplicates: true, Redact: true}).Response(format, body); err != nil {
 			t.Errorf("%q is read, but not closely: %v", body, err)
 		}
 	})
@@ -67,7 +67,7 @@ func FuzzDecodeCustomize(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		rules, err := (&reader{}).customize(body)
+		rules, err := (&Decoder{}).RelatedRules(body)
 		if err != nil {
 			if rules != nil || !errors.Is(err, ErrUnreadable) {
 				t.Errorf("rules %v with error %v", rules, err)

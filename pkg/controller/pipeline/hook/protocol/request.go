@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package protocol
 
 import (
 	"slices"
@@ -14,9 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// request appends the body of a sync or finalize request, which it puts together from the
-// bytes of the objects.
-func (p protocol) request(to []byte, version v1alpha1.HookVersion, snapshot *pipeline.Snapshot) []byte {
+// AppendRequest appends the body of a sync or finalize request. It copies the bytes of the objects and decodes none.
+func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot *pipeline.Snapshot) []byte {
 	w := requestWriter{
 		body:   slices.Grow(to, requestSize(snapshot)),
 		keys:   keysOf(version),
@@ -25,11 +24,11 @@ func (p protocol) request(to []byte, version v1alpha1.HookVersion, snapshot *pip
 	w.raw(`{"controller":`)
 	w.body = append(w.body, snapshot.Controller...)
 	w.raw(`,"`)
-	w.raw(p.parent)
+	w.raw(f.parent)
 	w.raw(`":`)
 	w.body = snapshot.Parent.AppendJSON(w.body)
 	w.raw(`,"`)
-	w.raw(p.children)
+	w.raw(f.children)
 	w.raw(`":{`)
 	for i, group := range snapshot.Children {
 		w.group(i, group.Type, group.Claimed)
@@ -44,8 +43,8 @@ func (p protocol) request(to []byte, version v1alpha1.HookVersion, snapshot *pip
 	return w.body
 }
 
-// requestSize is how many bytes a request takes at most, unless there are characters in
-// names that JSON escapes.
+// requestSize returns the maximal size of a request in bytes. Only names with characters that JSON escapes can make
+// it larger.
 func requestSize(snapshot *pipeline.Snapshot) int {
 	size := 128 + len(snapshot.Controller) + snapshot.Parent.Size()
 	for _, group := range snapshot.Children {
@@ -68,13 +67,13 @@ func groupSize(of pipeline.Type, objects []*object.Object) int {
 // requestWriter appends to the body of a request.
 type requestWriter struct {
 	body   []byte
-	keys   keys
+	keys   keyFunc
 	parent *object.Object
 }
 
 func (w *requestWriter) raw(text string) { w.body = append(w.body, text...) }
 
-// group appends the objects of one type by their keys. It is there also if none are.
+// group appends the objects of one type, each under its key. A type without objects gets an empty group.
 func (w *requestWriter) group(index int, of pipeline.Type, objects []*object.Object) {
 	if index > 0 {
 		w.raw(`,`)
@@ -105,8 +104,8 @@ func (w *requestWriter) group(index int, of pipeline.Type, objects []*object.Obj
 	w.raw(`}`)
 }
 
-// key appends the key of an object. Names of some types, ClusterRoles among them, may
-// hold quotes; namespaces hold nothing that is special.
+// key appends the key of an object. Names of some types, for instance ClusterRoles, can contain quotes. Namespaces
+// contain no characters that JSON escapes.
 func (w *requestWriter) key(form keyForm, o *object.Object) {
 	start := len(w.body)
 	if form == namespaceAndName {
@@ -115,9 +114,9 @@ func (w *requestWriter) key(form keyForm, o *object.Object) {
 		w.raw(`/`)
 		start = len(w.body)
 	}
-	// An error says that it mended what is no UTF-8.
+	// The error only reports that invalid UTF-8 was replaced.
 	w.body, _ = jsontext.AppendQuote(w.body, o.Name)
 	if form == namespaceAndName {
-		w.body = append(w.body[:start], w.body[start+1:]...) // the quote that opens the name
+		w.body = append(w.body[:start], w.body[start+1:]...) // without the quote that opens the name
 	}
 }

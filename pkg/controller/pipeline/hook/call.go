@@ -1,0 +1,127 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+)
+
+// The log levels at which the authors of hooks see more.
+const (
+	// strictErrorVerbosity shows the fields of answers that are ignored.
+	strictErrorVerbosity = 4
+	// bodyVerbosity shows the bodies of requests and answers.
+	bodyVerbosity = 6
+)
+
+// question is what a call asks a hook.
+type question struct {
+	snapshot *pipeline.Snapshot
+	// request appends the body of the request.
+	request func(to []byte) []byte
+	// secret reports that the request shows Secrets, or could show some: neither the request nor the answer is logged
+	// or quoted.
+	secret bool
+	// decode reads the answer. It reports whether the bytes of the answer are free for other uses afterwards.
+	decode func(d *protocol.Decoder, answer []byte) (free bool, err error)
+}
+
+// call asks the hook about a parent, unless its circuit is open: then the error is a *CircuitOpenError. All errors
+// name the hook.
+func (w *Webhook) call(ctx context.Context, q question) (err error) {
+	parent := cmp.Or(q.snapshot.Present, q.snapshot.Parent)
+	if err := w.breaker.allow(parent, time.Now()); err != nil {
+		return w.explain(err)
+	}
+	defer func() { w.breaker.done(parent, err, time.Now()) }()
+	posted := w.buffers.get()
+	defer posted.release()
+	posted.bytes = q.request(posted.bytes)
+	w.log(ctx, "Hook request", posted.bytes, q.secret)
+	etags := w.etagCacheFor(q.snapshot)
+	cached := etags.get(parent.UID, time.Now())
+	reply, err := w.post(ctx, posted, cached.etag, q.secret)
+	if err != nil {
+		return w.explain(err)
+	}
+	answer := cached.body
+	if !reply.notModified {
+		answer = reply.body.Bytes()
+	}
+	d := &protocol.Decoder{Redact: q.secret || protocol.MentionsSecrets(answer), FindDuplicates: w.strict() || logsStrictErrors(ctx)}
+	free, err := q.decode(d, answer)
+	if err != nil {
+		return w.explain(err)
+	}
+	if err := w.checkStrict(ctx, d.StrictErrors()); err != nil {
+		return w.explain(err)
+	}
+	if reply.etag != "" {
+		etags.put(parent.UID, reply.etag, answer, time.Now())
+	}
+	w.log(ctx, "Hook answer", answer, d.Redact)
+	if free {
+		w.reuse(reply.body)
+	}
+	return nil
+}
+
+// etagCacheFor returns the ETag cache for answers about the snapshot's parent. There is none for an earlier version of
+// the parent: it has the UID and the generation of the present one, and a hook may have made its ETag from these.
+func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
+	if snapshot.Present != nil {
+		return nil
+	}
+	return w.etags
+}
+
+// checkStrict returns the strict errors of an answer as one error if the hook is read strictly. Otherwise it logs them.
+func (w *Webhook) checkStrict(ctx context.Context, found []error) error {
+	if len(found) == 0 {
+		return nil
+	}
+	all := utilerrors.NewAggregate(found)
+	if w.strict() {
+		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %w",
+			ErrUnreadable, w.version, w.name, w.mode, all)
+	}
+	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are overlooked", "hook", w.name, "url", w.shown, "fields", all.Error())
+	return nil
+}
+
+// strict reports whether strict errors make an answer unreadable.
+func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
+
+// logsStrictErrors reports whether strict errors are logged.
+func logsStrictErrors(ctx context.Context) bool {
+	return klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
+}
+
+// log logs a body, or that the body is not shown if it is about Secrets.
+func (w *Webhook) log(ctx context.Context, message string, body []byte, secret bool) {
+	logger := klog.FromContext(ctx).V(bodyVerbosity)
+	if !logger.Enabled() {
+		return
+	}
+	text := string(body)
+	if secret {
+		text = protocol.Redacted
+	}
+	logger.Info(message, "hook", w.name, "url", w.shown, "bytes", len(body), "body", text)
+}
+
+// explain adds to an error which hook it is about.
+func (w *Webhook) explain(err error) error {
+	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
+}
