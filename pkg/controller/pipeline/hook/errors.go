@@ -9,10 +9,14 @@ import (
 	"net/http"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 )
 
 // ErrUnreadable begins every error about the content of an answer.
 var ErrUnreadable = protocol.ErrUnreadable
+
+// SourceError is the error of Connect if a Secret or ConfigMap is missing or unusable.
+type SourceError = transport.SourceError
 
 // Answered reports whether a call that ended with this error, or without one, has shown that the hook is there. An
 // unreadable answer shows it, and so does a request to call again later.

@@ -38,7 +38,7 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret 
 	request.ContentLength = int64(len(posted.bytes))
 	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
 	request.Header.Set("Content-Type", "application/json")
-	hide := w.connection.authorize(request)
+	hide := w.transport.Authorize(request)
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
@@ -34,7 +35,7 @@ type Options struct {
 	// Controller is whose hooks they are, as metrics name it.
 	Controller ControllerRef
 	// Sources is where credentials are read from.
-	Sources Sources
+	Sources transport.Sources
 }
 
 // Webhook is one hook of one hosted controller. It has connections of its own, so
@@ -51,10 +52,9 @@ type Webhook struct {
 	timeoutError error
 	limit        int64
 	client       *http.Client
-	// connection is what the client calls over.
-	connection *connection
-	unmeasure  func()
-	breaker    circuitBreaker
+	transport    *transport.Transport
+	unmeasure    func()
+	breaker      circuitBreaker
 	// etags is nil unless the hook has an ETag cache.
 	etags   *etagCache
 	buffers bufferPool
@@ -83,9 +83,11 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	if err != nil {
 		return nil, err
 	}
-	connection := newConnection(settingsOf(name, spec, target, endpoints), options)
+	connections := transport.New(name, spec, target, endpoints, transport.Options{
+		MaxIdleConnections: options.MaxIdleConnections, Denied: options.Denied, Sources: options.Sources,
+	})
 	shown := withoutCredentials(target)
-	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
+	measured, unmeasure := options.Metrics.measure(connections, name, shown, options.Controller)
 	return &Webhook{
 		name:         name,
 		version:      hook.GetVersion(),
@@ -96,7 +98,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		timeoutError: fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
 		limit:        options.MaxResponseBytes,
 		client:       &http.Client{Transport: measured},
-		connection:   connection,
+		transport:    connections,
 		unmeasure:    unmeasure,
 		etags:        newETagCache(spec.Etag),
 	}, nil
@@ -112,7 +114,7 @@ func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 	explain := func(err error) error {
 		return fmt.Errorf("can't resolve endpoint config for %s hook: %w", w.name, err)
 	}
-	err := w.connection.open(ctx, func(err error) {
+	err := w.transport.Open(ctx, func(err error) {
 		if err != nil {
 			err = explain(err)
 		}
@@ -126,7 +128,7 @@ func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 
 // Close stops what Connect began, closes idle connections and ends the hook's metrics.
 func (w *Webhook) Close() {
-	w.connection.close()
+	w.transport.Close()
 	w.unmeasure()
 }
 

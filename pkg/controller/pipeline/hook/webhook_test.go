@@ -4,19 +4,25 @@
 package hook
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 const limit = 1000
@@ -90,5 +96,115 @@ func TestQ11FinalizedCountsInFinalizeCallsAlone(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// tools has one object, which all names stand for.
+type tools struct {
+	now     *object.Object
+	changed func(*object.Object)
+}
+
+// Follow implements transport.Sources.
+func (c *tools) Follow(_ context.Context, _ pipeline.Type, _ types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+	c.changed = changed
+	changed(c.now)
+	return func() {}, nil
+}
+
+func TestConnectNamesTheHook(t *testing.T) {
+	const missing = " hook: spec.endpointConfigs[0].authorization.secretRef: Secret tools/a: it does not exist"
+	token := parsed(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"tools"},"data":{"token":"czNjcmV0"}}`)
+	for _, name := range []string{Sync, Finalize, Customize} {
+		sources := &tools{}
+		made, err := New(name, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To("http://hooks.example")}}, []v1alpha1.EndpointConfig{{
+			Host: "hooks.example", Authorization: &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: "tools", Name: "a", Key: "token"}},
+		}}, Options{Sources: sources})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(made.Close)
+		want := "can't resolve endpoint config for " + name + missing
+		err = made.Connect(t.Context(), nil)
+		if _, ok := errors.AsType[*SourceError](err); !ok || err.Error() != want {
+			t.Errorf("error is\n%v\nwant\n%s", err, want)
+		}
+		var stale []string
+		sources.changed(token)
+		if err := made.Connect(t.Context(), func(err error) { stale = append(stale, fmt.Sprint(err)) }); err != nil {
+			t.Fatal(err)
+		}
+		sources.changed(nil)
+		sources.changed(token)
+		if diff := cmp.Diff([]string{want, "<nil>"}, stale); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Some hooks say which credential they refuse.
+func TestARefusalDoesNotTellTheCredential(t *testing.T) {
+	for name, spec := range map[string]v1alpha1.Webhook{
+		"a token":    {Authorization: &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: "tools", Name: "a", Key: "password"}}},
+		"a password": {BasicAuth: &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				_, password, _ := r.BasicAuth()
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = fmt.Fprintf(w, "refused %s and %s", r.Header.Get("Authorization"), password)
+			})
+			spec.URL = &address
+			sources := &tools{now: parsed(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"username":"bWU=","password":"czNjcmV0"}}`)}
+			made, err := New(Sync, &v1alpha1.Hook{Webhook: &spec}, nil, Options{MaxResponseBytes: limit, Sources: sources})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(made.Close)
+			if err := made.Connect(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err = made.SyncComposite(t.Context(), snapshot(t))
+			if err == nil || !strings.Contains(err.Error(), "403 body: refused B") {
+				t.Fatalf("error is %v", err)
+			}
+			if message := err.Error(); strings.Contains(message, "s3cret") || strings.Contains(message, "bWU6") {
+				t.Errorf("it is told: %s", message)
+			}
+		})
+	}
+}
+
+func TestAHookIsNotCalledAtADeniedAddress(t *testing.T) {
+	call := func(url string) error {
+		made, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url, Timeout: ptr.To(v1alpha1.Duration("5s"))}}, nil,
+			Options{MaxResponseBytes: limit, Denied: hookaddress.LinkLocal()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(made.Close)
+		_, err = made.SyncComposite(t.Context(), snapshot(t))
+		return err
+	}
+	for target, address := range map[string]string{
+		"http://169.254.169.254/latest/meta-data":          "169.254.169.254",
+		"https://169.254.169.254:8443/":                    "169.254.169.254",
+		"http://[::ffff:169.254.169.254]/":                 "::ffff:169.254.169.254",
+		"http://[fe80::1%25lo]/":                           "fe80::1%lo",
+		"http://user:password@[::ffff:a9fe:a9fe]:80/hooks": "::ffff:169.254.169.254",
+	} {
+		t.Run(target, func(t *testing.T) {
+			err := call(target)
+			denied, ok := errors.AsType[*hookaddress.Error](err)
+			if !ok || denied.Address.String() != address {
+				t.Errorf("error is %v, want one that denies %s", err, address)
+			}
+			if err != nil && (!strings.Contains(err.Error(), "--hook-deny-cidrs") || strings.Contains(err.Error(), "password")) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	if err := call(serve(t, answer(200, "{}"))); err != nil {
+		t.Errorf("another address: %v", err)
 	}
 }

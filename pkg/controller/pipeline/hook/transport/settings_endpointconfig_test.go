@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"net/url"
@@ -108,11 +108,11 @@ func TestWhichSettingsAHookIsCalledWith(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			target, err := endpoint(&test.webhook)
+			target, err := url.Parse(ptr.Deref(test.webhook.URL, "http://hooks.tools:80/sync"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := settingsOf(Sync, &test.webhook, target, test.endpoints)
+			got := settingsOf("sync", &test.webhook, target, test.endpoints)
 			if got != test.want {
 				t.Errorf("settings are %+v, want %+v", got, test.want)
 			}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"crypto/tls"
@@ -72,14 +72,14 @@ func passwordInSecret(userKey, passwordKey string) *v1alpha1.BasicAuth {
 	return &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, UsernameKey: userKey, PasswordKey: passwordKey}
 }
 
-// opened is a hook's connection whose settings have been read, and the error if they
+// opened is a hook's transport whose settings have been read, and the error if they
 // could not be.
-func opened(t *testing.T, hosts *cluster, settings settings) (*connection, error) {
+func opened(t *testing.T, hosts *cluster, settings settings) (*Transport, error) {
 	t.Helper()
 	settings.path = "spec.hooks.sync.webhook"
-	made := newConnection(settings, Options{MaxIdleConnections: 2, Sources: hosts})
-	t.Cleanup(made.close)
-	return made, made.open(t.Context(), func(err error) { t.Errorf("told %v", err) })
+	made := newTransport(settings, Options{MaxIdleConnections: 2, Sources: hosts})
+	t.Cleanup(made.Close)
+	return made, made.Open(t.Context(), func(err error) { t.Errorf("told %v", err) })
 }
 
 func TestWhatSettingsComeTo(t *testing.T) {
@@ -374,7 +374,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 			case mendable && unusable.ResourceVersion != version:
 				t.Errorf("it is about version %q of the source, want %q", unusable.ResourceVersion, version)
 			}
-			made.close()
+			made.Close()
 			if followed := hosts.followed(); followed > 0 {
 				t.Errorf("%d objects are still followed", followed)
 			}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"context"
@@ -16,11 +16,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Sources is where credentials come from: the Secrets and ConfigMaps of the host.
+// Sources gives access to the Secrets and ConfigMaps of the host.
 type Sources interface {
-	// Follow calls changed with the object of that name, nil if there is none: once
-	// before it returns and again after each change, one call at a time, until stop has
-	// returned. The error says why the object cannot be read.
+	// Follow calls changed with the object of that name, or with nil if there is none: once before it returns, and again
+	// after each change, one call at a time, until stop has returned. The error says why the object cannot be read.
 	Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error)
 }
 
@@ -44,11 +43,11 @@ func configMap(namespace, name string) Source {
 	}
 }
 
-// SourceError tells that a hook cannot be called because of what a Secret or ConfigMap
-// is like. It may be over when that changes. The error never shows what is in it.
+// SourceError is the error that a hook cannot be called because a Secret or ConfigMap is missing or unusable. A change of
+// that object may help. The error never shows the content of the object.
 type SourceError struct {
 	Source
-	// ResourceVersion is that of the object as it is; empty if there is none.
+	// ResourceVersion is the resource version of the object; empty if it does not exist.
 	ResourceVersion string
 	// Field is the field of the spec that names the source.
 	Field string
@@ -61,18 +60,18 @@ func (e *SourceError) Error() string {
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// reference is where a setting has its values: some keys of a source.
+// reference is a source that a setting refers to.
 type reference struct {
 	source Source
 	field  string
-	// object is the source as it is; nil if there is none.
+	// object is nil if the source does not exist.
 	object *object.Object
 }
 
-// finder returns the source as it is, nil if it does not exist.
+// finder returns a source, or nil if it does not exist.
 type finder func(Source) (*object.Object, error)
 
-// open reads the source that a field of the spec names.
+// open reads the source that a field of the spec refers to.
 func (find finder) open(field string, source Source) (*reference, error) {
 	switch {
 	case source.Name.Name == "":
@@ -91,7 +90,7 @@ func (find finder) open(field string, source Source) (*reference, error) {
 	return opened, nil
 }
 
-// unusable is the error that the source is no use as it is.
+// unusable returns the error that the source is unusable.
 func (r *reference) unusable(err error) error {
 	unusable := &SourceError{Source: r.source, Field: r.field, Err: err}
 	if r.object != nil {
@@ -100,7 +99,7 @@ func (r *reference) unusable(err error) error {
 	return unusable
 }
 
-// value returns what is under a key.
+// value returns the value of a key.
 func (r *reference) value(key string) (value []byte, err error) {
 	plain, binary := r.object.Lookup("data", key), r.object.Lookup("binaryData", key)
 	switch {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// settings are what the connections of a hook are made with.
+// settings are the settings of a hook's connections, as the spec has them.
 type settings struct {
-	// path is where they stand in the spec of the controller.
+	// path is the field of the spec that has them.
 	path          string
 	caBundle      *v1alpha1.CABundle
 	clientTLS     *v1alpha1.ClientTLS
@@ -22,9 +22,8 @@ type settings struct {
 	basicAuth     *v1alpha1.BasicAuth
 }
 
-// settingsOf returns the settings of the hook of that name: those of the webhook if it
-// has any, which then are all of them, else those of the first endpoint whose host
-// matches.
+// settingsOf returns the settings of the hook of that name. If the webhook has at least one setting of its own, these
+// are all of them. Otherwise the settings are those of the first endpoint config whose host matches.
 func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig) settings {
 	own := settings{
 		path:          fmt.Sprintf("spec.hooks.%s.webhook", name),

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"context"
@@ -14,20 +14,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// denyingTransport is a transport that reaches no address that is denied: not by the URL of a request, redirects included, and not
-// by what a name in it stands for when it is called.
+// denyingTransport is a transport that connects to no denied address. It checks the URL of each request, redirects
+// included, and the addresses that a name is resolved to.
 type denyingTransport struct {
 	*http.Transport
 	denied hookaddress.Denied
-	// hookDialer dials addresses that are not denied. proxies dials any: which proxies there are is said by who runs the
-	// server, and not by who writes a controller.
+	// hookDialer dials only addresses that are not denied. proxyDialer dials any address, because proxies are chosen by
+	// the operator of the server and not by the author of a controller.
 	hookDialer, proxyDialer net.Dialer
 }
 
-// newDenyingTransport takes over the dialling of a transport.
+// newDenyingTransport replaces the dialer of a transport.
 func newDenyingTransport(transport *http.Transport, denied hookaddress.Denied) *denyingTransport {
-	asGoDoes := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	t := &denyingTransport{Transport: transport, denied: denied, hookDialer: asGoDoes, proxyDialer: asGoDoes}
+	defaults := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	t := &denyingTransport{Transport: transport, denied: denied, hookDialer: defaults, proxyDialer: defaults}
 	t.hookDialer.Control = t.checkResolved
 	transport.DialContext = t.dial
 	return t
@@ -43,7 +43,7 @@ func (t *denyingTransport) dial(ctx context.Context, network, address string) (n
 	return t.hookDialer.DialContext(ctx, network, address)
 }
 
-// checkResolved checks an address that a name has been resolved to. Nothing has been sent there yet.
+// checkResolved checks an address that a name was resolved to, before anything is sent there.
 func (t *denyingTransport) checkResolved(_, address string, _ syscall.RawConn) error {
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -52,7 +52,7 @@ func (t *denyingTransport) checkResolved(_, address string, _ syscall.RawConn) e
 	return t.denied.Check(resolved.Addr())
 }
 
-// RoundTrip implements http.RoundTripper. A name that a proxy resolves is for the proxy to check.
+// RoundTrip implements http.RoundTripper. If a proxy resolves the name, the proxy has to check the address.
 func (t *denyingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	proxied, err := t.checkURL(request)
 	if err != nil {
@@ -67,7 +67,8 @@ func (t *denyingTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return t.Transport.RoundTrip(request)
 }
 
-// checkURL tells whether a request goes to a proxy, if its URL has no address that is denied.
+// checkURL returns an error if the URL of a request has a denied address. Otherwise it reports whether the request goes
+// through a proxy.
 func (t *denyingTransport) checkURL(request *http.Request) (proxied bool, err error) {
 	if err := t.denied.CheckHost(request.URL.Hostname()); err != nil || t.Proxy == nil {
 		return false, err

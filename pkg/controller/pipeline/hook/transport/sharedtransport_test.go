@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"io"
@@ -9,6 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"k8s.io/utils/ptr"
 )
 
 // throughProxy is set in the process that calls a hook through a proxy.
@@ -18,7 +21,7 @@ const throughProxy = "TEST_HOOK_THROUGH_PROXY"
 func TestProxiesOfTheEnvironmentAreUsed(t *testing.T) {
 	const hooks = "http://hooks.invalid/sync"
 	if os.Getenv(throughProxy) != "" {
-		if _, err := webhook(t, hooks, "").SyncComposite(t.Context(), snapshot(t)); err != nil {
+		if err := ask(t, callerOf(t, &v1alpha1.Webhook{URL: ptr.To(hooks)}, Options{MaxIdleConnections: 2})); err != nil {
 			t.Error(err)
 		}
 		return

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"context"
@@ -108,15 +108,14 @@ type callers struct {
 	failed  atomic.Pointer[error]
 }
 
-func callAllTheTime(t *testing.T, hook *Webhook) *callers {
+func callAllTheTime(t *testing.T, hook *caller) *callers {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &callers{T: t, cancel: cancel}
-	about := snapshot(t)
 	for i := range c.made {
 		c.made[i] = make(chan struct{})
 		c.running.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := hook.SyncComposite(context.WithoutCancel(ctx), about); err != nil {
+				if err := hook.call(context.WithoutCancel(ctx)); err != nil {
 					c.failed.CompareAndSwap(nil, &err)
 				}
 				select {
@@ -167,7 +166,7 @@ func TestWhatIsNoUseLeavesTheLastInUse(t *testing.T) {
 	hook := connected(t, hosts, v1alpha1.Webhook{URL: &server.URL, CABundle: caInConfigMap(""), Authorization: tokenInSecret("", "token")}, func(err error) {
 		told = append(told, fmt.Sprint(err))
 	})
-	const begins = "can't resolve endpoint config for sync hook: spec.hooks.sync.webhook."
+	const begins = "spec.hooks.sync.webhook."
 	const isGood = "<nil>"
 	steps := []struct {
 		what string
@@ -274,7 +273,7 @@ func TestConnectionsAreKeptWhenOnlyTheTokenChanges(t *testing.T) {
 	server := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, ca)}}, nil)
 	hosts := newCluster(t)
 	hook := v1alpha1.Webhook{URL: &server.URL, CABundle: caInSecret(""), Authorization: tokenInSecret("", "token")}
-	var made *Webhook
+	var made *caller
 	for _, token := range []string{"one", "two", "three"} {
 		hosts.put(secret("tools", "a"), map[string]string{"token": token, "ca.crt": string(ca.Cert)})
 		if made == nil {

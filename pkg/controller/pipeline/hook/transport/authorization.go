@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hook
+package transport
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ func (s *settings) resolveAuthorization(find finder, into *credentials) error {
 	return nil
 }
 
-// isControl tells whether a character cannot be in a header.
+// isControl reports whether a character must not be in a header.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func (s *settings) resolveBasicAuth(find finder, into *credentials) error {
@@ -63,18 +63,18 @@ func (s *settings) resolveBasicAuth(find finder, into *credentials) error {
 	if err != nil {
 		return err
 	}
-	word := strings.TrimSpace(string(password))
-	credentials := strings.TrimSpace(string(user)) + ":" + word
+	trimmed := strings.TrimSpace(string(password))
+	pair := strings.TrimSpace(string(user)) + ":" + trimmed
 	switch {
 	case strings.Contains(string(user), ":"):
 		return opened.unusable(fmt.Errorf("key %q: a user name cannot contain a colon", userKey))
-	case credentials == ":":
+	case pair == ":":
 		return opened.unusable(fmt.Errorf("keys %q and %q are empty", userKey, passwordKey))
 	}
-	encoded := base64.StdEncoding.EncodeToString([]byte(credentials))
+	encoded := base64.StdEncoding.EncodeToString([]byte(pair))
 	into.authorization, into.secrets = "Basic "+encoded, []string{encoded}
-	if word != "" {
-		into.secrets = append(into.secrets, word)
+	if trimmed != "" {
+		into.secrets = append(into.secrets, trimmed)
 	}
 	return nil
 }
