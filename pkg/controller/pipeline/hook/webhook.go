@@ -22,57 +22,57 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Options are what hooks are called with.
+// Options are what all hooks of a controller have in common.
 type Options struct {
-	// MaxResponseBytes is the size, decompressed, above which an answer is refused.
+	// MaxResponseBytes limits the size of an answer after decompression.
 	MaxResponseBytes int64
 	// MaxIdleConnections is how many connections a hook keeps open between calls.
 	MaxIdleConnections int
-	// Denied are the networks that a hook is not called in, wherever its name or a redirect leads.
+	// Denied are the networks in which no hook is called, whatever its name is resolved to or a redirect points at.
 	Denied hookaddress.Denied
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
-	// Controller is whose hooks they are, as metrics name it.
+	// Controller is the owner of the hooks in the labels of metrics.
 	Controller ControllerRef
-	// Sources is where credentials are read from.
+	// Sources is where Secrets and ConfigMaps with credentials are read from.
 	Sources transport.Sources
 }
 
-// Webhook is one hook of one hosted controller. It has connections of its own, so
-// that a slow hook takes none from another.
+// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook takes none from another.
 type Webhook struct {
 	name     string
 	version  v1alpha1.HookVersion
 	mode     v1alpha1.ResponseUnmarshallMode
 	endpoint *url.URL
-	// shown is the endpoint as it may be told.
+	// shown is the endpoint without its secrets.
 	shown   string
 	timeout time.Duration
-	// timeoutError is the error of a call that takes longer.
+	// timeoutError is the error of a call that takes longer than timeout.
 	timeoutError error
-	limit        int64
-	client       *http.Client
-	transport    *transport.Transport
-	unmeasure    func()
-	breaker      circuitBreaker
+	// limit is the maximal size of an answer in bytes.
+	limit     int64
+	client    *http.Client
+	transport *transport.Transport
+	unmeasure func()
+	breaker   circuitBreaker
 	// etags is nil unless the hook has an ETag cache.
 	etags   *etagCache
 	buffers bufferPool
-	// lastSize is the size of the last answer in bytes, and spare the room of answers that nobody keeps.
+	// lastSize is the size of the last answer in bytes.
 	lastSize atomic.Int64
-	bodies   sync.Pool
+	// bodies has the buffers of answers that are no longer used.
+	bodies sync.Pool
 }
 
-// Names of the hooks of a controller.
+// The names of the hooks of a controller.
 const (
 	Sync      = "sync"
 	Finalize  = "finalize"
 	Customize = "customize"
 )
 
-// New makes the webhook of that name, which must be closed. Endpoints are the settings
-// of connections for hosts of hooks that set none themselves. The error says what in the
-// spec cannot work. Before its first call the webhook has to be connected.
+// New returns the webhook of that name. It must be connected before its first call, and it must be closed. Endpoints are
+// the endpoint configs of the controller. The error says what is invalid in the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	spec := hook.Webhook
 	target, err := endpoint(spec)
