@@ -12,12 +12,12 @@ import (
 	"sync/atomic"
 )
 
-// bufferPool has the buffers for the bodies of a hook's requests. Without it, most of the garbage of quiet syncs would be
-// requests.
+// bufferPool has the buffers for the bodies of a hook's requests. Without it, most of the garbage
+// of quiet syncs would be requests.
 type bufferPool struct{ pool sync.Pool }
 
-// buffer holds the body of one request. It returns to its pool when all its users have released it: the caller, and the
-// HTTP transport once for each time that it sends the body.
+// buffer holds the body of one request. It returns to its pool when all its users have released it:
+// the caller, and the HTTP transport once for each time that it sends the body.
 type buffer struct {
 	bytes []byte
 	pool  *bufferPool
@@ -42,15 +42,16 @@ func (b *buffer) release() {
 	}
 }
 
-// reader returns a reader with which a transport sends the buffer once. It has a type that net/http knows to be in
-// memory. For others, net/http sends the header on its own and copies the body.
+// reader returns a reader with which a transport sends the buffer once. It has a type that net/http
+// knows to be in memory. For others, net/http sends the header on its own and copies the body.
 func (b *buffer) reader() io.ReadCloser {
 	b.users.Add(1)
 	return io.NopCloser(bytes.NewReader(b.bytes))
 }
 
-// written is called by the transport when it has sent what reader returned. The answer may arrive before that. If
-// sending failed, nothing reports when the transport is done, and the buffer is never used again.
+// written is called by the transport when it has sent what reader returned. The answer may arrive
+// before that. If sending failed, nothing reports when the transport is done, and the buffer is
+// never used again.
 func (b *buffer) written(info httptrace.WroteRequestInfo) {
 	if info.Err == nil {
 		b.release()
@@ -60,15 +61,16 @@ func (b *buffer) written(info httptrace.WroteRequestInfo) {
 // bufferKey is the key under which the context of a call has the buffer that its requests send.
 type bufferKey struct{}
 
-// tracingTransport traces each request, redirects included: how it gets its connection, and when its buffer has been
-// sent.
+// tracingTransport traces each request, redirects included: how it gets its connection, and when
+// its buffer has been sent.
 type tracingTransport struct {
 	http.RoundTripper
 	// connect returns a new trace, which observes how one request gets its connection.
 	connect func() *httptrace.ClientTrace
 }
 
-// RoundTrip implements http.RoundTripper. A request without a body, to which a redirect can lead, sends no buffer.
+// RoundTrip implements http.RoundTripper. A request without a body, to which a redirect can lead,
+// sends no buffer.
 func (t tracingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	trace := t.connect()
 	if posted, ok := request.Context().Value(bufferKey{}).(*buffer); ok && request.Body != nil {

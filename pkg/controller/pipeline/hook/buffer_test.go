@@ -27,7 +27,7 @@ func TestABufferIsUsedAgainWhenAllAreDoneWithIt(t *testing.T) {
 	}
 	first.written(httptrace.WroteRequestInfo{})
 	if first.users.Load() != 0 || len(first.bytes) != 0 {
-		t.Errorf("it has %d users and %d bytes when nobody needs it any more", first.users.Load(), len(first.bytes))
+		t.Errorf("it has %d users and %d bytes when nothing needs it any more", first.users.Load(), len(first.bytes))
 	}
 }
 
@@ -39,7 +39,7 @@ func TestABufferThatWasNotSentWellIsNotUsedAgain(t *testing.T) {
 	first.written(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
 	first.release()
 	if users := first.users.Load(); users != 1 {
-		t.Errorf("it has %d users, want one for ever: the transport, which may still read it", users)
+		t.Errorf("it has %d users, want one: the transport, which may still read it", users)
 	}
 }
 
@@ -54,8 +54,8 @@ func TestALargeBufferIsNotKept(t *testing.T) {
 	}
 }
 
-// Whoever made a request is the only user of its buffer in the end, wherever it was redirected: neither is the buffer
-// another's before, nor is it lost.
+// After a call, the caller is the only user of its buffer, wherever the request was redirected. The
+// buffer was neither given to another call too early, nor is it lost.
 func TestABufferHasOneUserAfterARedirect(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{
@@ -95,7 +95,7 @@ func TestABufferHasOneUserAfterARedirect(t *testing.T) {
 			posted := new(bufferPool).get()
 			posted.bytes = []byte("request")
 			ask(context.WithValue(t.Context(), bufferKey{}, posted), http.MethodPost, posted)
-			ask(t.Context(), http.MethodGet, nil) // over the same connection, so that all that was sent before has been told
+			ask(t.Context(), http.MethodGet, nil) // over the same connection, after all that was sent before
 			if users := posted.users.Load(); users != 1 {
 				t.Errorf("the buffer has %d users, want one", users)
 			}

@@ -30,15 +30,16 @@ type question struct {
 	snapshot *pipeline.Snapshot
 	// request appends the body of the request.
 	request func(to []byte) []byte
-	// secret reports that the request shows Secrets, or could show some: neither the request nor the answer is logged
-	// or quoted.
+	// secret reports that the request shows Secrets, or could show some: neither the request nor
+	// the answer is logged or quoted.
 	secret bool
-	// decode reads the answer. It reports whether the bytes of the answer are free for other uses afterwards.
+	// decode reads the answer. It reports whether the bytes of the answer are free for other uses
+	// afterwards.
 	decode func(d *protocol.Decoder, answer []byte) (free bool, err error)
 }
 
-// call asks the hook about a parent, unless its circuit is open: then the error is a *CircuitOpenError. All errors
-// name the hook.
+// call asks the hook about a parent, unless its circuit is open: then the error is a
+// *CircuitOpenError. All errors name the hook.
 func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	parent := cmp.Or(q.snapshot.Present, q.snapshot.Parent)
 	if err := w.breaker.allow(parent, time.Now()); err != nil {
@@ -77,8 +78,9 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	return nil
 }
 
-// etagCacheFor returns the ETag cache for answers about the snapshot's parent. There is none for an earlier version of
-// the parent: it has the UID and the generation of the present one, and a hook may have made its ETag from these.
+// etagCacheFor returns the ETag cache for answers about the snapshot's parent. There is none for an
+// earlier version of the parent: it has the UID and the generation of the present one, and a hook
+// may have made its ETag from these.
 func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 	if snapshot.Present != nil {
 		return nil
@@ -86,7 +88,8 @@ func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 	return w.etags
 }
 
-// checkStrict returns the strict errors of an answer as one error if the hook is read strictly. Otherwise it logs them.
+// checkStrict returns the strict errors of an answer as one error if the hook is read strictly.
+// Otherwise it logs them.
 func (w *Webhook) checkStrict(ctx context.Context, found []error) error {
 	if len(found) == 0 {
 		return nil

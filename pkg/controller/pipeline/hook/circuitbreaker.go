@@ -14,10 +14,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// CircuitOpenError is the error of a call that was not made because the circuit is open: the hook counts as down.
+// CircuitOpenError is the error of a call that was not made because the circuit is open: the hook
+// counts as down.
 type CircuitOpenError struct {
-	// After is the time after which the parent is synced again. Every parent gets such a time, so that all of them are
-	// synced soon after the hook is back.
+	// After is the time after which the parent is synced again. Every parent gets such a time, so
+	// that all of them are synced soon after the hook is back.
 	After time.Duration
 }
 
@@ -25,38 +26,40 @@ func (e *CircuitOpenError) Error() string {
 	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", e.After)
 }
 
-// circuitBreaker limits the calls of a hook that is down. While the circuit is open, these calls are made:
+// circuitBreaker limits the calls of a hook that is down. While the circuit is open, these calls
+// are made:
 //
 //   - one call about each parent,
-//   - probes: calls about one parent at a time, after a pause. If a sync makes several calls, about several versions of
-//     the parent, all of them are the probe, because a sync needs all the answers,
+//   - probes: calls about one parent at a time, after a pause. If a sync makes several calls,
+//     about several versions of the parent, all of them are the probe, because a sync needs all
+//     the answers,
 //   - every changeInterval, a call about a parent that has changed since the last call about it.
 //
-// A call about an earlier version of a parent counts as a call about the parent as it is now. The zero value is a closed
-// circuit.
+// A call about an earlier version of a parent counts as a call about the parent as it is now. The
+// zero value is a closed circuit.
 type circuitBreaker struct {
 	mu sync.Mutex
-	// failures counts the calls in a row without an answer. failed has the parents of these calls with their content
-	// hashes.
+	// failures counts the calls in a row without an answer. failed has the parents of these calls
+	// with their content hashes.
 	failures int
 	failed   map[types.UID]uint64
-	// pause is the pause before the next probe, which may be made at the time next. While probing, probe is the parent
-	// of the probe.
+	// pause is the pause before the next probe, which may be made at the time next. While probing,
+	// probe is the parent of the probe.
 	pause time.Duration
 	next  time.Time
 	// last is the error of the last call; nil if it was answered.
 	last    error
 	probing bool
 	probe   types.UID
-	// nextChange is when a call about a changed parent may be made. first is the parent that is synced again at that
-	// time, if any. All other changed parents wait for the probes: if all were synced every second, the process would
-	// be busy for nothing.
+	// nextChange is when a call about a changed parent may be made. first is the parent that is
+	// synced again at that time, if any. All other changed parents wait for the probes: if all were
+	// synced every second, the process would be busy for nothing.
 	nextChange time.Time
 	first      types.UID
 }
 
-// allow returns nil if the call about a parent may be made; then done must follow. Otherwise it returns a
-// *CircuitOpenError.
+// allow returns nil if the call about a parent may be made; then done must follow. Otherwise it
+// returns a *CircuitOpenError.
 func (b *circuitBreaker) allow(parent *object.Object, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,12 +109,13 @@ func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
 	}
 }
 
-// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an error status is not down,
-// although it is called as rarely: its error may be due to a mistake in one parent.
+// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an
+// error status is not down, although it is called as rarely: its error may be due to a mistake in
+// one parent.
 func (b *circuitBreaker) cause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if refused, ok := errors.AsType[*statusError](b.last); b.failures < failuresToOpen || ok && refused.fromHook() {
+	if status, ok := errors.AsType[*statusError](b.last); b.failures < failuresToOpen || ok && status.fromHook() {
 		return nil
 	}
 	return b.last

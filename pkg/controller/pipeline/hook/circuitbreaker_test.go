@@ -31,15 +31,15 @@ func parentOf(uid string, hash uint64) *object.Object {
 	return &object.Object{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}, Hash: hash}
 }
 
-// calling is a hook that is called about parents at times that the test tells.
+// calling is a hook that is called about parents at times that the test chooses.
 type calling struct {
 	*testing.T
 	breaker circuitBreaker
 	now     time.Time
 }
 
-// call is the call about a parent; it returns how long the parent has to wait if it was
-// not made.
+// call makes a call about a parent. If the circuit is open, it returns how long the parent has to
+// wait.
 func (c *calling) call(parent *object.Object, result error) (wait time.Duration) {
 	c.Helper()
 	if err := c.breaker.allow(parent, c.now); err != nil {
@@ -53,7 +53,7 @@ func (c *calling) call(parent *object.Object, result error) (wait time.Duration)
 	return 0
 }
 
-// down makes the hook be down for the parent "a".
+// down makes the hook fail for the parent "a" until it counts as down.
 func (c *calling) down() {
 	c.Helper()
 	for range failuresToOpen {
@@ -113,7 +113,7 @@ func TestOneProbeAtATime(t *testing.T) {
 	}
 }
 
-// A rollout has several calls a sync.
+// A sync in a rollout makes several calls.
 func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
@@ -137,7 +137,7 @@ func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 	}
 }
 
-// An earlier version of a parent is not taken for one that has changed.
+// A call about an earlier version of a parent is no sign that the parent has changed.
 func TestAHookThatIsDownIsNotCalledAboutEarlierVersions(t *testing.T) {
 	called := 0
 	hook := webhook(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -162,10 +162,11 @@ func TestAHookThatIsDownIsNotCalledAboutEarlierVersions(t *testing.T) {
 	}
 }
 
-// pauseForLong puts off the next probe of a hook that is down, so that it does not matter how long the test takes.
+// pauseForLong postpones the next probe of a hook that is down, so that no probe is made while the
+// test runs.
 func pauseForLong(hook *Webhook) { hook.breaker.next = time.Now().Add(time.Hour) }
 
-// One parent whose calls always fail must not be in the way of others.
+// A parent whose calls always fail must not keep others from being called about.
 func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
@@ -187,8 +188,8 @@ func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 	}
 }
 
-// However many parents change while a hook is down, no more than one of them is woken for
-// the next call about a change.
+// However many parents change while a hook is down, only one of them is synced again for the next
+// call about a change.
 func TestChangedParentsTakeTurns(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
@@ -266,8 +267,8 @@ func TestAHookThatIsDownIsNotCalled(t *testing.T) {
 	}
 }
 
-// syncing are parents in the loop of a controller, in the time of a bubble: what is simulated
-// is the hook, which is there or fails after some time.
+// syncing has the parents of a controller and a simulated hook, which answers or fails after some
+// time. It runs in a synctest bubble.
 type syncing struct {
 	mu      sync.Mutex
 	breaker circuitBreaker
@@ -313,8 +314,8 @@ func (c *syncing) seen() (calls int, synced map[pipeline.Key]bool) {
 	return c.calls, maps.Clone(c.synced)
 }
 
-// While a hook is down for an hour all its parents change, in vain: it is called once
-// about each, and then four times a minute. Within a minute after it is back all have been synced.
+// All parents change while a hook is down for an hour. The hook is called once about each, and then
+// four times a minute. All parents are synced within a minute after it is back.
 func TestAHookThatIsDownForAnHour(t *testing.T) {
 	const workers = 5
 	tests := map[string]struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// etagCache holds, for each parent, the last answer that came with an ETag. Every call drops the answers that are too
-// old, so no goroutine has to clean up. A nil cache holds nothing.
+// etagCache holds, for each parent, the last answer that came with an ETag. Every call drops the
+// answers that are too old, so no goroutine has to clean up. A nil cache holds nothing.
 type etagCache struct {
 	// timeout is how long an answer is kept. Zero means as long as there is room.
 	timeout time.Duration

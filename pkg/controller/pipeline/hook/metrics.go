@@ -21,8 +21,8 @@ type ControllerRef struct {
 	Name string
 }
 
-// Metrics measures the calls of hooks. The metrics have the names that Metacontroller gave them. One collector is for all
-// hooks of a process. A hook has series from New to Close.
+// Metrics measures the calls of hooks. The metrics have the names that Metacontroller gave them.
+// One collector is for all hooks of a process. A hook has series from New to Close.
 type Metrics struct {
 	byHook map[string]*callMetrics
 
@@ -64,8 +64,8 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// measure returns a transport that measures its requests. The series are removed when end has been called for all hooks
-// that share them. Nil metrics measure nothing.
+// measure returns a transport that measures its requests. The series are removed when end has been
+// called for all hooks that share them. Nil metrics measure nothing.
 func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller ControllerRef) (measuring http.RoundTripper, end func()) {
 	if m == nil {
 		return tracingTransport{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
@@ -92,8 +92,8 @@ const (
 	typeLabel = "controller_type"
 )
 
-func (m seriesKey) labels() prometheus.Labels {
-	return prometheus.Labels{urlLabel: m.url, nameLabel: m.controller.Name, typeLabel: m.controller.Type}
+func (k seriesKey) labels() prometheus.Labels {
+	return prometheus.Labels{urlLabel: k.url, nameLabel: k.controller.Name, typeLabel: k.controller.Type}
 }
 
 // callMetrics measures the calls of all hooks of one name.
@@ -147,10 +147,11 @@ func (c *callMetrics) measure(transport http.RoundTripper, labels prometheus.Lab
 	return promhttp.InstrumentRoundTripperInFlight(c.inFlight.With(labels), transport)
 }
 
-// connect returns a function that starts a clock and returns a trace, which measures how a connection is made. The trace of
-// promhttp would observe many more events.
+// connect returns a function that starts a clock and returns a trace, which measures how a
+// connection is made. The trace of promhttp would observe many more events.
 func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.ClientTrace {
-	// The series are created now. A connection can be made after its hook was closed, and must not create them again.
+	// The series are created now. A connection can be made after its hook was closed, and must not
+	// create them again.
 	dns, handshake := c.dns.MustCurryWith(labels), c.tls.MustCurryWith(labels)
 	dnsStart, dnsDone := dns.WithLabelValues("dns_start"), dns.WithLabelValues("dns_done")
 	handshakeStart, handshakeDone := handshake.WithLabelValues("tls_handshake_start"), handshake.WithLabelValues("tls_handshake_done")

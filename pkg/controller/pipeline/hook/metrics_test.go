@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// measuredHook is a hook of a controller that is measured.
+// measuredHook returns a hook with metrics.
 func measuredHook(t *testing.T, metrics *Metrics, name, url string, controller ControllerRef) *Webhook {
 	t.Helper()
 	made, err := New(name, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
@@ -36,7 +36,7 @@ func registryOf(t *testing.T, metrics *Metrics) *prometheus.Registry {
 	return registry
 }
 
-// names of all families of a hook.
+// namesOf returns the names of all metrics of a hook.
 func namesOf(hook string) []string {
 	var names []string
 	for _, name := range []string{
@@ -155,8 +155,8 @@ func TestEachHookHasFamiliesOfItsOwn(t *testing.T) {
 	}
 }
 
-// Upstream's metrics outlived the controllers, and those of two kinds with the same name
-// were one.
+// Upstream's metrics outlived the controllers, and controllers of two kinds with the same name
+// shared theirs.
 func TestQ46MetricsLiveAsLongAsTheHook(t *testing.T) {
 	metrics := NewMetrics()
 	registry := registryOf(t, metrics)

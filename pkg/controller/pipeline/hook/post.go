@@ -26,8 +26,8 @@ type reply struct {
 	notModified bool
 }
 
-// post sends the content of the buffer and returns the answer. The deadline covers connecting, sending and
-// reading. The etag is the one of the cached answer; empty if there is none.
+// post sends the content of the buffer and returns the answer. The deadline covers connecting,
+// sending and reading. The etag is the one of the cached answer; empty if there is none.
 func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
@@ -65,8 +65,8 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret 
 	}
 }
 
-// readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as the hook announces, or
-// else as its last answer had.
+// readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as
+// the hook announces, or else as its last answer had.
 func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
 	expected := response.ContentLength
 	if expected < 0 { // the hook announces nothing
@@ -88,7 +88,8 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	return body, nil
 }
 
-// reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may hold on to the answer.
+// reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may hold on to
+// the answer.
 func (w *Webhook) reuse(body *bytes.Buffer) {
 	if body != nil && body.Cap() <= maxPooledBytes {
 		body.Reset()
@@ -96,8 +97,9 @@ func (w *Webhook) reuse(body *bytes.Buffer) {
 	}
 }
 
-// httpError returns the error of a call that got no answer. If the call was given up, the error says why instead of the
-// transport's "context deadline exceeded". It never contains the URL, which explain adds.
+// httpError returns the error of a call that got no answer. If the call was given up, the error
+// says why instead of the transport's "context deadline exceeded". It never contains the URL, which
+// explain adds.
 func httpError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("http error: %w", cause)

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// ThrottledError is the error of a call that the hook answered with 429. It is a wish and no failure: the parent is
-// synced again later, and no event is written.
+// ThrottledError is the error of a call that the hook answered with 429. It is a wish and no
+// failure: the parent is synced again later, and no event is written.
 type ThrottledError struct {
-	// After is the time after which the hook wants to be called again, an hour at most. It is zero if the hook named
-	// no valid time. Then the usual backoff applies.
+	// After is the time after which the hook wants to be called again, an hour at most. It is zero
+	// if the hook named no valid time. Then the usual backoff applies.
 	After time.Duration
 }
 

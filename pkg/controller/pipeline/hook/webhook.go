@@ -28,7 +28,8 @@ type Options struct {
 	MaxResponseBytes int64
 	// MaxIdleConnections is how many connections a hook keeps open between calls.
 	MaxIdleConnections int
-	// Denied are the networks in which no hook is called, whatever its name is resolved to or a redirect points at.
+	// Denied are the networks in which no hook is called, whatever its name is resolved to or a
+	// redirect points at.
 	Denied hookaddress.Denied
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
@@ -38,7 +39,8 @@ type Options struct {
 	Sources transport.Sources
 }
 
-// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook takes none from another.
+// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook
+// takes none from another.
 type Webhook struct {
 	name     string
 	version  v1alpha1.HookVersion
@@ -71,8 +73,9 @@ const (
 	Customize = "customize"
 )
 
-// New returns the webhook of that name. It must be connected before its first call, and it must be closed. Endpoints are
-// the endpoint configs of the controller. The error says what is invalid in the spec.
+// New returns the webhook of that name. It must be connected before its first call, and it must be
+// closed. Endpoints are the endpoint configs of the controller. The error says what is invalid in
+// the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	spec := hook.Webhook
 	target, err := endpoint(spec)
@@ -104,12 +107,13 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	}, nil
 }
 
-// Connect reads the certificate authorities and the credentials of the hook. A webhook without any, of its own or from
-// an endpoint config, need not be connected. Connect returns a *SourceError if a Secret or ConfigMap is unusable.
+// Connect reads the certificate authorities and the credentials of the hook. A webhook without any,
+// of its own or from an endpoint config, need not be connected. Connect returns a *SourceError if a
+// Secret or ConfigMap is unusable.
 //
-// If a Secret or ConfigMap changes later, the next call uses the new content. If the new content is unusable, calls
-// continue with the old one, and stale is called with the reason. It is called with nil when the content is usable
-// again.
+// If a Secret or ConfigMap changes later, the next call uses the new content. If the new content is
+// unusable, calls continue with the old one, and stale is called with the reason. It is called with
+// nil when the content is usable again.
 func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 	explain := func(err error) error {
 		return fmt.Errorf("can't resolve endpoint config for %s hook: %w", w.name, err)
@@ -138,18 +142,18 @@ func (w *Webhook) Forget(parent types.UID) { w.etags.forget(parent) }
 // Name returns Sync, Finalize or Customize.
 func (w *Webhook) Name() string { return w.name }
 
-// CircuitOpen returns why the hook counts as down: its last calls failed, several in a row. It returns nil if the hook
-// does not count as down.
+// CircuitOpen returns why the hook counts as down: its last calls failed, several in a row. It
+// returns nil if the hook does not count as down.
 func (w *Webhook) CircuitOpen() error { return w.breaker.cause() }
 
-// SyncComposite asks for the children and the status of the snapshot's parent. It is for sync and finalize hooks of
-// CompositeControllers.
+// SyncComposite asks for the children and the status of the snapshot's parent. It is for sync and
+// finalize hooks of CompositeControllers.
 func (w *Webhook) SyncComposite(ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	return w.sync(ctx, protocol.Composite(), snapshot)
 }
 
-// SyncDecorator asks for the attachments, the status and the changed labels and annotations of the snapshot's parent. It
-// is for sync and finalize hooks of DecoratorControllers.
+// SyncDecorator asks for the attachments, the status and the changed labels and annotations of the
+// snapshot's parent. It is for sync and finalize hooks of DecoratorControllers.
 func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	return w.sync(ctx, protocol.Decorator(), snapshot)
 }
@@ -180,8 +184,8 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 	return response, nil
 }
 
-// noOpResponse returns the response for an answer with that hash if the answer is known to be a no-op, else nil. If
-// strict errors are logged, every answer is read.
+// noOpResponse returns the response for an answer with that hash if the answer is known to be a
+// no-op, else nil. If strict errors are logged, every answer is read.
 func noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash uint64) *pipeline.Response {
 	if noOp == nil || noOp.Answer != hash || logsStrictErrors(ctx) {
 		return nil
@@ -189,8 +193,8 @@ func noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash uint64) *pipeli
 	return &pipeline.Response{ResyncAfter: noOp.ResyncAfter, Hash: hash, IsNoOp: true}
 }
 
-// Customize asks which related objects the other hooks are shown for the snapshot's parent. It sends only Controller
-// and Parent of the snapshot.
+// Customize asks which related objects the other hooks are shown for the snapshot's parent. It
+// sends only Controller and Parent of the snapshot.
 func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
 	var rules []pipeline.RelatedRule
 	err := w.call(ctx, question{

@@ -116,7 +116,7 @@ func TestQ1NullAttachmentsAreRefused(t *testing.T) {
 	}
 }
 
-// What is in a Secret's labels is not told either.
+// The labels of a Secret are not shown either.
 func TestRefusedLabelsOfASecretAreNotShown(t *testing.T) {
 	about := &pipeline.Snapshot{Controller: []byte(controller), Parent: parsed(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"}}`)}
 	_, err := webhook(t, serve(t, answer(200, `{"labels":{"a":{"password":"hunter2"}}}`)), "").SyncDecorator(t.Context(), about)

@@ -27,7 +27,7 @@ import (
 
 const limit = 1000
 
-// serve starts a hook; handlers that block are let go when the test ends.
+// serve starts a hook. Handlers that block end with the test.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -15,15 +15,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// ErrUnreadable begins every error about the content of an answer. An unreadable answer changes nothing in the host.
+// ErrUnreadable begins every error about the content of an answer. An unreadable answer changes
+// nothing in the host.
 var ErrUnreadable = errors.New("the hook's answer cannot be read")
 
 // Decoder reads one answer.
 type Decoder struct {
 	// Redact keeps the content of the answer out of errors.
 	Redact bool
-	// FindDuplicates adds duplicate fields inside the status, labels and annotations to StrictErrors. The search
-	// takes time.
+	// FindDuplicates adds duplicate fields inside the status, labels and annotations to
+	// StrictErrors. The search takes time.
 	FindDuplicates bool
 
 	strictErrors strictErrors
@@ -35,8 +36,8 @@ func (d *Decoder) StrictErrors() []error { return d.strictErrors }
 // fields are the fields that an answer can have. Each has a function that reads its value.
 type fields map[string]func(value []byte) error
 
-// read reads the JSON object of an answer. A null counts as an empty object. The last one of duplicate fields wins.
-// Errors are ErrUnreadable.
+// read reads the JSON object of an answer. A null counts as an empty object. The last one of
+// duplicate fields wins. Errors are ErrUnreadable.
 func (d *Decoder) read(answer []byte, fields fields) error {
 	if err := d.readObject(answer, fields); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)

@@ -8,7 +8,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Format is what differs between the kinds of controllers in the requests and answers of sync and finalize hooks.
+// Format is what differs between the kinds of controllers in the requests and answers of sync and
+// finalize hooks.
 type Format struct {
 	// parent and children are the names of these fields.
 	parent, children string
@@ -44,7 +45,8 @@ func keysOf(version v1alpha1.HookVersion) keyFunc {
 	return relativeKeys
 }
 
-// relativeKeys are the keys of version v1. A request about a namespaced parent shows only objects in its namespace.
+// relativeKeys are the keys of version v1. A request about a namespaced parent shows only objects
+// in its namespace.
 func relativeKeys(parent, o *object.Object) keyForm {
 	switch parent.Namespace {
 	case "":

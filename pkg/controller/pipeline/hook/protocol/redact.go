@@ -35,7 +35,8 @@ func MentionsSecrets(answer []byte) bool { return bytes.Contains(answer, []byte(
 // maxExcerptBytes is the length of the text that errors quote.
 const maxExcerptBytes = 120
 
-// Excerpt returns the beginning of a text on one line, enough to recognise the text by, or Redacted.
+// Excerpt returns the beginning of a text on one line, enough to recognise the text by, or
+// Redacted.
 func Excerpt(text []byte, redact bool) string {
 	if redact {
 		return Redacted

@@ -14,7 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// AppendRequest appends the body of a sync or finalize request. It copies the bytes of the objects and decodes none.
+// AppendRequest appends the body of a sync or finalize request. It copies the bytes of the objects
+// and decodes none.
 func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot *pipeline.Snapshot) []byte {
 	w := requestWriter{
 		body:   slices.Grow(to, requestSize(snapshot)),
@@ -43,8 +44,8 @@ func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot 
 	return w.body
 }
 
-// requestSize returns the maximal size of a request in bytes. Only names with characters that JSON escapes can make
-// it larger.
+// requestSize returns the maximal size of a request in bytes. Only names with characters that JSON
+// escapes can make it larger.
 func requestSize(snapshot *pipeline.Snapshot) int {
 	size := 128 + len(snapshot.Controller) + snapshot.Parent.Size()
 	for _, group := range snapshot.Children {
@@ -73,7 +74,8 @@ type requestWriter struct {
 
 func (w *requestWriter) raw(text string) { w.body = append(w.body, text...) }
 
-// group appends the objects of one type, each under its key. A type without objects gets an empty group.
+// group appends the objects of one type, each under its key. A type without objects gets an empty
+// group.
 func (w *requestWriter) group(index int, of pipeline.Type, objects []*object.Object) {
 	if index > 0 {
 		w.raw(`,`)
@@ -104,8 +106,8 @@ func (w *requestWriter) group(index int, of pipeline.Type, objects []*object.Obj
 	w.raw(`}`)
 }
 
-// key appends the key of an object. Names of some types, for instance ClusterRoles, can contain quotes. Namespaces
-// contain no characters that JSON escapes.
+// key appends the key of an object. Names of some types, for instance ClusterRoles, can contain
+// quotes. Namespaces contain no characters that JSON escapes.
 func (w *requestWriter) key(form keyForm, o *object.Object) {
 	start := len(w.body)
 	if form == namespaceAndName {

@@ -192,7 +192,7 @@ func TestObjectsThatAreLeftOutLeaveNoGap(t *testing.T) {
 	}
 }
 
-// What is to be let go, and what only may be adopted, is not shown twice or at all.
+// Children to release are not shown, and children to adopt are shown once.
 func TestCompositeRequestShowsTheClaimedChildren(t *testing.T) {
 	orphan := parsed(t, `{"kind":"Pod","metadata":{"name":"orphan","namespace":"default"}}`)
 	let := parsed(t, `{"kind":"Pod","metadata":{"name":"let-go","namespace":"default"}}`)

@@ -111,6 +111,7 @@ func (d *Decoder) children(value []byte) ([]*object.Object, error) {
 // maxResyncAfter limits resyncAfterSeconds to what a timer can hold.
 const maxResyncAfter = 365 * 24 * time.Hour
 
+// seconds reads a number of seconds. A negative number counts as zero.
 func (d *Decoder) seconds(value []byte) (time.Duration, error) {
 	var seconds *float64
 	if err := json.Unmarshal(value, &seconds); err != nil {
@@ -119,13 +120,8 @@ func (d *Decoder) seconds(value []byte) (time.Duration, error) {
 	if seconds == nil {
 		return 0, nil
 	}
-	return duration(*seconds), nil
-}
-
-// duration converts a hook's number of seconds. A negative number counts as zero.
-func duration(seconds float64) time.Duration {
-	nanoseconds := math.Ceil(seconds * float64(time.Second))
-	return time.Duration(min(max(nanoseconds, 0), float64(maxResyncAfter)))
+	nanoseconds := math.Ceil(*seconds * float64(time.Second))
+	return time.Duration(min(max(nanoseconds, 0), float64(maxResyncAfter))), nil
 }
 
 func (d *Decoder) boolean(value []byte) (bool, error) {

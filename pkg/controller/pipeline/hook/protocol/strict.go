@@ -26,7 +26,8 @@ func UnmarshalMode(hook *v1alpha1.Hook) v1alpha1.ResponseUnmarshallMode {
 	}
 }
 
-// strictErrors are unknown and duplicate fields of an answer. The strict mode refuses them, the loose mode ignores them.
+// strictErrors are unknown and duplicate fields of an answer. The strict mode refuses them, the
+// loose mode ignores them.
 type strictErrors []error
 
 func (e *strictErrors) unknownField(field string) {

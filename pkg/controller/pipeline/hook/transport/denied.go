@@ -14,13 +14,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// denyingTransport is a transport that connects to no denied address. It checks the URL of each request, redirects
-// included, and the addresses that a name is resolved to.
+// denyingTransport is a transport that connects to no denied address. It checks the URL of each
+// request, redirects included, and the addresses that a name is resolved to.
 type denyingTransport struct {
 	*http.Transport
 	denied hookaddress.Denied
-	// hookDialer dials only addresses that are not denied. proxyDialer dials any address, because proxies are chosen by
-	// the operator of the server and not by the author of a controller.
+	// hookDialer dials only addresses that are not denied. proxyDialer dials any address, because
+	// proxies are chosen by the operator of the server and not by the author of a controller.
 	hookDialer, proxyDialer net.Dialer
 }
 
@@ -52,7 +52,8 @@ func (t *denyingTransport) checkResolved(_, address string, _ syscall.RawConn) e
 	return t.denied.Check(resolved.Addr())
 }
 
-// RoundTrip implements http.RoundTripper. If a proxy resolves the name, the proxy has to check the address.
+// RoundTrip implements http.RoundTripper. If a proxy resolves the name, the proxy has to check the
+// address.
 func (t *denyingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	proxied, err := t.checkURL(request)
 	if err != nil {
@@ -67,8 +68,8 @@ func (t *denyingTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return t.Transport.RoundTrip(request)
 }
 
-// checkURL returns an error if the URL of a request has a denied address. Otherwise it reports whether the request goes
-// through a proxy.
+// checkURL returns an error if the URL of a request has a denied address. Otherwise it reports
+// whether the request goes through a proxy.
 func (t *denyingTransport) checkURL(request *http.Request) (proxied bool, err error) {
 	if err := t.denied.CheckHost(request.URL.Hostname()); err != nil || t.Proxy == nil {
 		return false, err

@@ -66,18 +66,18 @@ func TestARedirectDoesNotLeadToADeniedAddress(t *testing.T) {
 	}
 }
 
-// What a name was found to lead to says nothing about where it leads when the hook is called.
+// A name can be resolved to another address with each call.
 func TestANameIsCheckedEachTimeItIsResolved(t *testing.T) {
 	address := serve(t, answer(200, "{}"))
 	names := startNames(t)
-	guarded := newDenyingTransport(&http.Transport{DisableKeepAlives: true}, hookaddress.LinkLocal())
-	guarded.hookDialer.Resolver = &net.Resolver{PreferGo: true, Dial: names.dial}
+	transport := newDenyingTransport(&http.Transport{DisableKeepAlives: true}, hookaddress.LinkLocal())
+	transport.hookDialer.Resolver = &net.Resolver{PreferGo: true, Dial: names.dial}
 	get := func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(address, "127.0.0.1", "hooks.test.", 1), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := guarded.RoundTrip(request)
+		response, err := transport.RoundTrip(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}
@@ -94,7 +94,7 @@ func TestANameIsCheckedEachTimeItIsResolved(t *testing.T) {
 // onlyProxy is set in the process whose hooks may have no other address than the proxy.
 const onlyProxy = "TEST_HOOK_ONLY_PROXY"
 
-// The environment is read once in the life of a process, so a process of its own is asked.
+// A process reads its environment only once, so the test runs another process.
 func TestWhatAProxyIsSentIsChecked(t *testing.T) {
 	if os.Getenv(onlyProxy) != "" {
 		if err := callDenied(t, "http://hooks.invalid/sync", loopback()); err != nil {
@@ -122,7 +122,7 @@ func TestWhatAProxyIsSentIsChecked(t *testing.T) {
 	}
 }
 
-// names is a server of DNS for which every name leads to one IPv4 address.
+// names is a DNS server that resolves all names to one IPv4 address.
 type names struct {
 	address string
 
@@ -155,19 +155,20 @@ func startNames(t *testing.T) *names {
 	return n
 }
 
-// dial connects to the server, whichever is asked for.
+// dial connects to the DNS server, whatever the address.
 func (n *names) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "udp", n.address)
 }
 
-// lead makes all names lead to an address.
+// lead resolves all names to an address from now on.
 func (n *names) lead(target string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.target = netip.MustParseAddr(target)
 }
 
-// answer makes the answer out of a question: its header, itself, and, if it is for an IPv4 address, that.
+// answer makes the answer to a question. It consists of a header, the question and, if the question
+// is for an IPv4 address, the address.
 func (n *names) answer(question []byte) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()

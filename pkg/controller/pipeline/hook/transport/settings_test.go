@@ -72,8 +72,7 @@ func passwordInSecret(userKey, passwordKey string) *v1alpha1.BasicAuth {
 	return &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, UsernameKey: userKey, PasswordKey: passwordKey}
 }
 
-// opened is a hook's transport whose settings have been read, and the error if they
-// could not be.
+// opened returns a hook's transport after its settings have been read, and the error of reading them.
 func opened(t *testing.T, hosts *cluster, settings settings) (*Transport, error) {
 	t.Helper()
 	settings.path = "spec.hooks.sync.webhook"

@@ -8,8 +8,9 @@ import (
 	"net/http"
 )
 
-// sharedTransport has the connections with the same TLS settings. All calls share it until the TLS settings change. Then
-// it is retired: its connections are closed when the last of its calls has ended.
+// sharedTransport has the connections with the same TLS settings. All calls share it until the TLS
+// settings change. Then it is retired: its connections are closed when the last of its calls has
+// ended.
 type sharedTransport struct {
 	*credentials
 	transport *denyingTransport
@@ -18,10 +19,12 @@ type sharedTransport struct {
 	retired bool
 }
 
-// newSharedTransport returns a transport with Go's default settings, except for what the credentials and the options say.
+// newSharedTransport returns a transport with Go's default settings, except for what the
+// credentials and the options say.
 func newSharedTransport(credentials *credentials, options Options) *sharedTransport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	// A request with several children, or its answer, fits into one buffer. Go's buffers have 4 KiB.
+	// A request with several children, or its answer, fits into one buffer. Go's buffers have 4
+	// KiB.
 	transport.WriteBufferSize, transport.ReadBufferSize = 32<<10, 16<<10
 	transport.MaxIdleConns = options.MaxIdleConnections
 	transport.MaxIdleConnsPerHost = options.MaxIdleConnections

@@ -17,7 +17,7 @@ import (
 // throughProxy is set in the process that calls a hook through a proxy.
 const throughProxy = "TEST_HOOK_THROUGH_PROXY"
 
-// The environment is read once in the life of a process, so a process of its own is asked.
+// A process reads its environment only once, so the test runs another process.
 func TestProxiesOfTheEnvironmentAreUsed(t *testing.T) {
 	const hooks = "http://hooks.invalid/sync"
 	if os.Getenv(throughProxy) != "" {

@@ -18,8 +18,9 @@ import (
 
 // Sources gives access to the Secrets and ConfigMaps of the host.
 type Sources interface {
-	// Follow calls changed with the object of that name, or with nil if there is none: once before it returns, and again
-	// after each change, one call at a time, until stop has returned. The error says why the object cannot be read.
+	// Follow calls changed with the object of that name, or with nil if there is none: once before
+	// it returns, and again after each change, one call at a time, until stop has returned. The
+	// error says why the object cannot be read.
 	Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error)
 }
 
@@ -43,8 +44,8 @@ func configMap(namespace, name string) Source {
 	}
 }
 
-// SourceError is the error that a hook cannot be called because a Secret or ConfigMap is missing or unusable. A change of
-// that object may help. The error never shows the content of the object.
+// SourceError is the error that a hook cannot be called because a Secret or ConfigMap is missing or
+// unusable. A change of that object may help. The error never shows the content of the object.
 type SourceError struct {
 	Source
 	// ResourceVersion is the resource version of the object; empty if it does not exist.

@@ -20,15 +20,17 @@ import (
 type Options struct {
 	// MaxIdleConnections is how many connections a transport keeps open between calls.
 	MaxIdleConnections int
-	// Denied are the networks that no connection leads to, whatever a name is resolved to or a redirect points at.
+	// Denied are the networks that no connection leads to, whatever a name is resolved to or a
+	// redirect points at.
 	Denied hookaddress.Denied
 	// Sources is where Secrets and ConfigMaps are read from.
 	Sources Sources
 }
 
-// Transport is the http.RoundTripper of one hook. It knows the certificate authorities that the hook is verified with and
-// the credentials that the hook is sent. These follow the Secrets and ConfigMaps that they are read from: a call uses the
-// content at the time when it begins. While the content is unusable, calls use the last one that was usable.
+// Transport is the http.RoundTripper of one hook. It knows the certificate authorities that the
+// hook is verified with and the credentials that the hook is sent. These follow the Secrets and
+// ConfigMaps that they are read from: a call uses the content at the time when it begins. While the
+// content is unusable, calls use the last one that was usable.
 type Transport struct {
 	settings settings
 	options  Options
@@ -37,18 +39,19 @@ type Transport struct {
 
 	mu      sync.Mutex
 	sources map[Source]*object.Object
-	// credentials are what the settings resolve to, and shared is the transport that calls use. Both are nil until the
-	// settings have been read.
+	// credentials are what the settings resolve to, and shared is the transport that calls use.
+	// Both are nil until the settings have been read.
 	credentials *credentials
 	shared      *sharedTransport
-	// report is called when the sources become unusable or usable again. reported is the message of the error that it
-	// was called with last.
+	// report is called when the sources become unusable or usable again. reported is the message of
+	// the error that it was called with last.
 	report   func(error)
 	reported string
 }
 
-// New returns the transport for the hook of that name, which calls target. The transport must be closed, and if the
-// webhook or its endpoint config has settings, it must be opened before it is used.
+// New returns the transport for the hook of that name, which calls target. The transport must be
+// closed, and if the webhook or its endpoint config has settings, it must be opened before it is
+// used.
 func New(hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options) *Transport {
 	return newTransport(settingsOf(hook, webhook, target, endpoints), options)
 }
@@ -61,8 +64,9 @@ func newTransport(settings settings, options Options) *Transport {
 	return t
 }
 
-// Open reads the settings and begins to follow their sources. It returns a *SourceError if a source is unusable. Later,
-// it calls report with an error when a source becomes unusable, and with nil when all are usable again.
+// Open reads the settings and begins to follow their sources. It returns a *SourceError if a source
+// is unusable. Later, it calls report with an error when a source becomes unusable, and with nil
+// when all are usable again.
 func (t *Transport) Open(ctx context.Context, report func(error)) error {
 	if t.settings.empty() {
 		return nil
@@ -90,8 +94,8 @@ func (t *Transport) Close() {
 	}
 }
 
-// Authorize puts the credential into a request. net/http removes it when a redirect leads to another host. Authorize
-// returns a function that removes the credential from texts.
+// Authorize puts the credential into a request. net/http removes it when a redirect leads to
+// another host. Authorize returns a function that removes the credential from texts.
 func (t *Transport) Authorize(request *http.Request) (hide func([]byte) []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

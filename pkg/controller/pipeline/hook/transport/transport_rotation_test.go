@@ -99,7 +99,7 @@ func TestQ24ATokenIsRotatedWithoutAFailedCall(t *testing.T) {
 	}
 }
 
-// callers calls a hook all the time from several goroutines.
+// callers call a hook all the time from several goroutines.
 type callers struct {
 	*testing.T
 	cancel  context.CancelFunc
@@ -194,7 +194,7 @@ func TestWhatIsNoUseLeavesTheLastInUse(t *testing.T) {
 	}
 }
 
-// What is exchanged takes effect at the next call and disturbs none that is under way.
+// New settings take effect at the next call and do not disturb calls in flight.
 func TestConnectionsOfBeforeEndWithTheirCalls(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by HTTP/2 %v", http2), func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 // secure is a hook behind TLS.
 type secure struct {
 	*httptest.Server
-	// config is what the next handshake goes by.
+	// config is the configuration of the next handshake.
 	config atomic.Pointer[tls.Config]
 	// peers are the addresses that calls came from.
 	mu    sync.Mutex
@@ -43,7 +43,7 @@ func serveTLS(t *testing.T, config *tls.Config, handler http.HandlerFunc) *secur
 	return s
 }
 
-// newSecure is a hook that is still to be started.
+// newSecure returns a hook that is not started yet.
 func newSecure(t *testing.T, config *tls.Config, handler http.HandlerFunc) *secure {
 	t.Helper()
 	s := &secure{}
@@ -68,8 +68,9 @@ func newSecure(t *testing.T, config *tls.Config, handler http.HandlerFunc) *secu
 	return s
 }
 
-// patientListener is for a server that answers before it has read the whole request. Were the connection closed
-// then, what came afterwards would reset it, and the caller might lose the answer.
+// patientListener is for a server that answers before it has read the whole request. If the server
+// closed the connection then, the rest of the request would reset it, and the caller could lose the
+// answer.
 type patientListener struct{ net.Listener }
 
 func (l patientListener) Accept() (net.Conn, error) {
@@ -82,7 +83,7 @@ func (l patientListener) Accept() (net.Conn, error) {
 
 type patientConn struct{ *net.TCPConn }
 
-// Close says that nothing more will be sent, and closes when the caller has.
+// Close announces that nothing more is sent, and closes the connection after the caller has.
 func (c patientConn) Close() error {
 	if err := c.CloseWrite(); err == nil {
 		_, _ = io.Copy(io.Discard, c.TCPConn)
@@ -90,7 +91,7 @@ func (c patientConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// callers are the addresses that calls came from, each once.
+// callers returns the addresses that calls came from, each once.
 func (s *secure) callers() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *secure) callers() []string {
 	return slices.Compact(callers)
 }
 
-// serve starts a hook; handlers that block are let go when the test ends.
+// serve starts a hook. Handlers that block end with the test.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -260,14 +261,14 @@ func TestAClientCertificateIsShown(t *testing.T) {
 	}
 }
 
-// Go itself leaves out of a request to another host what was meant for the first.
+// net/http removes the credentials from a request that is redirected to another host.
 func TestCredentialsAreNotSentToAnotherHost(t *testing.T) {
 	headers := make(chan string, 2)
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		headers <- r.Header.Get("Authorization")
 		_, _ = io.WriteString(w, "{}")
 	})
-	// The test's two hosts are both this machine.
+	// Both host names are of this machine.
 	other = strings.Replace(other, "127.0.0.1", "localhost", 1)
 	tests := map[string]struct {
 		target string

@@ -19,7 +19,7 @@ import (
 // cluster has the Secrets and ConfigMaps of a test.
 type cluster struct {
 	testing.TB
-	// refusal is why it lets nothing be read; nil if it does.
+	// refusal is the error of every attempt to read; nil if reading is allowed.
 	refusal error
 
 	mu        sync.Mutex
@@ -55,7 +55,7 @@ func (c *cluster) Follow(_ context.Context, of pipeline.Type, name types.Namespa
 	}, nil
 }
 
-// followed counts who follows something now.
+// followed returns the number of followers.
 func (c *cluster) followed() (count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *cluster) followed() (count int) {
 	return count
 }
 
-// put creates or changes an object: data of a Secret are what they are before base64.
+// put creates or changes an object. The data of a Secret are not in base64 yet.
 func (c *cluster) put(source Source, data map[string]string) {
 	c.Helper()
 	if source.Type.Kind != "Secret" {
