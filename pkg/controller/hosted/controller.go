@@ -78,7 +78,7 @@ type Controller struct {
 // close it.
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
-	options.Controller = hook.Controller{Type: spec.Kind.Name, Name: spec.Name}
+	options.Controller = hook.ControllerRef{Type: spec.Kind.Name, Name: spec.Name}
 	hooks, err := newHooks(spec, options)
 	if err != nil {
 		return nil, err

@@ -6,55 +6,75 @@ package hook
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 )
 
-// maxKept is how large a buffer may be that is kept for later requests.
-const maxKept = 1 << 20
+// bufferPool has the buffers for the bodies of a hook's requests. Without it, most of the garbage
+// of quiet syncs would be requests.
+type bufferPool struct{ pool sync.Pool }
 
-// buffers are what the bodies of a hook's requests are put together in. They are used again: requests
-// are most of what quiet syncs would leave to the garbage collector.
-type buffers struct{ pool sync.Pool }
-
-// buffer holds the body of one request until all are done with it: who made it, and the transport each
-// time that it sends it.
+// buffer holds the body of one request. It returns to its pool when all its users have released it:
+// the caller, and the HTTP transport once for each time that it sends the body.
 type buffer struct {
 	bytes []byte
-	from  *buffers
+	pool  *bufferPool
 	users atomic.Int32
 }
 
 // get returns an empty buffer, which must be released.
-func (b *buffers) get() *buffer {
-	got, ok := b.pool.Get().(*buffer)
+func (p *bufferPool) get() *buffer {
+	got, ok := p.pool.Get().(*buffer)
 	if !ok {
-		got = &buffer{from: b}
+		got = &buffer{pool: p}
 	}
 	got.users.Store(1)
 	return got
 }
 
-// release says that one user is done.
+// release ends the use of the buffer by one user.
 func (b *buffer) release() {
-	if b.users.Add(-1) == 0 && cap(b.bytes) <= maxKept {
+	if b.users.Add(-1) == 0 && cap(b.bytes) <= maxPooledBytes {
 		b.bytes = b.bytes[:0]
-		b.from.pool.Put(b)
+		b.pool.pool.Put(b)
 	}
 }
 
-// reader returns a reader of the buffer for a transport to send it once. net/http knows it to be in memory:
-// of any other it sends the head on its own, and copies the body to send it.
+// reader returns a reader with which a transport sends the buffer once. It has a type that net/http
+// knows to be in memory. For others, net/http sends the header on its own and copies the body.
 func (b *buffer) reader() io.ReadCloser {
 	b.users.Add(1)
 	return io.NopCloser(bytes.NewReader(b.bytes))
 }
 
-// sent is told by the transport how it has sent what reader returned; the answer may be there before. If
-// that failed, nothing tells when the transport is done, and the buffer is not used again.
-func (b *buffer) sent(how httptrace.WroteRequestInfo) {
-	if how.Err == nil {
+// written is called by the transport when it has sent what reader returned. The answer may arrive
+// before that. If sending failed, nothing reports when the transport is done, and the buffer is
+// never used again.
+func (b *buffer) written(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
 		b.release()
 	}
+}
+
+// bufferKey is the key under which the context of a call has the buffer that its requests send.
+type bufferKey struct{}
+
+// tracingTransport traces each request, redirects included: how it gets its connection, and when
+// its buffer has been sent.
+type tracingTransport struct {
+	http.RoundTripper
+	// connect returns a new trace, which observes how one request gets its connection.
+	connect func() *httptrace.ClientTrace
+}
+
+// RoundTrip implements http.RoundTripper. A request without a body, to which a redirect can lead,
+// sends no buffer.
+func (t tracingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	trace := t.connect()
+	if posted, ok := request.Context().Value(bufferKey{}).(*buffer); ok && request.Body != nil {
+		trace.WroteRequest = posted.written
+	}
+	return t.RoundTripper.RoundTrip(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
 }

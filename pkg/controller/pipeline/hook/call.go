@@ -4,125 +4,127 @@
 package hook
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
 
-// reply is what a hook said.
-type reply struct {
-	body *bytes.Buffer
-	// etag is what the hook calls this answer; empty if it does not.
-	etag string
-	// unchanged tells that the answer is the one that the request named by its ETag.
-	unchanged bool
+// The log levels at which the authors of hooks see more.
+const (
+	// strictErrorVerbosity shows the fields of answers that are ignored.
+	strictErrorVerbosity = 4
+	// bodyVerbosity shows the bodies of requests and answers.
+	bodyVerbosity = 6
+)
+
+// question is what a call asks a hook.
+type question struct {
+	snapshot *pipeline.Snapshot
+	// request appends the body of the request.
+	request func(to []byte) []byte
+	// secret reports that the request shows Secrets, or could show some: neither the request nor
+	// the answer is logged or quoted.
+	secret bool
+	// decode reads the answer. It reports whether the bytes of the answer are free for other uses
+	// afterwards.
+	decode func(d *protocol.Decoder, answer []byte) (free bool, err error)
 }
 
-// refusal is the error of a call that was answered with a status that is no answer.
-type refusal struct {
-	status int
-	body   string
-}
-
-func (r *refusal) Error() string {
-	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)", r.status, r.body)
-}
-
-// ofHook tells whether the hook itself has refused, and not what stands before it because the
-// hook is not there.
-func (r *refusal) ofHook() bool {
-	return r.status != http.StatusBadGateway && r.status != http.StatusServiceUnavailable && r.status != http.StatusGatewayTimeout
-}
-
-// call posts what the buffer holds and returns the answer. The deadline covers connecting, sending and
-// reading. An etag is that of the answer that is known already.
-func (w *Webhook) call(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.late)
-	defer cancel()
-	request, err := http.NewRequestWithContext(context.WithValue(ctx, posting{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
+// call asks the hook about a parent, unless its circuit is open: then the error is a
+// *CircuitOpenError. All errors name the hook.
+func (w *Webhook) call(ctx context.Context, q question) (err error) {
+	parent := cmp.Or(q.snapshot.Present, q.snapshot.Parent)
+	if err := w.breaker.allow(parent, time.Now()); err != nil {
+		return w.explain(err)
+	}
+	defer func() { w.breaker.done(parent, err, time.Now()) }()
+	posted := w.buffers.get()
+	defer posted.release()
+	posted.bytes = q.request(posted.bytes)
+	w.log(ctx, "Hook request", posted.bytes, q.secret)
+	etags := w.etagCacheFor(q.snapshot)
+	cached := etags.get(parent.UID, time.Now())
+	reply, err := w.post(ctx, posted, cached.etag, q.secret)
 	if err != nil {
-		return reply{}, httpError(ctx, err)
+		return w.explain(err)
 	}
-	request.ContentLength = int64(len(posted.bytes))
-	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
-	request.Header.Set("Content-Type", "application/json")
-	hide := w.connection.authorize(request)
-	if etag != "" {
-		request.Header.Set("If-None-Match", etag)
+	answer := cached.body
+	if !reply.notModified {
+		answer = reply.body.Bytes()
 	}
-	response, err := w.client.Do(request)
+	d := &protocol.Decoder{Redact: q.secret || protocol.MentionsSecrets(answer), FindDuplicates: w.strict() || logsStrictErrors(ctx)}
+	free, err := q.decode(d, answer)
 	if err != nil {
-		return reply{}, httpError(ctx, err)
+		return w.explain(err)
 	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusTooManyRequests {
-		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
+	if err := w.checkStrict(ctx, d.StrictErrors()); err != nil {
+		return w.explain(err)
 	}
-	answer, err := w.read(ctx, response)
-	if err != nil {
-		return reply{}, err
+	if reply.etag != "" {
+		etags.put(parent.UID, reply.etag, answer, time.Now())
 	}
-	switch status := response.StatusCode; {
-	case status == http.StatusOK:
-		return reply{body: answer, etag: response.Header.Get("ETag")}, nil
-	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
-		return reply{unchanged: true}, nil
-	default:
-		r := &reader{secret: secret || mentionsSecrets(answer.Bytes())}
-		return reply{}, &refusal{status: status, body: r.quote(hide(answer.Bytes()))}
+	w.log(ctx, "Hook answer", answer, d.Redact)
+	if free {
+		w.reuse(reply.body)
 	}
+	return nil
 }
 
-// believed is how many bytes there is room made for because a hook says that its answer has
-// them, or because the last one had. For more, room is made as they come.
-const believed = 1 << 20
-
-func (w *Webhook) read(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
-	expected := response.ContentLength
-	if expected < 0 { // it does not say
-		expected = w.answered.Load()
+// etagCacheFor returns the ETag cache for answers about the snapshot's parent. There is none for an
+// earlier version of the parent: it has the UID and the generation of the present one, and a hook
+// may have made its ETag from these.
+func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
+	if snapshot.Present != nil {
+		return nil
 	}
-	answer, ok := w.spare.Get().(*bytes.Buffer)
-	if !ok {
-		answer = &bytes.Buffer{}
-	}
-	answer.Grow(int(min(expected, w.limit, believed)) + bytes.MinRead)
-	_, err := answer.ReadFrom(io.LimitReader(response.Body, w.limit+1))
-	if err != nil {
-		return nil, httpError(ctx, err)
-	}
-	w.answered.Store(int64(answer.Len()))
-	if int64(answer.Len()) > w.limit {
-		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
-	}
-	return answer, nil
+	return w.etags
 }
 
-// spend gives the room of an answer that nobody keeps to later ones.
-func (w *Webhook) spend(answer *bytes.Buffer) {
-	if answer != nil && answer.Cap() <= maxKept {
-		answer.Reset()
-		w.spare.Put(answer)
+// checkStrict returns the strict errors of an answer as one error if the hook is read strictly.
+// Otherwise it logs them.
+func (w *Webhook) checkStrict(ctx context.Context, found []error) error {
+	if len(found) == 0 {
+		return nil
 	}
+	all := utilerrors.NewAggregate(found)
+	if w.strict() {
+		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %w",
+			ErrUnreadable, w.version, w.name, w.mode, all)
+	}
+	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are overlooked", "hook", w.name, "url", w.shown, "fields", all.Error())
+	return nil
 }
 
-// httpError prefers the reason for which the call was given up to the transport's
-// "context deadline exceeded", and leaves out the URL, which explain adds.
-func httpError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("http error: %w", cause)
+// strict reports whether strict errors make an answer unreadable.
+func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
+
+// logsStrictErrors reports whether strict errors are logged.
+func logsStrictErrors(ctx context.Context) bool {
+	return klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
+}
+
+// log logs a body, or that the body is not shown if it is about Secrets.
+func (w *Webhook) log(ctx context.Context, message string, body []byte, secret bool) {
+	logger := klog.FromContext(ctx).V(bodyVerbosity)
+	if !logger.Enabled() {
+		return
 	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
+	text := string(body)
+	if secret {
+		text = protocol.Redacted
 	}
-	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
-		err = errors.New("the hook redirects to what is no URL") // which is not told, as there may be a password in it
-	}
-	return fmt.Errorf("http error: %w", err)
+	logger.Info(message, "hook", w.name, "url", w.shown, "bytes", len(body), "body", text)
+}
+
+// explain adds to an error which hook it is about.
+func (w *Webhook) explain(err error) error {
+	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
 }

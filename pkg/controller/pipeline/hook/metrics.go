@@ -4,40 +4,42 @@
 package hook
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Controller is the controller that a hook belongs to.
-type Controller struct {
+// ControllerRef names the controller that a hook belongs to, in the labels of metrics.
+type ControllerRef struct {
 	// Type is CompositeController or DecoratorController.
 	Type string
 	Name string
 }
 
-// Metrics measures the calls of hooks, under the names that Metacontroller gave them. It
-// is one collector for all hooks of a process; a hook is in it from New to Close.
+// Metrics measures the calls of hooks. The metrics have the names that Metacontroller gave them.
+// One collector is for all hooks of a process. A hook has series from New to Close.
 type Metrics struct {
 	byHook map[string]*callMetrics
 
 	mu sync.Mutex
-	// users is how many hooks are measured by the same series: two while a controller is
-	// replaced.
-	users map[measured]int
+	// users counts the hooks that share their series. There are two while a controller is replaced.
+	users map[seriesKey]int
 }
 
-// measured is what the series of a hook are told apart by.
-type measured struct {
+// seriesKey identifies the series of a hook.
+type seriesKey struct {
 	hook, url  string
-	controller Controller
+	controller ControllerRef
 }
 
-// NewMetrics makes metrics without any hook in them.
+// NewMetrics returns metrics without series.
 func NewMetrics() *Metrics {
-	m := &Metrics{byHook: map[string]*callMetrics{}, users: map[measured]int{}}
+	m := &Metrics{byHook: map[string]*callMetrics{}, users: map[seriesKey]int{}}
 	for _, name := range []string{Sync, Finalize, Customize} {
 		m.byHook[name] = newCallMetrics(name)
 	}
@@ -62,14 +64,15 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// measure returns the transport with its requests measured until end is called.
-func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller Controller) (measuring http.RoundTripper, end func()) {
+// measure returns a transport that measures its requests. The series are removed when end has been
+// called for all hooks that share them. Nil metrics measure nothing.
+func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller ControllerRef) (measuring http.RoundTripper, end func()) {
 	if m == nil {
-		return traced{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
+		return tracingTransport{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := measured{hook, url, controller}
+	of := seriesKey{hook, url, controller}
 	m.users[of]++
 	calls, labels := m.byHook[hook], of.labels()
 	return calls.measure(transport, labels), sync.OnceFunc(func() {
@@ -82,13 +85,94 @@ func (m *Metrics) measure(transport http.RoundTripper, hook, url string, control
 	})
 }
 
-// The labels that tell hooks apart.
+// The labels that identify a hook.
 const (
 	urlLabel  = "url"
 	nameLabel = "controller_name"
 	typeLabel = "controller_type"
 )
 
-func (m measured) labels() prometheus.Labels {
-	return prometheus.Labels{urlLabel: m.url, nameLabel: m.controller.Name, typeLabel: m.controller.Type}
+func (k seriesKey) labels() prometheus.Labels {
+	return prometheus.Labels{urlLabel: k.url, nameLabel: k.controller.Name, typeLabel: k.controller.Type}
+}
+
+// callMetrics measures the calls of all hooks of one name.
+type callMetrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	dns, tls *prometheus.HistogramVec
+	inFlight *prometheus.GaugeVec
+}
+
+func newCallMetrics(hook string) *callMetrics {
+	labels := func(more ...string) []string { return append(more, urlLabel, nameLabel, typeLabel) }
+	histogram := func(name, help string, buckets []float64, label string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "metacontroller", Subsystem: hook, Name: name, Help: help, Buckets: buckets,
+		}, labels(label))
+	}
+	return &callMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "metacontroller", Subsystem: hook, Name: "requests_total",
+			Help: "Number of requests to the hook that were answered, redirects included, by status code and method.",
+		}, labels("code", "method")),
+		duration: histogram("request_duration_histogram_seconds",
+			"Time from sending a request to the hook to the head of its answer, by method.", prometheus.DefBuckets, "method"),
+		dns: histogram("dns_duration_histogram_seconds",
+			"Time from the beginning of a request to an event of looking up the hook's address.", []float64{.005, .01, .025, .05}, "event"),
+		tls: histogram("tls_duration_histogram_seconds",
+			"Time from the beginning of a request to an event of agreeing on encryption with the hook.", []float64{.05, .1, .25, .5}, "event"),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "metacontroller", Subsystem: hook, Name: "in_flight_requests",
+			Help: "Number of requests to the hook that the head of the answer has not come to.",
+		}, labels()),
+	}
+}
+
+// vector is a metric of any type.
+type vector interface {
+	prometheus.Collector
+	DeletePartialMatch(prometheus.Labels) int
+}
+
+func (c *callMetrics) all() []vector {
+	return []vector{c.requests, c.duration, c.dns, c.tls, c.inFlight}
+}
+
+// measure returns a transport that measures its requests in the series with the labels.
+func (c *callMetrics) measure(transport http.RoundTripper, labels prometheus.Labels) http.RoundTripper {
+	transport = tracingTransport{transport, c.connect(labels)}
+	transport = promhttp.InstrumentRoundTripperDuration(c.duration.MustCurryWith(labels), transport)
+	transport = promhttp.InstrumentRoundTripperCounter(c.requests.MustCurryWith(labels), transport)
+	return promhttp.InstrumentRoundTripperInFlight(c.inFlight.With(labels), transport)
+}
+
+// connect returns a function that starts a clock and returns a trace, which measures how a
+// connection is made. The trace of promhttp would observe many more events.
+func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.ClientTrace {
+	// The series are created now. A connection can be made after its hook was closed, and must not
+	// create them again.
+	dns, handshake := c.dns.MustCurryWith(labels), c.tls.MustCurryWith(labels)
+	dnsStart, dnsDone := dns.WithLabelValues("dns_start"), dns.WithLabelValues("dns_done")
+	handshakeStart, handshakeDone := handshake.WithLabelValues("tls_handshake_start"), handshake.WithLabelValues("tls_handshake_done")
+	return func() *httptrace.ClientTrace {
+		begin := time.Now()
+		return &httptrace.ClientTrace{
+			DNSStart:          func(httptrace.DNSStartInfo) { dnsStart.Observe(time.Since(begin).Seconds()) },
+			DNSDone:           func(httptrace.DNSDoneInfo) { dnsDone.Observe(time.Since(begin).Seconds()) },
+			TLSHandshakeStart: func() { handshakeStart.Observe(time.Since(begin).Seconds()) },
+			TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+				if err == nil {
+					handshakeDone.Observe(time.Since(begin).Seconds())
+				}
+			},
+		}
+	}
+}
+
+// remove deletes the series with the labels.
+func (c *callMetrics) remove(labels prometheus.Labels) {
+	for _, vector := range c.all() {
+		vector.DeletePartialMatch(labels)
+	}
 }

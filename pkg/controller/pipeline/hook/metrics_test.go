@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// measuredHook is a hook of a controller that is measured.
-func measuredHook(t *testing.T, metrics *Metrics, name, url string, controller Controller) *Webhook {
+// measuredHook returns a hook with metrics.
+func measuredHook(t *testing.T, metrics *Metrics, name, url string, controller ControllerRef) *Webhook {
 	t.Helper()
 	made, err := New(name, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
 		Options{MaxResponseBytes: limit, Metrics: metrics, Controller: controller})
@@ -36,7 +36,7 @@ func registryOf(t *testing.T, metrics *Metrics) *prometheus.Registry {
 	return registry
 }
 
-// names of all families of a hook.
+// namesOf returns the names of all metrics of a hook.
 func namesOf(hook string) []string {
 	var names []string
 	for _, name := range []string{
@@ -70,7 +70,7 @@ func TestCallsAreMeasured(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		}
 	})
-	hook := measuredHook(t, metrics, Sync, strings.Replace(address, "http://", "http://user:s3cret@", 1)+"/sync?key=s3cret", Controller{"CompositeController", "webs"})
+	hook := measuredHook(t, metrics, Sync, strings.Replace(address, "http://", "http://user:s3cret@", 1)+"/sync?key=s3cret", ControllerRef{"CompositeController", "webs"})
 	for _, answers := range [][]int{{200}, {200}, {500}, {429}, {302, 200}} {
 		for _, status := range answers {
 			statuses <- status
@@ -118,10 +118,10 @@ metacontroller_sync_in_flight_requests`+strings.Replace(labels(""), "method=%s",
 
 func TestRequestsInFlightAreMeasured(t *testing.T) {
 	metrics := NewMetrics()
-	of := Controller{"CompositeController", "webs"}
+	of := ControllerRef{"CompositeController", "webs"}
 	var hook *Webhook
 	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		labels := measured{Customize, hook.shown, of}.labels()
+		labels := seriesKey{Customize, hook.shown, of}.labels()
 		if now := testutil.ToFloat64(metrics.byHook[Customize].inFlight.With(labels)); now != 1 {
 			t.Errorf("%v requests are under way, want one", now)
 		}
@@ -139,7 +139,7 @@ func TestEachHookHasFamiliesOfItsOwn(t *testing.T) {
 			metrics := NewMetrics()
 			registry := registryOf(t, metrics)
 			address := serve(t, answer(200, "{}"))
-			hook := measuredHook(t, metrics, name, address, Controller{"CompositeController", "webs"})
+			hook := measuredHook(t, metrics, name, address, ControllerRef{"CompositeController", "webs"})
 			if _, err := hook.SyncComposite(t.Context(), snapshot(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -155,8 +155,8 @@ func TestEachHookHasFamiliesOfItsOwn(t *testing.T) {
 	}
 }
 
-// Upstream's metrics outlived the controllers, and those of two kinds with the same name
-// were one.
+// Upstream's metrics outlived the controllers, and controllers of two kinds with the same name
+// shared theirs.
 func TestQ46MetricsLiveAsLongAsTheHook(t *testing.T) {
 	metrics := NewMetrics()
 	registry := registryOf(t, metrics)
@@ -167,12 +167,12 @@ func TestQ46MetricsLiveAsLongAsTheHook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	calls := func(of Controller) float64 {
-		labels := measured{Sync, address, of}.labels()
+	calls := func(of ControllerRef) float64 {
+		labels := seriesKey{Sync, address, of}.labels()
 		labels["code"], labels["method"] = "200", "post"
 		return testutil.ToFloat64(metrics.byHook[Sync].requests.With(labels))
 	}
-	composite, decorator := Controller{"CompositeController", "webs"}, Controller{"DecoratorController", "webs"}
+	composite, decorator := ControllerRef{"CompositeController", "webs"}, ControllerRef{"DecoratorController", "webs"}
 
 	old := measuredHook(t, metrics, Sync, address, composite)
 	call(old)

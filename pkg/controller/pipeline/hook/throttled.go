@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// ThrottledError is the error of a call that the hook answered with 429. It is a wish,
-// not a fault: the parent is synced again later and no event is written.
+// ThrottledError is the error of a call that the hook answered with 429. It is a wish and no
+// failure: the parent is synced again later, and no event is written.
 type ThrottledError struct {
-	// After is the time the hook asked to be left alone for, an hour at most; zero if it
-	// named none that could be read, and then the usual backoff applies.
+	// After is the time after which the hook wants to be called again, an hour at most. It is zero
+	// if the hook named no valid time. Then the usual backoff applies.
 	After time.Duration
 }
 
@@ -27,11 +27,7 @@ func (t *ThrottledError) Error() string {
 	return fmt.Sprintf("the hook asks to be called again after %s (429)", t.After)
 }
 
-// longestThrottle is the longest time that a hook is left alone for because it asked to
-// be. Who asks for more is asked again, and may answer the same.
-const longestThrottle = time.Hour
-
-// throttled reads Retry-After in either of its forms: a date or seconds.
+// throttled reads Retry-After, which is a date or a number of seconds.
 func throttled(retryAfter string, now time.Time) *ThrottledError {
 	retryAfter = strings.TrimSpace(retryAfter)
 	seconds := 0.
@@ -40,5 +36,6 @@ func throttled(retryAfter string, now time.Time) *ThrottledError {
 	} else if whole, err := strconv.ParseInt(retryAfter, 10, 64); err == nil {
 		seconds = float64(whole)
 	}
-	return &ThrottledError{After: min(wait(seconds), longestThrottle)}
+	seconds = min(max(seconds, 0), maxThrottle.Seconds())
+	return &ThrottledError{After: time.Duration(seconds) * time.Second}
 }

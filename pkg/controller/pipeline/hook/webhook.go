@@ -1,12 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hook asks users' webhooks what a parent's children and status shall be.
-// The protocol between the two is known here and nowhere else.
 package hook
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -20,61 +17,65 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Options are what hooks are called with.
+// Options are what all hooks of a controller have in common.
 type Options struct {
-	// MaxResponseBytes is the size, decompressed, above which an answer is refused.
+	// MaxResponseBytes limits the size of an answer after decompression.
 	MaxResponseBytes int64
 	// MaxIdleConnections is how many connections a hook keeps open between calls.
 	MaxIdleConnections int
-	// Denied are the networks that a hook is not called in, wherever its name or a redirect leads.
+	// Denied are the networks in which no hook is called, whatever its name is resolved to or a
+	// redirect points at.
 	Denied hookaddress.Denied
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
-	// Controller is whose hooks they are, as metrics name it.
-	Controller Controller
-	// Sources is where credentials are read from.
-	Sources Sources
+	// Controller is the owner of the hooks in the labels of metrics.
+	Controller ControllerRef
+	// Sources is where Secrets and ConfigMaps with credentials are read from.
+	Sources transport.Sources
 }
 
-// Webhook is one hook of one hosted controller. It has connections of its own, so
-// that a slow hook takes none from another.
+// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook
+// takes none from another.
 type Webhook struct {
 	name     string
 	version  v1alpha1.HookVersion
 	mode     v1alpha1.ResponseUnmarshallMode
 	endpoint *url.URL
-	// shown is the endpoint as it may be told.
+	// shown is the endpoint without its secrets.
 	shown   string
 	timeout time.Duration
-	// late is the error of a call that takes longer.
-	late   error
-	limit  int64
-	client *http.Client
-	// connection is what the client calls over.
-	connection *connection
-	unmeasure  func()
-	outage     outage
-	// answers is nil unless the hook has an ETag cache.
-	answers *answers
-	buffers buffers
-	// answered is the size of the last answer in bytes, and spare the room of answers that nobody keeps.
-	answered atomic.Int64
-	spare    sync.Pool
+	// timeoutError is the error of a call that takes longer than timeout.
+	timeoutError error
+	// limit is the maximal size of an answer in bytes.
+	limit     int64
+	client    *http.Client
+	transport *transport.Transport
+	unmeasure func()
+	breaker   circuitBreaker
+	// etags is nil unless the hook has an ETag cache.
+	etags   *etagCache
+	buffers bufferPool
+	// lastSize is the size of the last answer in bytes.
+	lastSize atomic.Int64
+	// bodies has the buffers of answers that are no longer used.
+	bodies sync.Pool
 }
 
-// Names of the hooks of a controller.
+// The names of the hooks of a controller.
 const (
 	Sync      = "sync"
 	Finalize  = "finalize"
 	Customize = "customize"
 )
 
-// New makes the webhook of that name, which must be closed. Endpoints are the settings
-// of connections for hosts of hooks that set none themselves. The error says what in the
-// spec cannot work. Before its first call the webhook has to be connected.
+// New returns the webhook of that name. It must be connected before its first call, and it must be
+// closed. Endpoints are the endpoint configs of the controller. The error says what is invalid in
+// the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	spec := hook.Webhook
 	target, err := endpoint(spec)
@@ -85,127 +86,128 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	if err != nil {
 		return nil, err
 	}
-	connection := newConnection(settingsOf(name, spec, target, endpoints), options)
+	connections := transport.New(name, spec, target, endpoints, transport.Options{
+		MaxIdleConnections: options.MaxIdleConnections, Denied: options.Denied, Sources: options.Sources,
+	})
 	shown := withoutCredentials(target)
-	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
+	measured, unmeasure := options.Metrics.measure(connections, name, shown, options.Controller)
 	return &Webhook{
-		name:       name,
-		version:    hook.GetVersion(),
-		mode:       unmarshalMode(hook),
-		endpoint:   target,
-		shown:      shown,
-		timeout:    timeout,
-		late:       fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
-		limit:      options.MaxResponseBytes,
-		client:     &http.Client{Transport: measured},
-		connection: connection,
-		unmeasure:  unmeasure,
-		answers:    newAnswers(spec.Etag),
+		name:         name,
+		version:      hook.GetVersion(),
+		mode:         protocol.UnmarshalMode(hook),
+		endpoint:     target,
+		shown:        shown,
+		timeout:      timeout,
+		timeoutError: fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
+		limit:        options.MaxResponseBytes,
+		client:       &http.Client{Transport: measured},
+		transport:    connections,
+		unmeasure:    unmeasure,
+		etags:        newETagCache(spec.Etag),
 	}, nil
 }
 
-// Close closes the connections that are not in use, and ends what Connect began and the
-// hook's metrics.
+// Connect reads the certificate authorities and the credentials of the hook. A webhook without any,
+// of its own or from an endpoint config, need not be connected. Connect returns a *SourceError if a
+// Secret or ConfigMap is unusable.
+//
+// If a Secret or ConfigMap changes later, the next call uses the new content. If the new content is
+// unusable, calls continue with the old one, and stale is called with the reason. It is called with
+// nil when the content is usable again.
+func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
+	explain := func(err error) error {
+		return fmt.Errorf("can't resolve endpoint config for %s hook: %w", w.name, err)
+	}
+	err := w.transport.Open(ctx, func(err error) {
+		if err != nil {
+			err = explain(err)
+		}
+		stale(err)
+	})
+	if err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// Close stops what Connect began, closes idle connections and ends the hook's metrics.
 func (w *Webhook) Close() {
-	w.connection.close()
+	w.transport.Close()
 	w.unmeasure()
 }
 
-// Forget drops what is remembered of a parent that is gone.
-func (w *Webhook) Forget(parent types.UID) { w.answers.forget(parent) }
+// Forget drops what is cached for a parent that is gone.
+func (w *Webhook) Forget(parent types.UID) { w.etags.forget(parent) }
 
-// SyncComposite asks for the children and the status of the snapshot's parent. It is for
-// sync and finalize hooks, whichever the snapshot is for.
+// Name returns Sync, Finalize or Customize.
+func (w *Webhook) Name() string { return w.name }
+
+// CircuitOpen returns why the hook counts as down: its last calls failed, several in a row. It
+// returns nil if the hook does not count as down.
+func (w *Webhook) CircuitOpen() error { return w.breaker.cause() }
+
+// SyncComposite asks for the children and the status of the snapshot's parent. It is for sync and
+// finalize hooks of CompositeControllers.
 func (w *Webhook) SyncComposite(ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
-	return w.sync(ctx, compositeProtocol(), snapshot)
+	return w.sync(ctx, protocol.Composite(), snapshot)
 }
 
-// SyncDecorator is SyncComposite for a DecoratorController: it also asks which labels and
-// annotations of the parent, its target, change.
+// SyncDecorator asks for the attachments, the status and the changed labels and annotations of the
+// snapshot's parent. It is for sync and finalize hooks of DecoratorControllers.
 func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
-	return w.sync(ctx, decoratorProtocol(), snapshot)
+	return w.sync(ctx, protocol.Decorator(), snapshot)
 }
 
-func (w *Webhook) sync(ctx context.Context, p protocol, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	var response *pipeline.Response
-	request := func(to []byte) []byte { return p.request(to, w.version, snapshot) }
-	err := w.ask(ctx, snapshot, request, involvesSecrets(snapshot), func(r *reader, answer []byte) (err error) {
-		hash := xxhash.Sum64(answer)
-		if response = resting(ctx, snapshot.NoOp, hash); response != nil {
-			r.unread = true
-			return nil
-		}
-		if response, err = r.response(p, answer); err == nil {
-			response.Hash = hash
-		}
-		return err
+	err := w.call(ctx, question{
+		snapshot: snapshot,
+		request:  func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
+		secret:   protocol.InvolvesSecrets(snapshot),
+		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
+			hash := xxhash.Sum64(answer)
+			if response = noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
+				return true, nil
+			}
+			if response, err = d.Response(format, answer); err == nil {
+				response.Hash = hash
+			}
+			return false, err
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	// A sync hook may say it too, but then nobody asked: the parent is there to stay.
+	// Only a finalize hook decides it. In the answer of a sync hook, "finalized" means nothing.
 	response.Finalized = response.Finalized && snapshot.Finalizing
 	response.Strict = w.strict()
 	return response, nil
 }
 
-// ask calls the hook about a parent, with the request that is appended, and has its answer read. Errors say which hook they
-// are about; a *Down says that there was no call. Secret tells that Secrets are
-// concerned, so that nothing of what is said is shown to others.
-func (w *Webhook) ask(ctx context.Context, snapshot *pipeline.Snapshot, request func(to []byte) []byte, secret bool, read func(*reader, []byte) error) (err error) {
-	parent := cmp.Or(snapshot.Present, snapshot.Parent)
-	if err := w.outage.admit(parent, time.Now()); err != nil {
-		return w.explain(err)
-	}
-	defer func() { w.outage.done(parent, err, time.Now()) }()
-	posted := w.buffers.get()
-	defer posted.release()
-	posted.bytes = request(posted.bytes)
-	w.log(ctx, "Hook request", posted.bytes, secret)
-	kept := w.answersAbout(snapshot)
-	known := kept.get(parent.UID, time.Now())
-	reply, err := w.call(ctx, posted, known.etag, secret)
-	if err != nil {
-		return w.explain(err)
-	}
-	answer := known.body
-	if !reply.unchanged {
-		answer = reply.body.Bytes()
-	}
-	r := &reader{secret: secret || mentionsSecrets(answer), closely: w.looksClosely(ctx)}
-	if err := read(r, answer); err != nil {
-		return w.explain(err)
-	}
-	if err := w.judge(ctx, r.odd); err != nil {
-		return w.explain(err)
-	}
-	if reply.etag != "" {
-		kept.put(parent.UID, reply.etag, answer, time.Now())
-	}
-	w.log(ctx, "Hook answer", answer, r.secret)
-	if r.unread {
-		w.spend(reply.body)
-	}
-	return nil
-}
-
-// Name is one of the constants Sync, Finalize and Customize.
-func (w *Webhook) Name() string { return w.name }
-
-// CircuitOpen tells why the hook counts as down: its last calls, several in a row, were not
-// answered. It is nil if it does not.
-func (w *Webhook) CircuitOpen() error { return w.outage.down() }
-
-// answersAbout is the ETag cache for answers about a parent. An earlier version of one has
-// its UID and its generation, from which a hook may have made its ETag: there is none for it.
-func (w *Webhook) answersAbout(snapshot *pipeline.Snapshot) *answers {
-	if snapshot.Present != nil {
+// noOpResponse returns the response for an answer with that hash if the answer is known to be a
+// no-op, else nil. If strict errors are logged, every answer is read.
+func noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash uint64) *pipeline.Response {
+	if noOp == nil || noOp.Answer != hash || logsStrictErrors(ctx) {
 		return nil
 	}
-	return w.answers
+	return &pipeline.Response{ResyncAfter: noOp.ResyncAfter, Hash: hash, IsNoOp: true}
 }
 
-// explain adds which hook an error is about.
-func (w *Webhook) explain(err error) error {
-	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
+// Customize asks which related objects the other hooks are shown for the snapshot's parent. It
+// sends only Controller and Parent of the snapshot.
+func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
+	var rules []pipeline.RelatedRule
+	err := w.call(ctx, question{
+		snapshot: snapshot,
+		request:  func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
+		secret:   protocol.IsSecret(snapshot.Parent),
+		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
+			rules, err = d.RelatedRules(answer)
+			return false, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rules, nil
 }

@@ -1,0 +1,122 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// CircuitOpenError is the error of a call that was not made because the circuit is open: the hook
+// counts as down.
+type CircuitOpenError struct {
+	// After is the time after which the parent is synced again. Every parent gets such a time, so
+	// that all of them are synced soon after the hook is back.
+	After time.Duration
+}
+
+func (e *CircuitOpenError) Error() string {
+	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", e.After)
+}
+
+// circuitBreaker limits the calls of a hook that is down. While the circuit is open, these calls
+// are made:
+//
+//   - one call about each parent,
+//   - probes: calls about one parent at a time, after a pause. If a sync makes several calls,
+//     about several versions of the parent, all of them are the probe, because a sync needs all
+//     the answers,
+//   - every changeInterval, a call about a parent that has changed since the last call about it.
+//
+// A call about an earlier version of a parent counts as a call about the parent as it is now. The
+// zero value is a closed circuit.
+type circuitBreaker struct {
+	mu sync.Mutex
+	// failures counts the calls in a row without an answer. failed has the parents of these calls
+	// with their content hashes.
+	failures int
+	failed   map[types.UID]uint64
+	// pause is the pause before the next probe, which may be made at the time next. While probing,
+	// probe is the parent of the probe.
+	pause time.Duration
+	next  time.Time
+	// last is the error of the last call; nil if it was answered.
+	last    error
+	probing bool
+	probe   types.UID
+	// nextChange is when a call about a changed parent may be made. first is the parent that is
+	// synced again at that time, if any. All other changed parents wait for the probes: if all were
+	// synced every second, the process would be busy for nothing.
+	nextChange time.Time
+	first      types.UID
+}
+
+// allow returns nil if the call about a parent may be made; then done must follow. Otherwise it
+// returns a *CircuitOpenError.
+func (b *circuitBreaker) allow(parent *object.Object, now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < failuresToOpen {
+		return nil
+	}
+	hash, tried := b.failed[parent.UID]
+	changed := hash != parent.Hash
+	switch {
+	case !tried || b.probing && b.probe == parent.UID:
+		return nil
+	case changed && !now.Before(b.nextChange):
+		b.nextChange, b.first = now.Add(changeInterval), ""
+		return nil
+	case !b.probing && !now.Before(b.next):
+		b.probing, b.probe = true, parent.UID
+		return nil
+	case changed && (b.first == "" || b.first == parent.UID):
+		b.first = parent.UID
+		return &CircuitOpenError{After: b.nextChange.Sub(now)}
+	case b.probing:
+		return &CircuitOpenError{After: b.pause}
+	default:
+		return &CircuitOpenError{After: b.next.Sub(now)}
+	}
+}
+
+// done records how a call ended that allow has admitted.
+func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if Answered(err) {
+		b.last = nil
+		b.failures, b.failed, b.pause, b.probing, b.first = 0, nil, 0, false, ""
+		return
+	}
+	if b.failed == nil {
+		b.failed = map[types.UID]uint64{}
+	}
+	b.failed[parent.UID] = parent.Hash
+	b.failures++
+	b.last = err
+	if b.failures == failuresToOpen || b.probing && b.probe == parent.UID {
+		b.pause = min(max(2*b.pause, minPause), maxPause)
+		b.next = now.Add(b.pause)
+		b.probing = false
+	}
+}
+
+// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an
+// error status is not down, although it is called as rarely: its error may be due to a mistake in
+// one parent.
+func (b *circuitBreaker) cause() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if status, ok := errors.AsType[*statusError](b.last); b.failures < failuresToOpen || ok && status.fromHook() {
+		return nil
+	}
+	return b.last
+}

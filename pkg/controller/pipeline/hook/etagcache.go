@@ -1,0 +1,112 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"bytes"
+	"container/list"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// etagCache holds, for each parent, the last answer that came with an ETag. Every call drops the
+// answers that are too old, so no goroutine has to clean up. A nil cache holds nothing.
+type etagCache struct {
+	// timeout is how long an answer is kept. Zero means as long as there is room.
+	timeout time.Duration
+	// max limits the size of all answers in bytes.
+	max int
+
+	mu       sync.Mutex
+	byParent map[types.UID]*list.Element
+	// oldestFirst has the answers in the order in which they were received.
+	oldestFirst list.List
+	size        int
+}
+
+// cachedAnswer is the last answer about a parent.
+type cachedAnswer struct {
+	parent   types.UID
+	etag     string
+	body     []byte
+	received time.Time
+}
+
+// newETagCache returns the cache that a spec asks for, or nil if it asks for none.
+func newETagCache(spec *v1alpha1.WebhookEtagConfig) *etagCache {
+	if spec == nil || spec.Enabled == nil || !*spec.Enabled {
+		return nil
+	}
+	made := &etagCache{max: maxETagCacheBytes, byParent: map[types.UID]*list.Element{}}
+	if seconds := spec.CacheTimeoutSeconds; seconds != nil && *seconds > 0 {
+		made.timeout = time.Duration(*seconds) * time.Second
+	}
+	return made
+}
+
+// get returns the answer about a parent. The ETag is empty if there is none.
+func (c *etagCache) get(parent types.UID, now time.Time) cachedAnswer {
+	if c == nil {
+		return cachedAnswer{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prune(now)
+	if known := c.byParent[parent]; known != nil {
+		return known.Value.(cachedAnswer)
+	}
+	return cachedAnswer{}
+}
+
+// put replaces the answer about a parent.
+func (c *etagCache) put(parent types.UID, etag string, body []byte, now time.Time) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(parent)
+	if len(body) > c.max {
+		return // the answer cannot fit, and the others stay
+	}
+	// The body is cloned because its buffer may be much larger.
+	c.byParent[parent] = c.oldestFirst.PushBack(cachedAnswer{parent: parent, etag: etag, body: bytes.Clone(body), received: now})
+	c.size += len(body)
+	c.prune(now)
+}
+
+// forget drops the answer about a parent.
+func (c *etagCache) forget(parent types.UID) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(parent)
+}
+
+// prune drops the answers that are too old or do not fit.
+func (c *etagCache) prune(now time.Time) {
+	for oldest := c.oldestFirst.Front(); oldest != nil; oldest = c.oldestFirst.Front() {
+		kept := oldest.Value.(cachedAnswer)
+		timedOut := c.timeout > 0 && now.Sub(kept.received) >= c.timeout
+		if !timedOut && c.size <= c.max {
+			return
+		}
+		c.drop(kept.parent)
+	}
+}
+
+func (c *etagCache) drop(parent types.UID) {
+	known := c.byParent[parent]
+	if known == nil {
+		return
+	}
+	delete(c.byParent, parent)
+	c.size -= len(c.oldestFirst.Remove(known).(cachedAnswer).body)
+}

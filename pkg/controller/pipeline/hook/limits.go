@@ -1,0 +1,33 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import "time"
+
+// The fixed limits of a hook. Other limits are elsewhere: Options.MaxResponseBytes comes from the
+// operator's flag --hook-max-response-bytes, defaultTimeout in endpoint.go applies if the author
+// sets no webhook.timeout, and package protocol limits resyncAfterSeconds.
+const (
+	// maxETagCacheBytes limits the answers in the ETag cache of one hook. If they are more, the
+	// oldest ones are dropped and have to be sent again.
+	maxETagCacheBytes = 64 << 20
+	// maxThrottle limits the pause that a hook asks for with Retry-After. A hook that asks for more
+	// is called after that time and may answer the same.
+	maxThrottle = time.Hour
+	// maxPooledBytes limits the buffers of requests and answers that are kept for later calls.
+	maxPooledBytes = 1 << 20
+	// maxExpectedBytes limits the memory that is allocated before an answer is read. A larger
+	// answer gets more while it is read.
+	maxExpectedBytes = 1 << 20
+)
+
+// A hook counts as down after failuresToOpen calls in a row without an answer. Then probes are
+// made: the first one after minPause. The pause doubles up to maxPause with every probe that fails.
+const (
+	failuresToOpen = 5
+	minPause       = time.Second
+	maxPause       = 15 * time.Second
+	// changeInterval is the time between calls about changed parents while the hook is down.
+	changeInterval = time.Second
+)

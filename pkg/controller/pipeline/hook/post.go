@@ -1,0 +1,114 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+)
+
+// reply is what a hook replied to one request.
+type reply struct {
+	body *bytes.Buffer
+	// etag is the ETag of the answer; empty if there is none.
+	etag string
+	// notModified reports that the answer is the one whose ETag was in the request.
+	notModified bool
+}
+
+// post sends the content of the buffer and returns the answer. The deadline covers connecting,
+// sending and reading. The etag is the one of the cached answer; empty if there is none.
+func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
+	defer cancel()
+	request, err := http.NewRequestWithContext(context.WithValue(ctx, bufferKey{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
+	if err != nil {
+		return reply{}, httpError(ctx, err)
+	}
+	request.ContentLength = int64(len(posted.bytes))
+	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
+	request.Header.Set("Content-Type", "application/json")
+	hide := w.transport.Authorize(request)
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		return reply{}, httpError(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusTooManyRequests {
+		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
+	}
+	body, err := w.readBody(ctx, response)
+	if err != nil {
+		return reply{}, err
+	}
+	switch status := response.StatusCode; {
+	case status == http.StatusOK:
+		return reply{body: body, etag: response.Header.Get("ETag")}, nil
+	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
+		return reply{notModified: true}, nil
+	default:
+		redact := secret || protocol.MentionsSecrets(body.Bytes())
+		return reply{}, &statusError{status: status, body: protocol.Excerpt(hide(body.Bytes()), redact)}
+	}
+}
+
+// readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as
+// the hook announces, or else as its last answer had.
+func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
+	expected := response.ContentLength
+	if expected < 0 { // the hook announces nothing
+		expected = w.lastSize.Load()
+	}
+	body, ok := w.bodies.Get().(*bytes.Buffer)
+	if !ok {
+		body = &bytes.Buffer{}
+	}
+	body.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
+	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
+	if err != nil {
+		return nil, httpError(ctx, err)
+	}
+	w.lastSize.Store(int64(body.Len()))
+	if int64(body.Len()) > w.limit {
+		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
+	}
+	return body, nil
+}
+
+// reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may hold on to
+// the answer.
+func (w *Webhook) reuse(body *bytes.Buffer) {
+	if body != nil && body.Cap() <= maxPooledBytes {
+		body.Reset()
+		w.bodies.Put(body)
+	}
+}
+
+// httpError returns the error of a call that got no answer. If the call was given up, the error
+// says why instead of the transport's "context deadline exceeded". It never contains the URL, which
+// explain adds.
+func httpError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("http error: %w", cause)
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
+		err = errors.New("the hook redirects to what is no URL") // without the location, which may contain a password
+	}
+	return fmt.Errorf("http error: %w", err)
+}

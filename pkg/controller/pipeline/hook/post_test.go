@@ -1,0 +1,380 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+)
+
+func TestACallIsAPostOfJSON(t *testing.T) {
+	type call struct{ method, path, contentType, ifNoneMatch, authorization, body string }
+	calls := make(chan call, 1)
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		calls <- call{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("If-None-Match"), r.Header.Get("Authorization"), string(body)}
+		_, _ = io.WriteString(w, `{"status":{"a":1},"resyncAfterSeconds":5}`)
+	})
+	response, err := webhook(t, address+"/sync?a=b", "").SyncComposite(t.Context(), snapshot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := call{method: "POST", path: "/sync?a=b", contentType: "application/json", body: string(protocol.Composite().AppendRequest(nil, v1alpha1.HookVersionV1, snapshot(t)))}
+	if got := <-calls; got != want {
+		t.Errorf("the call was\n%+v\nwant\n%+v", got, want)
+	}
+	if string(response.Status) != `{"a":1}` || response.ResyncAfter != 5*time.Second {
+		t.Errorf("the answer is %+v", response)
+	}
+}
+
+func TestOnlyStatus200IsAnAnswer(t *testing.T) {
+	for _, status := range []int{201, 202, 204, 206, 304, 400, 404, 412, 500, 503} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			body := `{"status":{}}`
+			if status == 204 || status == 304 {
+				body = ""
+			}
+			address := serve(t, answer(status, body))
+			response, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+			if err == nil {
+				t.Fatalf("the answer is %+v", response)
+			}
+			want := fmt.Sprintf("sync hook failed: %s: unsupported status code: %d body: %s (200 is expected)", address, status, body)
+			if err.Error() != want {
+				t.Errorf("error is\n%s\nwant\n%s", err, want)
+			}
+			if errors.Is(err, ErrUnreadable) {
+				t.Error("a refusal is no answer that cannot be read")
+			}
+		})
+	}
+}
+
+func TestAnErrorQuotesTheBeginningOfALongBody(t *testing.T) {
+	address := serve(t, answer(500, "Traceback: "+strings.Repeat("x", 900)))
+	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+	want := "unsupported status code: 500 body: Traceback: " + strings.Repeat("x", 109) + "… (200 is expected)"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error is %v, want it to end in %s", err, want)
+	}
+}
+
+func TestAnAnswerThatCannotBeReadNamesTheHook(t *testing.T) {
+	address := serve(t, answer(200, "<html>"))
+	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+	want := "sync hook failed: " + address + `: the hook's answer cannot be read: it must be a JSON object, but it starts with "<html>"`
+	if err == nil || err.Error() != want || !errors.Is(err, ErrUnreadable) {
+		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestTheTimeoutCoversTheWholeCall(t *testing.T) {
+	tests := map[string]http.HandlerFunc{
+		"an answer that never begins": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then a closed connection is noticed
+			<-r.Context().Done()
+		},
+		"an answer that never ends": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, `{"status":`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+		"a refusal that never ends": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusInternalServerError)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	}
+	for name, handler := range tests {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, handler)
+			_, err := webhook(t, address, "50ms").SyncComposite(t.Context(), snapshot(t))
+			want := "sync hook failed: " + address + ": http error: no complete answer within 50ms, the hook's timeout"
+			if err == nil || err.Error() != want {
+				t.Errorf("error is\n%v\nwant\n%s", err, want)
+			}
+		})
+	}
+}
+
+func TestACallEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	address := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		cancel()
+		<-r.Context().Done()
+	})
+	_, err := webhook(t, address, "1h").SyncComposite(ctx, snapshot(t))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestAHookThatIsNotThere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	address := server.URL
+	server.Close()
+	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+	want := "sync hook failed: " + address + ": http error: dial tcp " + strings.TrimPrefix(address, "http://") + ": connect: connection refused"
+	if err == nil || err.Error() != want {
+		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestTheSizeOfAnAnswerIsLimited(t *testing.T) {
+	padded := func(size int) string {
+		return `{"status":{"a":"` + strings.Repeat("x", size-len(`{"status":{"a":""}}`)) + `"}}`
+	}
+	tests := map[string]struct {
+		handler http.HandlerFunc
+		fits    bool
+	}{
+		"an answer of the limit fits": {answer(200, padded(limit)), true},
+		"one more byte does not":      {answer(200, padded(limit+1)), false},
+		"nor does a refusal":          {answer(500, padded(limit+1)), false},
+		"nor one that grows when it is decompressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			compressed := gzip.NewWriter(w)
+			_, _ = io.WriteString(compressed, padded(1<<20))
+			_ = compressed.Close()
+		}, false},
+		"nor one without an end": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, padded(limit))
+			}
+		}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, test.handler)
+			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+			if test.fits {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			want := "sync hook failed: " + address + ": the hook's answer cannot be read: it is larger than the 1000 bytes that --hook-max-response-bytes allows"
+			if err == nil || err.Error() != want {
+				t.Errorf("error is\n%v\nwant\n%s", err, want)
+			}
+		})
+	}
+}
+
+func TestAnAnswerMayBeCompressed(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			t.Errorf("Accept-Encoding is %q", r.Header.Get("Accept-Encoding"))
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		compressed := gzip.NewWriter(w)
+		_, _ = io.WriteString(compressed, `{"status":{"a":1}}`)
+		_ = compressed.Close()
+	})
+	response, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(response.Status) != `{"a":1}` {
+		t.Errorf("the status is %s", response.Status)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		method string
+		posted bool
+	}{
+		"307 posts again": {http.StatusTemporaryRedirect, "POST", true},
+		"308 posts again": {http.StatusPermanentRedirect, "POST", true},
+		"302 gets":        {http.StatusFound, "GET", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/new" {
+					http.Redirect(w, r, "/new", test.status)
+					return
+				}
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				if posted := string(body) == string(protocol.Composite().AppendRequest(nil, v1alpha1.HookVersionV1, snapshot(t))); r.Method != test.method || posted != test.posted {
+					t.Errorf("redirected to a %s of %s", r.Method, body)
+				}
+				_, _ = io.WriteString(w, `{}`)
+			})
+			if _, err := webhook(t, address+"/old", "").SyncComposite(t.Context(), snapshot(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("a circle of redirects is an error", func(t *testing.T) {
+		address := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusTemporaryRedirect) })
+		_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+		if err == nil || !strings.HasSuffix(err.Error(), "http error: stopped after 10 redirects") {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+func TestAHookThatAsksToBeCalledLater(t *testing.T) {
+	tests := map[string]struct {
+		header      string
+		least, most time.Duration
+	}{
+		"in seconds":        {"7", 7 * time.Second, 7 * time.Second},
+		"at a date":         {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 58 * time.Minute, time.Hour},
+		"it knows not when": {"whenever", 0, 0},
+		"without a time":    {"", 0, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", test.header)
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, strings.Repeat("busy", limit)) // which nobody reads
+			})
+			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+			throttled, ok := errors.AsType[*ThrottledError](err)
+			if !ok {
+				t.Fatalf("error is %v", err)
+			}
+			if throttled.After < test.least || throttled.After > test.most {
+				t.Errorf("called again after %s, want %s to %s", throttled.After, test.least, test.most)
+			}
+		})
+	}
+}
+
+func TestCredentialsInAURLAreSentAndNotTold(t *testing.T) {
+	withPassword := func(address string) string {
+		return strings.Replace(address, "http://", "http://user:s3cret@", 1) + "/?key=s3cret"
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	tests := map[string]struct {
+		address string
+		timeout string
+	}{
+		"a refusal":                    {serve(t, answer(403, "no")), ""},
+		"an answer that is unreadable": {serve(t, answer(200, "no")), ""},
+		"an answer that is too large":  {serve(t, answer(200, strings.Repeat("x", limit+1))), ""},
+		"a request to come later":      {serve(t, answer(429, "")), ""},
+		"a circle of redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		}), ""},
+		"a redirect to what is no URL": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://user:s3cret@[hooks/?key=s3cret")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}), ""},
+		"a redirect to nobody": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", withPassword(closed.URL))
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}), ""},
+		"nobody there":      {closed.URL, ""},
+		"no answer in time": {serve(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }), "20ms"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := webhook(t, withPassword(test.address), test.timeout).SyncComposite(t.Context(), snapshot(t))
+			if err == nil {
+				t.Fatal("there is no error")
+			}
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+	t.Run("they are sent", func(t *testing.T) {
+		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if user, password, ok := r.BasicAuth(); !ok || user != "user" || password != "s3cret" {
+				t.Errorf("credentials are %v %q %q", ok, user, password)
+			}
+			_, _ = io.WriteString(w, "{}")
+		})
+		if _, err := webhook(t, withPassword(address), "").SyncComposite(t.Context(), snapshot(t)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Opening a connection for each call would take longer than most answers.
+func TestConnectionsAreKeptBetweenCalls(t *testing.T) {
+	const workers = 5
+	var mu sync.Mutex
+	peers := map[string]int{}
+	arrived, release := make(chan struct{}, workers), make(chan struct{})
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		peers[r.RemoteAddr]++
+		mu.Unlock()
+		arrived <- struct{}{}
+		<-release
+		_, _ = io.WriteString(w, "{}")
+	})
+	hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hook.Close)
+	for range 3 {
+		var calls sync.WaitGroup
+		for range workers {
+			calls.Go(func() {
+				if _, err := hook.SyncComposite(t.Context(), snapshot(t)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range workers {
+			<-arrived // all at once, so that each takes a connection
+		}
+		for range workers {
+			release <- struct{}{}
+		}
+		calls.Wait()
+	}
+	if len(peers) != workers {
+		t.Errorf("3 times %d calls came over %d connections", workers, len(peers))
+	}
+}
+
+func TestAnErrorThatIsNotOfTheTransport(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"the URL is left out": {&url.Error{Op: "Post", URL: "http://user:s3cret@hooks.example", Err: errors.New("broken pipe")}, "http error: broken pipe"},
+		"all else is kept":    {errors.New("broken pipe"), "http error: broken pipe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := httpError(t.Context(), test.err).Error(); got != test.want {
+				t.Errorf("error is %q, want %q", got, test.want)
+			}
+		})
+	}
+}

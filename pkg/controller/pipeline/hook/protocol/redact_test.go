@@ -1,0 +1,32 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestExcerpt(t *testing.T) {
+	x := func(count int) string { return strings.Repeat("x", count) }
+	tests := map[string]struct{ text, want string }{
+		"a short text":                         {"ok", "ok"},
+		"nothing":                              {"", ""},
+		"a text that just fits":                {x(120), x(120)},
+		"a text that just does not":            {x(121), x(120) + "…"},
+		"lines":                                {"Traceback:\n  File \"a.py\"\r\n\tx = 1\n", `Traceback: File "a.py" x = 1`},
+		"it is not cut within a letter":        {"x" + strings.Repeat("ü", 100), "x" + strings.Repeat("ü", 59) + "…"},
+		"what is left out behind white space":  {x(10) + strings.Repeat(" ", 300) + "end", x(10) + "…"},
+		"letters cut off behind white space":   {strings.Repeat(" ", 239) + "ü", "…"},
+		"many short lines that together fit":   {strings.Repeat("ab\n", 40), strings.TrimSpace(strings.Repeat("ab ", 40))},
+		"many short lines that are cut behind": {strings.Repeat("ab\n", 400), strings.Repeat("ab ", 40) + "…"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Excerpt([]byte(test.text), false); got != test.want {
+				t.Errorf("it is %q, want %q", got, test.want)
+			}
+		})
+	}
+}

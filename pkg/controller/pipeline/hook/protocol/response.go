@@ -1,0 +1,133 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Response reads the answer to a sync or finalize request.
+func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) {
+	response := &pipeline.Response{}
+	known := fields{
+		"status": func(value []byte) (err error) {
+			response.Status, err = d.status(value)
+			return err
+		},
+		f.children: func(value []byte) (err error) {
+			response.Children, err = d.children(value)
+			return err
+		},
+		"resyncAfterSeconds": func(value []byte) (err error) {
+			response.ResyncAfter, err = d.seconds(value)
+			return err
+		},
+		"finalized": func(value []byte) (err error) {
+			response.Finalized, err = d.boolean(value)
+			return err
+		},
+	}
+	if f.metadata {
+		known["labels"] = func(value []byte) (err error) {
+			response.Labels, err = d.changes("labels", value)
+			return err
+		}
+		known["annotations"] = func(value []byte) (err error) {
+			response.Annotations, err = d.changes("annotations", value)
+			return err
+		}
+	}
+	if err := d.read(answer, known); err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// changes reads the labels or annotations that the hook changes. A null removes one.
+func (d *Decoder) changes(name string, value []byte) (map[string]*string, error) {
+	switch {
+	case string(value) == "null":
+		return nil, nil
+	case value[0] != '{':
+		return nil, fmt.Errorf("must be a JSON object, not %s", d.quote(value))
+	}
+	if d.FindDuplicates {
+		d.strictErrors.findDuplicates(name, value)
+	}
+	changes := map[string]*string{}
+	err := object.Members(value, func(key string, value []byte) error {
+		if value[0] != '"' && string(value) != "null" {
+			return fmt.Errorf("the value of %q must be a string, or null to take it away, not %s", key, d.quote(value))
+		}
+		var text *string
+		if err := json.Unmarshal(value, &text); err != nil {
+			return d.redacted(err)
+		}
+		changes[key] = text
+		return nil
+	})
+	return changes, err
+}
+
+func (d *Decoder) status(value []byte) ([]byte, error) {
+	switch {
+	case string(value) == "null":
+		return nil, nil
+	case value[0] != '{':
+		return nil, fmt.Errorf("must be a JSON object, not %s", d.quote(value))
+	}
+	if d.FindDuplicates {
+		d.strictErrors.findDuplicates("status", value)
+	}
+	return value, nil
+}
+
+func (d *Decoder) children(value []byte) ([]*object.Object, error) {
+	if value[0] != '[' && string(value) != "null" {
+		return nil, fmt.Errorf("must be a list of objects, not %s", d.quote(value))
+	}
+	var children []*object.Object
+	for child, err := range object.Objects(value) {
+		switch index := len(children); {
+		case err != nil:
+			return nil, fmt.Errorf("entry %d: %w", index, d.redacted(err))
+		case child == nil:
+			return nil, fmt.Errorf("entry %d is null, which is no object", index)
+		case child.Kind == "":
+			return nil, fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, d.quote(child.JSON()))
+		}
+		children = append(children, child)
+	}
+	return children, nil
+}
+
+// maxResyncAfter limits resyncAfterSeconds to what a timer can hold.
+const maxResyncAfter = 365 * 24 * time.Hour
+
+// seconds reads a number of seconds. A negative number counts as zero.
+func (d *Decoder) seconds(value []byte) (time.Duration, error) {
+	var seconds *float64
+	if err := json.Unmarshal(value, &seconds); err != nil {
+		return 0, fmt.Errorf("must be a number of seconds, not %s", d.quote(value))
+	}
+	if seconds == nil {
+		return 0, nil
+	}
+	nanoseconds := math.Ceil(*seconds * float64(time.Second))
+	return time.Duration(min(max(nanoseconds, 0), float64(maxResyncAfter))), nil
+}
+
+func (d *Decoder) boolean(value []byte) (bool, error) {
+	var yes bool
+	if err := json.Unmarshal(value, &yes); err != nil {
+		return false, fmt.Errorf("must be true or false, not %s", d.quote(value))
+	}
+	return yes, nil
+}

@@ -1,0 +1,126 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+type responseTest struct {
+	body string // in the words of the composite format
+	want pipeline.Response
+}
+
+func TestDecodeResponse(t *testing.T) {
+	pod := parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"a": 1.50}}`)
+	job := parsed(t, `{"kind":"Job"}`)
+	tests := map[string]responseTest{
+		"everything": {
+			body: "\n{\"status\": {\"a\" :1.0}, \"children\": [ {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"a\": 1.50}} , {\"kind\":\"Job\"} ], \"resyncAfterSeconds\": 2.5, \"finalized\": true }\n",
+			want: pipeline.Response{
+				Status: []byte(`{"a" :1.0}`), Children: []*object.Object{pod, job}, ResyncAfter: 2500 * time.Millisecond, Finalized: true,
+			},
+		},
+		"null is an empty answer":             {body: `null`},
+		"null in white space":                 {body: " null\r\n"},
+		"an empty object is an empty answer":  {body: `{}`},
+		"nulls stand for what is not there":   {body: `{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`},
+		"an empty status is one":              {body: `{"status":{}}`, want: pipeline.Response{Status: []byte(`{}`)}},
+		"an empty list of children":           {body: `{"children":[]}`},
+		"a whole number of seconds":           {body: `{"resyncAfterSeconds":10}`, want: pipeline.Response{ResyncAfter: 10 * time.Second}},
+		"a fraction of a second":              {body: `{"resyncAfterSeconds":0.1}`, want: pipeline.Response{ResyncAfter: 100 * time.Millisecond}},
+		"seconds with an exponent":            {body: `{"resyncAfterSeconds":1e2}`, want: pipeline.Response{ResyncAfter: 100 * time.Second}},
+		"less than a nanosecond is not never": {body: `{"resyncAfterSeconds":1e-12}`, want: pipeline.Response{ResyncAfter: time.Nanosecond}},
+		"zero seconds is never":               {body: `{"resyncAfterSeconds":0}`},
+		"less than zero seconds is never":     {body: `{"resyncAfterSeconds":-5}`},
+		"more than a year is a year":          {body: `{"resyncAfterSeconds":1e300}`, want: pipeline.Response{ResyncAfter: 365 * 24 * time.Hour}},
+		"not finalized":                       {body: `{"finalized":false}`},
+		"fields it does not know":             {body: `{"comment":"hello","status":{"a":1},"Children":[{"kind":"Pod"}],"STATUS":5}`, want: pipeline.Response{Status: []byte(`{"a":1}`)}},
+		"of a repeated field the last counts": {body: `{"children":[{"kind":"Pod"}],"children":[{"kind":"Job"}],"status":{"a":1},"status":null}`, want: pipeline.Response{Children: []*object.Object{job}}},
+		"repeated names in a status":          {body: `{"status":{"a":1,"a":2}}`, want: pipeline.Response{Status: []byte(`{"a":1,"a":2}`)}},
+		"escapes in the name of a field":      {body: `{"st\u0061tus":{"a":1}}`, want: pipeline.Response{Status: []byte(`{"a":1}`)}},
+	}
+	inBothFormats(t, tests, func(t *testing.T, f Format, test responseTest) {
+		got, err := (&Decoder{}).Response(f, []byte(f.says(test.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&test.want, got, cmp.AllowUnexported(object.Object{})); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+	})
+}
+
+type refusalTest struct{ body, want string } // in the words of the composite format
+
+// These are the answers of hooks under construction. Each error must tell its author
+// what to do.
+func TestDecodeResponseRefuses(t *testing.T) {
+	long := strings.Repeat("x", 500)
+	tests := map[string]refusalTest{
+		"nothing":                    {"", "it is empty; a hook answers with a JSON object"},
+		"white space":                {" \n", "it is empty; a hook answers with a JSON object"},
+		"a list":                     {`[]`, `it must be a JSON object, but it starts with "[]"`},
+		"a string":                   {`"ok"`, `it must be a JSON object, but it starts with "\"ok\""`},
+		"a number":                   {`5`, `it must be a JSON object, but it starts with "5"`},
+		"plain text":                 {`ok`, `it must be a JSON object, but it starts with "ok"`},
+		"HTML":                       {`<!DOCTYPE html><html>`, `it must be a JSON object, but it starts with "<!DOCTYPE html><html>"`},
+		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it starts with "<html>` + strings.Repeat("x", 114) + `…"`},
+		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, "unexpected EOF"},
+		"half a JSON string":         {`{"status":{"a":"b`, "unexpected EOF"},
+		"JSON with a comma too many": {`{"status":{},}`, "invalid character ','"},
+		"single quotes":              {`{'status':{}}`, `invalid character '\''`},
+		"NaN":                        {`{"resyncAfterSeconds":NaN}`, "invalid character 'N'"},
+		"two objects":                {`{"status":{}}{"status":{}}`, "follows the end of the object"},
+		"text after the object":      {`{"status":{}} thanks`, `"thanks" follows the end of the object`},
+
+		"a status that is a string":   {`{"status":"ok"}`, `field "status": must be a JSON object, not "ok"`},
+		"a status that is a list":     {`{"status":[]}`, `field "status": must be a JSON object, not []`},
+		"a status that is a number":   {`{"status":1}`, `field "status": must be a JSON object, not 1`},
+		"children in an object":       {`{"children":{"a":{"kind":"Pod"}}}`, `field "children": must be a list of objects, not {"a":{"kind":"Pod"}}`},
+		"children that are a string":  {`{"children":"none"}`, `field "children": must be a list of objects, not "none"`},
+		"a child that is null":        {`{"children":[{"kind":"Pod"},null]}`, `field "children": entry 1 is null, which is no object`},
+		"a child that is a string":    {`{"children":["a"]}`, `field "children": entry 0: expected an object, found "a"`},
+		"a child that is a list":      {`{"children":[[{"kind":"Pod"}]]}`, `field "children": entry 0: expected an object, found [{"kind":"Pod"}]`},
+		"a child without a kind":      {`{"children":[{"apiVersion":"v1"}]}`, `field "children": entry 0: Object 'Kind' is missing in {"apiVersion":"v1"}`},
+		"a child with an empty kind":  {`{"children":[{"kind":""}]}`, `field "children": entry 0: Object 'Kind' is missing in {"kind":""}`},
+		"a child with a null kind":    {`{"children":[{"kind":null}]}`, `field "children": entry 0: Object 'Kind' is missing in {"kind":null}`},
+		"a long child without a kind": {`{"children":[{"a":"` + long + `"}]}`, `field "children": entry 0: Object 'Kind' is missing in {"a":"` + strings.Repeat("x", 114) + "…"},
+		"a child with a label that is a number": {
+			`{"children":[{"kind":"Pod"},{"kind":"Pod","metadata":{"labels":{"a":1}}}]}`, `field "children": entry 1: metadata.labels[a]: expected a string, found 1`,
+		},
+		"a child with a name that is a number": {
+			`{"children":[{"kind":"Pod","metadata":{"name":5}}]}`, `field "children": entry 0: metadata.name: expected a string, found 5`,
+		},
+		"seconds in a string":          {`{"resyncAfterSeconds":"5"}`, `field "resyncAfterSeconds": must be a number of seconds, not "5"`},
+		"seconds in an object":         {`{"resyncAfterSeconds":{}}`, `field "resyncAfterSeconds": must be a number of seconds, not {}`},
+		"more seconds than a number":   {`{"resyncAfterSeconds":1e999}`, `field "resyncAfterSeconds": must be a number of seconds, not 1e999`},
+		"finalized in a string":        {`{"finalized":"true"}`, `field "finalized": must be true or false, not "true"`},
+		"a number for finalized":       {`{"finalized":1}`, `field "finalized": must be true or false, not 1`},
+		"one bad field after good one": {`{"children":[{"kind":"Pod"}],"status":"x"}`, `field "status": must be a JSON object, not "x"`},
+	}
+	inBothFormats(t, tests, func(t *testing.T, f Format, test refusalTest) {
+		got, err := (&Decoder{}).Response(f, []byte(f.says(test.body)))
+		if err == nil {
+			t.Fatalf("read as %+v", got)
+		}
+		if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), "the hook's answer cannot be read: ") {
+			t.Errorf("error is %q, want it to say that the answer cannot be read", err)
+		}
+		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %q, want it to say %q", err, want)
+		}
+		if len(err.Error()) > 400 {
+			t.Errorf("the error has %d characters", len(err.Error()))
+		}
+	})
+}

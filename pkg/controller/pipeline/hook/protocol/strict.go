@@ -1,0 +1,61 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"sigs.k8s.io/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// UnmarshalMode returns the mode in which the answers of a hook are read.
+func UnmarshalMode(hook *v1alpha1.Hook) v1alpha1.ResponseUnmarshallMode {
+	switch mode := hook.Webhook.ResponseUnmarshallMode; {
+	case mode != nil && *mode != "":
+		return *mode
+	case hook.GetVersion() == v1alpha1.HookVersionV2:
+		return v1alpha1.ResponseUnmarshallModeStrict
+	default:
+		return v1alpha1.ResponseUnmarshallModeLoose
+	}
+}
+
+// strictErrors are unknown and duplicate fields of an answer. The strict mode refuses them, the
+// loose mode ignores them.
+type strictErrors []error
+
+func (e *strictErrors) unknownField(field string) {
+	*e = append(*e, fmt.Errorf("unknown field %q", field))
+}
+
+func (e *strictErrors) duplicateField(field string) {
+	*e = append(*e, fmt.Errorf("duplicate field %q", field))
+}
+
+// findDuplicates adds the fields that are twice in one object, at any depth of the value at a path.
+func (e *strictErrors) findDuplicates(path string, value []byte) {
+	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowInvalidUTF8(true))
+	if err := decoder.SkipValue(); !errors.Is(err, jsontext.ErrDuplicateName) {
+		return
+	}
+	var content any // decoded only to find the paths of the duplicates
+	if found, err := json.UnmarshalStrict(value, &content, json.DisallowDuplicateFields); err == nil {
+		e.addIn(path, found)
+	}
+}
+
+// addIn adds the errors that were found in the value at a path.
+func (e *strictErrors) addIn(path string, found []error) {
+	for _, err := range found {
+		if field, ok := errors.AsType[json.FieldError](err); ok {
+			field.SetFieldPath(path + "." + field.FieldPath())
+		}
+		*e = append(*e, err)
+	}
+}

@@ -1,0 +1,79 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// denyingTransport is a transport that connects to no denied address. It checks the URL of each
+// request, redirects included, and the addresses that a name is resolved to.
+type denyingTransport struct {
+	*http.Transport
+	denied hookaddress.Denied
+	// hookDialer dials only addresses that are not denied. proxyDialer dials any address, because
+	// proxies are chosen by the operator of the server and not by the author of a controller.
+	hookDialer, proxyDialer net.Dialer
+}
+
+// newDenyingTransport replaces the dialer of a transport.
+func newDenyingTransport(transport *http.Transport, denied hookaddress.Denied) *denyingTransport {
+	defaults := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	t := &denyingTransport{Transport: transport, denied: denied, hookDialer: defaults, proxyDialer: defaults}
+	t.hookDialer.Control = t.checkResolved
+	transport.DialContext = t.dial
+	return t
+}
+
+// toProxy marks the context of a request that goes to a proxy.
+type toProxy struct{}
+
+func (t *denyingTransport) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if ctx.Value(toProxy{}) != nil {
+		return t.proxyDialer.DialContext(ctx, network, address)
+	}
+	return t.hookDialer.DialContext(ctx, network, address)
+}
+
+// checkResolved checks an address that a name was resolved to, before anything is sent there.
+func (t *denyingTransport) checkResolved(_, address string, _ syscall.RawConn) error {
+	resolved, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return t.denied.Check(resolved.Addr())
+}
+
+// RoundTrip implements http.RoundTripper. If a proxy resolves the name, the proxy has to check the
+// address.
+func (t *denyingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	proxied, err := t.checkURL(request)
+	if err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, err
+	}
+	if proxied {
+		request = request.WithContext(context.WithValue(request.Context(), toProxy{}, true))
+	}
+	return t.Transport.RoundTrip(request)
+}
+
+// checkURL returns an error if the URL of a request has a denied address. Otherwise it reports
+// whether the request goes through a proxy.
+func (t *denyingTransport) checkURL(request *http.Request) (proxied bool, err error) {
+	if err := t.denied.CheckHost(request.URL.Hostname()); err != nil || t.Proxy == nil {
+		return false, err
+	}
+	proxy, err := t.Proxy(request)
+	return proxy != nil, err
+}

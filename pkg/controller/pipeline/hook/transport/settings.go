@@ -1,0 +1,91 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// settings are the connection settings of a hook.
+type settings struct {
+	// path is the field of the spec that holds them.
+	path          string
+	caBundle      *v1alpha1.CABundle
+	clientTLS     *v1alpha1.ClientTLS
+	authorization *v1alpha1.Authorization
+	basicAuth     *v1alpha1.BasicAuth
+}
+
+// settingsOf returns the settings of a hook. They are the webhook's own if it has any, and else
+// those of the first endpoint whose host matches. The two are not merged.
+func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig) settings {
+	own := settings{
+		path:          fmt.Sprintf("spec.hooks.%s.webhook", name),
+		caBundle:      webhook.CABundle,
+		clientTLS:     webhook.ClientTLS,
+		authorization: webhook.Authorization,
+		basicAuth:     webhook.BasicAuth,
+	}
+	if !own.empty() {
+		return own
+	}
+	for i, endpoint := range endpoints {
+		if matches(endpoint.Host, target) {
+			return settings{
+				path:          fmt.Sprintf("spec.endpointConfigs[%d]", i),
+				caBundle:      endpoint.CABundle,
+				clientTLS:     endpoint.ClientTLS,
+				authorization: endpoint.Authorization,
+				basicAuth:     endpoint.BasicAuth,
+			}
+		}
+	}
+	return settings{}
+}
+
+// empty reports whether nothing is set.
+func (s *settings) empty() bool {
+	return s.caBundle == nil && s.clientTLS == nil && s.authorization == nil && s.basicAuth == nil
+}
+
+// matches tells whether a host, with or without a port, is the one of a URL. The port
+// that is the default of the URL's scheme may be left out on either side.
+func matches(host string, target *url.URL) bool {
+	if strings.EqualFold(host, target.Host) {
+		return true
+	}
+	defaultPort := "80"
+	if target.Scheme == "https" {
+		defaultPort = "443"
+	}
+	switch name := target.Hostname(); target.Port() {
+	case "":
+		return strings.EqualFold(host, net.JoinHostPort(name, defaultPort))
+	case defaultPort:
+		return strings.EqualFold(host, name) || strings.EqualFold(host+":"+defaultPort, target.Host)
+	}
+	return false
+}
+
+// resolve reads the values of the settings. If only a change of a Secret or ConfigMap can help, the
+// error is a *SourceError.
+func (s *settings) resolve(find finder) (*credentials, error) {
+	if s.authorization != nil && s.basicAuth != nil {
+		return nil, fmt.Errorf("%s: authorization and basicAuth are mutually exclusive: set one of them", s.path)
+	}
+	resolved := &credentials{}
+	for _, part := range []func(finder, *credentials) error{
+		s.resolveAuthorities, s.resolveCertificate, s.resolveAuthorization, s.resolveBasicAuth,
+	} {
+		if err := part(find, resolved); err != nil {
+			return nil, err
+		}
+	}
+	return resolved, nil
+}

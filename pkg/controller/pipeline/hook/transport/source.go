@@ -1,0 +1,122 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Sources gives access to the Secrets and ConfigMaps of the host.
+type Sources interface {
+	// Follow calls changed with the object of that name, or with nil if there is none: once before
+	// it returns, and again after each change, one call at a time, until stop has returned. The
+	// error says why the object cannot be read.
+	Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error)
+}
+
+// Source is one Secret or ConfigMap.
+type Source struct {
+	Type pipeline.Type
+	Name types.NamespacedName
+}
+
+func secret(namespace, name string) Source {
+	return Source{
+		Type: pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true},
+		Name: types.NamespacedName{Namespace: namespace, Name: name},
+	}
+}
+
+func configMap(namespace, name string) Source {
+	return Source{
+		Type: pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
+		Name: types.NamespacedName{Namespace: namespace, Name: name},
+	}
+}
+
+// SourceError is the error that a hook cannot be called because a Secret or ConfigMap is missing or
+// unusable. A change of that object may help. The error never shows the content of the object.
+type SourceError struct {
+	Source
+	// ResourceVersion is the resource version of the object; empty if it does not exist.
+	ResourceVersion string
+	// Field is the field of the spec that names the source.
+	Field string
+	Err   error
+}
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("%s: %s %s: %v", e.Field, e.Type.Kind, e.Name, e.Err)
+}
+
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// reference is a source that a setting refers to.
+type reference struct {
+	source Source
+	field  string
+	// object is nil if the source does not exist.
+	object *object.Object
+}
+
+// finder returns a source, or nil if it does not exist.
+type finder func(Source) (*object.Object, error)
+
+// open reads the source that a field of the spec refers to.
+func (find finder) open(field string, source Source) (*reference, error) {
+	switch {
+	case source.Name.Name == "":
+		return nil, fmt.Errorf("%s.name is the name of the %s and must not be empty", field, source.Type.Kind)
+	case source.Name.Namespace == "":
+		return nil, fmt.Errorf("%s.namespace is the namespace of the %s and must not be empty", field, source.Type.Kind)
+	}
+	found, err := find(source)
+	opened := &reference{source: source, field: field, object: found}
+	if err != nil {
+		return nil, opened.unusable(fmt.Errorf("it cannot be read: %w", err))
+	}
+	if found == nil {
+		return nil, opened.unusable(errors.New("it does not exist"))
+	}
+	return opened, nil
+}
+
+// unusable returns the error that the source is unusable.
+func (r *reference) unusable(err error) error {
+	unusable := &SourceError{Source: r.source, Field: r.field, Err: err}
+	if r.object != nil {
+		unusable.ResourceVersion = r.object.ResourceVersion
+	}
+	return unusable
+}
+
+// value returns the value of a key.
+func (r *reference) value(key string) (value []byte, err error) {
+	plain, binary := r.object.Lookup("data", key), r.object.Lookup("binaryData", key)
+	switch {
+	case plain == nil && binary == nil:
+		return nil, r.unusable(fmt.Errorf("it has no key %q", key))
+	case plain == nil:
+		err = json.Unmarshal(binary, &value)
+	case r.source.Type.Kind == "Secret":
+		err = json.Unmarshal(plain, &value)
+	default:
+		var text string
+		err = json.Unmarshal(plain, &text)
+		value = []byte(text)
+	}
+	if err != nil {
+		return nil, r.unusable(fmt.Errorf("key %q cannot be decoded", key))
+	}
+	return value, nil
+}

@@ -1,0 +1,228 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// Options are what all transports of a process have in common.
+type Options struct {
+	// MaxIdleConnections is how many connections a transport keeps open between calls.
+	MaxIdleConnections int
+	// Denied are the networks that no connection leads to, whatever a name is resolved to or a
+	// redirect points at.
+	Denied hookaddress.Denied
+	// Sources is where Secrets and ConfigMaps are read from.
+	Sources Sources
+}
+
+// Transport is the http.RoundTripper of one hook. It knows the certificate authorities that the
+// hook is verified with and the credentials that the hook is sent. These follow the Secrets and
+// ConfigMaps that they are read from: a call uses the content at the time when it begins. While the
+// content is unusable, calls use the last one that was usable.
+type Transport struct {
+	settings settings
+	options  Options
+	// stops end the following of the sources.
+	stops []func()
+
+	mu      sync.Mutex
+	sources map[Source]*object.Object
+	// credentials are what the settings resolve to, and shared is the transport that calls use.
+	// Both are nil until the settings have been read.
+	credentials *credentials
+	shared      *sharedTransport
+	// report is called when the sources become unusable or usable again. reported is the message of
+	// the error that it was called with last.
+	report   func(error)
+	reported string
+}
+
+// New returns the transport for the hook of that name, which calls target. The transport must be
+// closed, and if the webhook or its endpoint config has settings, it must be opened before it is
+// used.
+func New(hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options) *Transport {
+	return newTransport(settingsOf(hook, webhook, target, endpoints), options)
+}
+
+func newTransport(settings settings, options Options) *Transport {
+	t := &Transport{settings: settings, options: options, sources: map[Source]*object.Object{}}
+	if settings.empty() {
+		t.use(&credentials{})
+	}
+	return t
+}
+
+// Open reads the settings and begins to follow their sources. It returns a *SourceError if a source
+// is unusable. Later, it calls report with an error when a source becomes unusable, and with nil
+// when all are usable again.
+func (t *Transport) Open(ctx context.Context, report func(error)) error {
+	if t.settings.empty() {
+		return nil
+	}
+	_, err := t.settings.resolve(func(source Source) (*object.Object, error) { return t.follow(ctx, source) })
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report = report
+	return t.renew()
+}
+
+// Close stops following the sources and closes idle connections.
+func (t *Transport) Close() {
+	for _, stop := range t.stops {
+		stop()
+	}
+	t.stops = nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shared != nil {
+		t.shared.transport.CloseIdleConnections()
+	}
+}
+
+// Authorize puts the credential into a request. net/http removes it when a redirect leads to
+// another host. Authorize returns a function that removes the credential from texts.
+func (t *Transport) Authorize(request *http.Request) (hide func([]byte) []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.credentials == nil {
+		return (&credentials{}).hide
+	}
+	if t.credentials.authorization != "" {
+		request.Header.Set("Authorization", t.credentials.authorization)
+	}
+	return t.credentials.hide
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	shared := t.acquire()
+	if shared == nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, errors.New("the hook's credentials have not been read")
+	}
+	response, err := shared.transport.RoundTrip(request)
+	if err != nil {
+		t.release(shared)
+		return nil, err
+	}
+	response.Body = &countedBody{ReadCloser: response.Body, release: sync.OnceFunc(func() { t.release(shared) })}
+	return response, nil
+}
+
+// countedBody is the body of a response. The call ends when the body is closed.
+type countedBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (b *countedBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}
+
+// acquire returns the shared transport for one more call; nil if the settings have not been read.
+func (t *Transport) acquire() *sharedTransport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shared != nil {
+		t.shared.calls++
+	}
+	return t.shared
+}
+
+// release ends a call.
+func (t *Transport) release(shared *sharedTransport) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shared.calls--
+	if shared.retired && shared.calls == 0 {
+		shared.transport.CloseIdleConnections()
+	}
+}
+
+// follow keeps a source up to date from now on and returns it.
+func (t *Transport) follow(ctx context.Context, source Source) (*object.Object, error) {
+	if found, err := t.known(source); err == nil {
+		return found, nil
+	}
+	stop, err := t.options.Sources.Follow(ctx, source.Type, source.Name, func(now *object.Object) { t.changed(source, now) })
+	if err != nil {
+		return nil, err
+	}
+	t.stops = append(t.stops, stop)
+	return t.known(source)
+}
+
+func (t *Transport) known(source Source) (*object.Object, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last(source)
+}
+
+// last returns the last known state of a source; nil if it does not exist.
+func (t *Transport) last(source Source) (*object.Object, error) {
+	found, followed := t.sources[source]
+	if !followed {
+		return nil, errors.New("it is not followed")
+	}
+	return found, nil
+}
+
+// changed records the new state of a source, and has calls use it if it is usable.
+func (t *Transport) changed(source Source, now *object.Object) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sources[source] = now
+	if t.shared == nil {
+		return // the transport is being opened
+	}
+	err, message := t.renew(), ""
+	if err != nil {
+		message = err.Error()
+	}
+	if message != t.reported {
+		t.reported = message
+		t.report(err)
+	}
+}
+
+// renew has calls use the current content of the sources.
+func (t *Transport) renew() error {
+	next, err := t.settings.resolve(t.last)
+	if err != nil {
+		return err
+	}
+	t.use(next)
+	return nil
+}
+
+// use has calls use the credentials from now on. Calls in flight keep their connections.
+func (t *Transport) use(next *credentials) {
+	t.credentials = next
+	old := t.shared
+	if old != nil && old.sameTLS(next) {
+		return
+	}
+	t.shared = newSharedTransport(next, t.options)
+	if old != nil {
+		old.retired = true
+		old.transport.CloseIdleConnections()
+	}
+}
