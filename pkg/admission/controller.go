@@ -4,13 +4,10 @@
 package admission
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
@@ -110,26 +107,13 @@ func (c *controller) addHook(name string, hook *metacontroller.Hook, called bool
 	}
 }
 
-// addressPath is the field that says where the hook is.
+// addressPath returns the field that gives the hook's address.
 func (h *hookRule) addressPath() *field.Path {
-	if ptr.Deref(h.webhook.URL, "") != "" {
+	if h.webhook.Address().HasURL() {
 		return h.path.Child("url")
 	}
 	return h.path.Child("service")
 }
 
-// address is the URL that the hook is called at; empty if it has none.
-func (h *hookRule) address() string {
-	if url := ptr.Deref(h.webhook.URL, ""); url != "" {
-		return url
-	}
-	service := h.webhook.Service
-	if service == nil {
-		return ""
-	}
-	protocol := ptr.Deref(service.Protocol, "")
-	if protocol == "" {
-		protocol = "http"
-	}
-	return fmt.Sprintf("%s://%s.%s:%d%s", protocol, service.Name, service.Namespace, ptr.Deref(service.Port, 80), ptr.Deref(h.webhook.Path, ""))
-}
+// address returns the URL that the hook is called at, or "" if it has none.
+func (h *hookRule) address() string { return h.webhook.Address().Raw() }

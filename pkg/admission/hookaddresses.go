@@ -5,7 +5,6 @@ package admission
 
 import (
 	"context"
-	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -45,8 +44,8 @@ func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes
 	}
 	var errs field.ErrorList
 	for _, hook := range updated.hooks {
-		if address := hook.address(); !old.Has(address) {
-			if err := h.denied.CheckHost(hostOf(address)); err != nil {
+		if !old.Has(hook.address()) {
+			if err := h.denied.CheckHost(hook.webhook.Address().Hostname()); err != nil {
 				errs = append(errs, field.Forbidden(hook.addressPath(), err.Error()))
 			}
 		}
@@ -55,13 +54,4 @@ func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes
 		return nil
 	}
 	return apierrors.NewInvalid(request.GetKind().GroupKind(), request.GetName(), errs)
-}
-
-// hostOf is the host of a URL, without the port; empty if it has none.
-func hostOf(address string) string {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return parsed.Hostname()
 }

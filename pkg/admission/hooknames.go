@@ -35,7 +35,7 @@ func (n hookNames) warnings(ctx context.Context, c *controller) (warnings []stri
 	lookUp := map[string]func() string{}
 	var group sync.WaitGroup
 	for i, hook := range c.hooks {
-		name := hostOf(hook.address())
+		name := hook.webhook.Address().Hostname()
 		if !hook.called || name == "" || n.hasAddress(name) || n.proxied(hook.address()) {
 			continue
 		}

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hookaddress says which addresses hooks may not have.
 package hookaddress
 
 import (
@@ -13,13 +12,13 @@ import (
 // Denied are networks that hooks may not be in.
 type Denied []netip.Prefix
 
-// LinkLocal are the addresses that mean another machine on every network. Clouds have services there that hand out
-// credentials to whoever asks from the machine.
+// LinkLocal returns the networks of link-local addresses. Clouds have services there that hand out credentials to every
+// process of a machine.
 func LinkLocal() Denied {
 	return Denied{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10")}
 }
 
-// Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error says which is none.
+// Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error names the text that is not one.
 func Parse(cidrs []string) (Denied, error) {
 	denied := Denied{}
 	for _, cidr := range cidrs {
@@ -35,7 +34,7 @@ func Parse(cidrs []string) (Denied, error) {
 	return denied, nil
 }
 
-// Strings are the networks as Parse reads them.
+// Strings returns the networks in CIDR notation.
 func (d Denied) Strings() []string {
 	cidrs := make([]string, len(d))
 	for i, prefix := range d {
@@ -44,10 +43,10 @@ func (d Denied) Strings() []string {
 	return cidrs
 }
 
-// Error tells that a hook has an address that is denied.
+// Error is the error of a hook whose address is denied.
 type Error struct {
 	Address netip.Addr
-	// Network is the one of those denied that the address is in.
+	// Network is the denied network that the address is in.
 	Network netip.Prefix
 }
 
@@ -55,7 +54,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hooks must not have the address %s: the server denies %s (--hook-deny-cidrs)", e.Address, e.Network)
 }
 
-// Check returns an *Error if the address is denied, however it is written.
+// Check returns an *Error if the address is denied. An IPv4 address may be written as an IPv6 one, and a zone is ignored.
 func (d Denied) Check(address netip.Addr) error {
 	plain := address.Unmap().WithZone("")
 	for _, prefix := range d {
@@ -66,8 +65,8 @@ func (d Denied) Check(address netip.Addr) error {
 	return nil
 }
 
-// CheckHost returns an *Error if the host of a URL is an address that is denied. A name is none: what it stands for is known
-// when it is resolved.
+// CheckHost returns an *Error if the host of a URL is an address that is denied. Names pass: their addresses have to be
+// checked when they are resolved.
 func (d Denied) CheckHost(host string) error {
 	address, err := netip.ParseAddr(host)
 	if err != nil {

@@ -86,7 +86,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		return nil, err
 	}
 	connection := newConnection(settingsOf(name, spec, target, endpoints), options)
-	shown := withoutCredentials(target)
+	shown := hookaddress.Redact(target)
 	measured, unmeasure := options.Metrics.measure(connection, name, shown, options.Controller)
 	return &Webhook{
 		name:       name,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // connection is what a webhook and an entry of endpointConfigs have in common.
@@ -128,17 +129,7 @@ func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.E
 	if bundle == nil {
 		return nil
 	}
-	var set []string
-	if bundle.Inline != nil {
-		set = append(set, "inline")
-	}
-	if bundle.SecretRef != nil {
-		set = append(set, "secretRef")
-	}
-	if bundle.ConfigMapRef != nil {
-		set = append(set, "configMapRef")
-	}
-	switch {
+	switch set := hookaddress.CASources(bundle.Inline, bundle.SecretRef, bundle.ConfigMapRef); {
 	case len(set) == 0:
 		return field.ErrorList{field.Required(path, "must have one of inline, secretRef and configMapRef")}
 	case len(set) > 1:

@@ -4,13 +4,10 @@
 package validation
 
 import (
-	"net"
-	"net/url"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // validateEndpointConfigs checks those entries closer that a hook uses. The others do no harm.
@@ -48,30 +45,11 @@ func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) [
 		for i := range configs {
 			if address == nil {
 				used[i] = true
-			} else if matches(configs[i].Host, address) {
+			} else if hookaddress.MatchesHost(configs[i].Host, address) {
 				used[i] = true
 				break
 			}
 		}
 	}
 	return used
-}
-
-// matches says whether a host, with or without a port, is the one of a URL. The port that is the default of the URL's scheme may
-// be left out on either side.
-func matches(host string, address *url.URL) bool {
-	if strings.EqualFold(host, address.Host) {
-		return true
-	}
-	defaultPort := "80"
-	if address.Scheme == "https" {
-		defaultPort = "443"
-	}
-	switch name := address.Hostname(); address.Port() {
-	case "":
-		return strings.EqualFold(host, net.JoinHostPort(name, defaultPort))
-	case defaultPort:
-		return strings.EqualFold(host, name) || strings.EqualFold(host+":"+defaultPort, address.Host)
-	}
-	return false
 }

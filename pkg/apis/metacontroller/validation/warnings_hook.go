@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *field.Path) {
@@ -27,7 +28,7 @@ func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *f
 }
 
 func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
-	if hasURL(webhook) {
+	if webhook.Address().HasURL() {
 		w.url(webhook, path)
 	} else {
 		w.service(webhook, path)
@@ -74,7 +75,7 @@ func (w *warnings) url(webhook *metacontroller.Webhook, path *field.Path) {
 }
 
 func (w *warnings) service(webhook *metacontroller.Webhook, path *field.Path) {
-	if webhook.URL != nil {
+	if webhook.URL != nil && webhook.Service != nil {
 		w.add(path.Child("url"), "is empty, so that service and path are used")
 	}
 	if webhook.Path != nil && !strings.HasPrefix(*webhook.Path, "/") {
@@ -115,7 +116,7 @@ func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hook
 // withOtherPort returns the host and port of a hook that a host would match if it had the port, too.
 func withOtherPort(host string, hooks []namedHook) string {
 	for _, hook := range hooks {
-		if address := addressOf(hook.webhook); address != nil && !matches(host, address) && strings.EqualFold(host, address.Hostname()) {
+		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) && strings.EqualFold(host, address.Hostname()) {
 			return address.Host
 		}
 	}

@@ -51,6 +51,14 @@ spec: {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "https://user:password@hooks/sync?token=secret#secret"}}}}}`,
 			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> | https://hooks/sync <none> <none>",
 		},
+		"an empty url is none, and an empty protocol is http": {
+			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "", service: {name: hooks, namespace: ns, protocol: ""}, path: "/sync#secret"}}}}}`,
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> | http://hooks.ns:80/sync <none> <none>",
+		},
+		"an empty url without a service": {
+			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: ""}}}}}`,
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
+		},
 		"a URL that is none is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "http://user:secret@[/"}}}}}`,
 			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> | <unknown> <none> <none>",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 const (
@@ -96,35 +97,20 @@ func group(apiVersion string) string {
 	return group
 }
 
-// address is where a hook is called, without what may be secret in a URL.
+// address returns where a hook is called, without what may be secret.
 func address(hook *metacontroller.Hook) string {
 	if hook == nil || hook.Webhook == nil {
 		return none
 	}
-	webhook := hook.Webhook
-	switch {
-	case webhook.URL != nil:
-		full, err := url.Parse(*webhook.URL)
-		if err != nil {
-			return unknown
-		}
-		full.User, full.RawQuery, full.Fragment = nil, "", ""
-		return full.String()
-	case webhook.Service != nil:
-		protocol, port, path := "http", int32(80), ""
-		if webhook.Service.Protocol != nil {
-			protocol = *webhook.Service.Protocol
-		}
-		if webhook.Service.Port != nil {
-			port = *webhook.Service.Port
-		}
-		if webhook.Path != nil {
-			path, _, _ = strings.Cut(*webhook.Path, "?")
-		}
-		return fmt.Sprintf("%s://%s.%s:%d%s", protocol, webhook.Service.Name, webhook.Service.Namespace, port, path)
-	default:
+	raw := hook.Webhook.Address().Raw()
+	if raw == "" {
 		return none
 	}
+	full, err := url.Parse(raw)
+	if err != nil {
+		return unknown
+	}
+	return hookaddress.WithoutSecrets(full).String()
 }
 
 func period(seconds *int32) string {
