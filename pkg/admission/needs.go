@@ -65,38 +65,24 @@ func (c *controller) needs() []need {
 		add.conferred(child.GroupResource())
 	}
 	for _, hook := range c.hooks {
-		webhook := hook.webhook
-		addReferences(&needs, hook.path, hook.address(), webhook.CABundle, webhook.ClientTLS, webhook.Authorization, webhook.BasicAuth)
+		addReferences(&needs, hook.path, hook.address(), hook.webhook.Connection())
 	}
-	for i, endpoint := range c.endpoints {
-		addReferences(&needs, field.NewPath("spec", "endpointConfigs").Index(i), endpoint.Host,
-			endpoint.CABundle, endpoint.ClientTLS, endpoint.Authorization, endpoint.BasicAuth)
+	for i := range c.endpoints {
+		endpoint := &c.endpoints[i]
+		addReferences(&needs, field.NewPath("spec", "endpointConfigs").Index(i), endpoint.Host, endpoint.Connection())
 	}
 	return needs
 }
 
-func addReferences(needs *[]need, path *field.Path, to string, bundle *metacontroller.CABundle, tls *metacontroller.ClientTLS,
-	authorization *metacontroller.Authorization, basicAuth *metacontroller.BasicAuth,
-) {
-	reference := func(resource, namespace, name string, field *field.Path) {
-		if name != "" && namespace != "" {
-			adder(needs, field.String(), to)(object{GroupResource: schema.GroupResource{Resource: resource}, namespace: namespace, name: name}, "get")
+// addReferences adds the right to read each Secret and ConfigMap that the settings refer to. A reference without a name or a
+// namespace can refer to nothing.
+func addReferences(needs *[]need, path *field.Path, to string, settings metacontroller.Connection) {
+	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
+	for _, ref := range settings.References(path) {
+		if ref.Name != "" && ref.Namespace != "" {
+			of := object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, namespace: ref.Namespace, name: ref.Name}
+			adder(needs, ref.Path.String(), to)(of, "get")
 		}
-	}
-	if bundle != nil && bundle.SecretRef != nil {
-		reference("secrets", bundle.SecretRef.Namespace, bundle.SecretRef.Name, path.Child("caBundle", "secretRef"))
-	}
-	if bundle != nil && bundle.ConfigMapRef != nil {
-		reference("configmaps", bundle.ConfigMapRef.Namespace, bundle.ConfigMapRef.Name, path.Child("caBundle", "configMapRef"))
-	}
-	if tls != nil {
-		reference("secrets", tls.SecretRef.Namespace, tls.SecretRef.Name, path.Child("clientTLS", "secretRef"))
-	}
-	if authorization != nil {
-		reference("secrets", authorization.SecretRef.Namespace, authorization.SecretRef.Name, path.Child("authorization", "secretRef"))
-	}
-	if basicAuth != nil {
-		reference("secrets", basicAuth.SecretRef.Namespace, basicAuth.SecretRef.Name, path.Child("basicAuth", "secretRef"))
 	}
 }
 

@@ -14,69 +14,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// connection is what a webhook and an entry of endpointConfigs have in common.
-type connection struct {
-	caBundle      *metacontroller.CABundle
-	clientTLS     *metacontroller.ClientTLS
-	authorization *metacontroller.Authorization
-	basicAuth     *metacontroller.BasicAuth
-}
-
-func settingsOfWebhook(webhook *metacontroller.Webhook) connection {
-	return connection{caBundle: webhook.CABundle, clientTLS: webhook.ClientTLS, authorization: webhook.Authorization, basicAuth: webhook.BasicAuth}
-}
-
-// reference is a field that names a Secret or a ConfigMap and keys in it.
-type reference struct {
-	path                  *field.Path
-	kind, name, namespace string
-	keys                  []key
-}
-
-type key struct {
-	path *field.Path
-	name string
-}
-
-func (c connection) references(path *field.Path) []reference {
-	var all []reference
-	if bundle := c.caBundle; bundle != nil {
-		for _, source := range []struct {
-			kind, field string
-			ref         *metacontroller.ResourceKeyRef
-		}{{"Secret", "secretRef", bundle.SecretRef}, {"ConfigMap", "configMapRef", bundle.ConfigMapRef}} {
-			if ref := source.ref; ref != nil {
-				at := path.Child("caBundle", source.field)
-				all = append(all, reference{at, source.kind, ref.Name, ref.Namespace, []key{{at.Child("key"), ref.Key}}})
-			}
-		}
-	}
-	if tls := c.clientTLS; tls != nil {
-		at := path.Child("clientTLS")
-		all = append(all, reference{at.Child("secretRef"), "Secret", tls.SecretRef.Name, tls.SecretRef.Namespace, []key{
-			{at.Child("certKey"), tls.CertKey}, {at.Child("privateKeyKey"), tls.PrivateKeyKey},
-		}})
-	}
-	if authorization := c.authorization; authorization != nil {
-		at, ref := path.Child("authorization", "secretRef"), authorization.SecretRef
-		all = append(all, reference{at, "Secret", ref.Name, ref.Namespace, []key{{at.Child("key"), ref.Key}}})
-	}
-	if auth := c.basicAuth; auth != nil {
-		at := path.Child("basicAuth")
-		all = append(all, reference{at.Child("secretRef"), "Secret", auth.SecretRef.Name, auth.SecretRef.Namespace, []key{
-			{at.Child("usernameKey"), auth.UsernameKey}, {at.Child("passwordKey"), auth.PasswordKey},
-		}})
-	}
-	return all
-}
-
 // validateReferences checks that every reference names something.
-func validateReferences(settings connection, path *field.Path) field.ErrorList {
+func validateReferences(settings metacontroller.Connection, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, ref := range settings.references(path) {
-		errs = append(errs, validateReference(ref.kind, ref.name, ref.namespace, ref.path)...)
+	for _, ref := range settings.References(path) {
+		errs = append(errs, validateReference(ref.Kind, ref.Name, ref.Namespace, ref.Path)...)
 	}
-	if authorization := settings.authorization; authorization != nil && authorization.SecretRef.Key == "" {
+	if authorization := settings.Authorization; authorization != nil && authorization.SecretRef.Key == "" {
 		errs = append(errs, field.Required(path.Child("authorization", "secretRef", "key"), "is the key of the credential in the Secret"))
 	}
 	return errs
@@ -94,14 +38,14 @@ func validateReference(kind, name, namespace string, path *field.Path) field.Err
 }
 
 // validateConnection checks that connections can be made with the settings, once the objects that they refer to are there.
-func validateConnection(settings connection, path *field.Path) field.ErrorList {
-	errs := validateCABundle(settings.caBundle, path.Child("caBundle"))
-	for _, ref := range settings.references(path) {
+func validateConnection(settings metacontroller.Connection, path *field.Path) field.ErrorList {
+	errs := validateCABundle(settings.CABundle, path.Child("caBundle"))
+	for _, ref := range settings.References(path) {
 		errs = append(errs, validateExistable(ref)...)
 	}
-	if settings.authorization != nil {
-		errs = append(errs, validateAuthorizationType(settings.authorization.Type, path.Child("authorization", "type"))...)
-		if settings.basicAuth != nil {
+	if settings.Authorization != nil {
+		errs = append(errs, validateAuthorizationType(settings.Authorization.Type, path.Child("authorization", "type"))...)
+		if settings.BasicAuth != nil {
 			errs = append(errs, field.Forbidden(path.Child("basicAuth"), "cannot be set beside authorization: both are the Authorization header"))
 		}
 	}
@@ -109,17 +53,17 @@ func validateConnection(settings connection, path *field.Path) field.ErrorList {
 }
 
 // validateExistable checks that there can be an object of the name, with the keys.
-func validateExistable(ref reference) field.ErrorList {
+func validateExistable(ref metacontroller.ObjectReference) field.ErrorList {
 	var errs field.ErrorList
-	if ref.name != "" && len(validation.IsDNS1123Subdomain(ref.name)) > 0 {
-		errs = append(errs, field.Invalid(ref.path.Child("name"), ref.name, "is the name of no "+ref.kind+": they have lower-case letters, digits, '-' and '.'"))
+	if ref.Name != "" && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
+		errs = append(errs, field.Invalid(ref.Path.Child("name"), ref.Name, "is the name of no "+ref.Kind+": they have lower-case letters, digits, '-' and '.'"))
 	}
-	if ref.namespace != "" && len(validation.IsDNS1123Label(ref.namespace)) > 0 {
-		errs = append(errs, field.Invalid(ref.path.Child("namespace"), ref.namespace, "is the name of no namespace: they have lower-case letters, digits and '-'"))
+	if ref.Namespace != "" && len(validation.IsDNS1123Label(ref.Namespace)) > 0 {
+		errs = append(errs, field.Invalid(ref.Path.Child("namespace"), ref.Namespace, "is the name of no namespace: they have lower-case letters, digits and '-'"))
 	}
-	for _, key := range ref.keys {
-		if key.name != "" && len(validation.IsConfigMapKey(key.name)) > 0 {
-			errs = append(errs, field.Invalid(key.path, key.name, "is a key of no "+ref.kind+": they have letters, digits, '-', '_' and '.'"))
+	for _, key := range ref.Keys {
+		if key.Name != "" && len(validation.IsConfigMapKey(key.Name)) > 0 {
+			errs = append(errs, field.Invalid(key.Path, key.Name, "is a key of no "+ref.Kind+": they have letters, digits, '-', '_' and '.'"))
 		}
 	}
 	return errs

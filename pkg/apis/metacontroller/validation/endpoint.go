@@ -20,7 +20,7 @@ func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []na
 			errs = append(errs, field.Required(path.Child("host"),
 				`is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`))
 		}
-		settings := settingsOfEndpoint(&configs[i])
+		settings := configs[i].Connection()
 		errs = append(errs, validateReferences(settings, path)...)
 		if used[i] {
 			errs = append(errs, validateConnection(settings, path)...)
@@ -29,16 +29,12 @@ func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []na
 	return errs
 }
 
-func settingsOfEndpoint(config *metacontroller.EndpointConfig) connection {
-	return connection{caBundle: config.CABundle, clientTLS: config.ClientTLS, authorization: config.Authorization, basicAuth: config.BasicAuth}
-}
-
 // usedEndpoints says of each entry whether it is the one that some hook uses. As long as it is not known where a hook is
 // called, each might be.
 func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) []bool {
 	used := make([]bool, len(configs))
 	for _, hook := range hooks {
-		if settingsOfWebhook(hook.webhook) != (connection{}) {
+		if hook.webhook.Connection() != (metacontroller.Connection{}) {
 			continue
 		}
 		address := addressOf(hook.webhook)

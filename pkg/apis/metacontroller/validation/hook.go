@@ -103,7 +103,7 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 				[]metacontroller.ResponseUnmarshallMode{metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict}))
 		}
 	}
-	settings := settingsOfWebhook(webhook)
+	settings := webhook.Connection()
 	errs = append(errs, validateReferences(settings, path)...)
 	return append(errs, validateConnection(settings, path)...)
 }
