@@ -14,9 +14,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-// shownOfHash is how much of the hash in a revision's name is shown: enough to tell the revisions of a parent apart.
-const shownOfHash = 10
+// shownHashLength is how many characters are shown of the hash in a revision's name. They are enough to tell the revisions of
+// a parent apart.
+const shownHashLength = 10
 
+// newTable returns the table of ControllerRevisions.
 func newTable() rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Parent", Type: "string", Description: "The object that this is a version of."},
@@ -44,7 +46,7 @@ func parent(revision *metacontroller.ControllerRevision) string {
 
 func hash(name string) string {
 	last := name[strings.LastIndex(name, "-")+1:]
-	return last[:min(len(last), shownOfHash)]
+	return last[:min(len(last), shownHashLength)]
 }
 
 func children(revision *metacontroller.ControllerRevision) int {

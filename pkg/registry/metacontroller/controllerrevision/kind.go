@@ -1,12 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllerrevision stores ControllerRevisions.
 package controllerrevision
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -16,7 +16,12 @@ import (
 
 type controllerRevision = metacontroller.ControllerRevision
 
-// kind says what is particular to ControllerRevisions. They have a status subresource, as clients of the original's CRD may
+// NewStorage returns the REST storage of ControllerRevisions and of their status subresource.
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
+	return resource.NewStorage(kind(), scheme, optsGetter)
+}
+
+// kind returns what is particular to ControllerRevisions. They have a status subresource, as clients of the original's CRD may
 // expect one, and no status.
 func kind() resource.Kind[controllerRevision, *controllerRevision] {
 	return resource.Kind[controllerRevision, *controllerRevision]{

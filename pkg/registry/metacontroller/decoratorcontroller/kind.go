@@ -1,11 +1,11 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decoratorcontroller stores DecoratorControllers.
 package decoratorcontroller
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -15,7 +15,12 @@ import (
 
 type decoratorController = metacontroller.DecoratorController
 
-// kind says what is particular to DecoratorControllers.
+// NewStorage returns the REST storage of DecoratorControllers and of their status subresource.
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
+	return resource.NewStorage(kind(), scheme, optsGetter)
+}
+
+// kind returns what is particular to DecoratorControllers.
 func kind() resource.Kind[decoratorController, *decoratorController] {
 	return resource.Kind[decoratorController, *decoratorController]{
 		Resource:      "decoratorcontrollers",

@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registrytest lets the registry's tests write objects as YAML, send them through strategies as the generic registry does,
-// and keep them in an etcd inside the test process.
 package registrytest
 
 import (

@@ -21,11 +21,11 @@ import (
 const (
 	none    = "<none>"
 	unknown = "<unknown>"
-	// maxListed is how many resources a cell names before it only counts the rest.
+	// maxListed is how many resources a cell names. It counts the others.
 	maxListed = 3
 )
 
-// Controller is what the table shows of an object that describes a controller, of either kind.
+// Controller holds what a table shows of a CompositeController or a DecoratorController.
 type Controller struct {
 	Parents, Children   []metacontroller.ResourceRule
 	Sync                *metacontroller.Hook
@@ -33,7 +33,7 @@ type Controller struct {
 	Status              *metacontroller.ControllerStatus
 }
 
-// NewControllerTable returns the table convertor of a kind whose objects describe controllers.
+// NewControllerTable returns the table convertor of CompositeControllers or DecoratorControllers, which have the same columns.
 func NewControllerTable[O any](controller func(O) Controller) rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},
@@ -62,7 +62,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 	})
 }
 
-// worstReason is why a condition is not as it should be, or else the reason of the one that is asked for.
+// worstReason returns the reason of the first condition that is False, or otherwise if none is.
 func worstReason(conditions []metav1.Condition, otherwise string) string {
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
@@ -74,7 +74,7 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 	return otherwise
 }
 
-// resources names resources as kubectl get takes them.
+// resources returns the names of resources as kubectl get takes them.
 func resources(rules []metacontroller.ResourceRule) string {
 	if len(rules) == 0 {
 		return none
@@ -97,7 +97,7 @@ func group(apiVersion string) string {
 	return group
 }
 
-// address returns where a hook is called, without what may be secret.
+// address returns the address of a hook without what may be secret in it.
 func address(hook *metacontroller.Hook) string {
 	if hook == nil || hook.Webhook == nil {
 		return none

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// StatusStrategy is how objects of a kind are written through the status subresource.
+// StatusStrategy is the strategy of writes to the status subresource of a kind.
 type StatusStrategy[T any, O Object[T]] struct {
 	Strategy[T, O]
 }
@@ -21,7 +21,7 @@ func NewStatusStrategy[T any, O Object[T]](main Strategy[T, O]) StatusStrategy[T
 	return StatusStrategy[T, O]{main}
 }
 
-// PrepareForUpdate keeps everything of the stored object but the status, and the record of who applied what.
+// PrepareForUpdate takes the status and managedFields of the update, and everything else of the stored object.
 func (s StatusStrategy[T, O]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(O), old.(O)
 	managedFields := updated.GetManagedFields()
@@ -35,7 +35,7 @@ func (s StatusStrategy[T, O]) PrepareForUpdate(_ context.Context, obj, old runti
 	updated.SetManagedFields(managedFields)
 }
 
-// ValidateUpdate returns all that keeps a new status from being stored.
+// ValidateUpdate returns the errors of a new status.
 func (s StatusStrategy[T, O]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	if s.kind.Status == nil {
 		return nil
@@ -43,12 +43,12 @@ func (s StatusStrategy[T, O]) ValidateUpdate(_ context.Context, obj, old runtime
 	return s.kind.ValidateStatusUpdate(s.kind.Status(obj.(O)), s.kind.Status(old.(O)))
 }
 
-// WarningsOnUpdate is empty: who writes a status did not write the rest.
+// WarningsOnUpdate returns none: a client that writes a status did not write the spec.
 func (s StatusStrategy[T, O]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// GetResetFields names what a server-side apply to the status subresource cannot own.
+// GetResetFields returns the fields that a server-side apply to the status subresource cannot own.
 func (s StatusStrategy[T, O]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.reset(append([]string{"metadata"}, s.kind.ContentFields...)...)
 }
