@@ -17,8 +17,7 @@ import (
 // HookAddressesPlugin is the name of the plugin HookAddresses.
 const HookAddressesPlugin = "HookAddresses"
 
-// HookAddresses refuses hooks at addresses that would not be called. What a name leads to is checked at each call, and not
-// here.
+// HookAddresses refuses hooks at denied addresses. Host names pass: the addresses that they resolve to are checked at each call.
 type HookAddresses struct {
 	*admission.Handler
 	denied hookaddress.Denied
@@ -26,13 +25,13 @@ type HookAddresses struct {
 
 var _ admission.ValidationInterface = &HookAddresses{}
 
-// NewHookAddresses makes the plugin.
+// NewHookAddresses returns the plugin.
 func NewHookAddresses(denied hookaddress.Denied) *HookAddresses {
 	return &HookAddresses{Handler: admission.NewHandler(admission.Create, admission.Update), denied: denied}
 }
 
-// Validate returns an error that names all hooks at addresses that are denied. An address that was stored before it was
-// denied does not stand in the way of other changes.
+// Validate returns an error that names all hooks at denied addresses. An address that the stored controller has already does
+// not keep it from being changed in other ways.
 func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, stored := controllerOf(request.GetObject()), controllerOf(request.GetOldObject())
 	if updated == nil || request.GetSubresource() != "" {

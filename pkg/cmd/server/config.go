@@ -59,7 +59,7 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 
 func (o *Options) runControllers(host *rest.Config, metrics prometheus.Registerer) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
-		defer o.watchSiblings(ctx, loopback)()
+		defer o.watchParents(ctx, loopback)()
 		return controller.Run(ctx, controller.Config{Host: host, Loopback: loopback, Metrics: metrics, Options: o.Controllers.Options})
 	}
 }

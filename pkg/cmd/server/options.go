@@ -48,8 +48,8 @@ type Options struct {
 	Logs    *logsapi.LoggingConfiguration
 	Metrics *metrics.Options
 
-	// siblings are what admission knows of other controllers.
-	siblings *admission.Siblings
+	// parents is what admission warns of other controllers of the same parents by.
+	parents *admission.ParentIndex
 }
 
 // NewOptions returns the defaults.
@@ -76,7 +76,7 @@ func NewOptions() (*Options, error) {
 		Plain:       NewPlainOptions(),
 		Logs:        logsapi.NewLoggingConfiguration(),
 		Metrics:     metrics.NewOptions(),
-		siblings:    &admission.Siblings{},
+		parents:     &admission.ParentIndex{},
 	}
 	o.Recommended.EgressSelector = nil
 	o.Recommended.ExtraAdmissionInitializers = initializeAdmission

@@ -22,40 +22,40 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// byParent is the index of CompositeControllers by the resource of their parents.
+// byParent is the name of the index by the resource of parents.
 const byParent = "parent"
 
-// Siblings knows which CompositeControllers there are, by the type of their parents. Before Run it knows none.
-type Siblings struct {
-	known atomic.Pointer[cache.Indexer]
+// ParentIndex is an index of all CompositeControllers by the resource of their parents. It is empty until Run has filled it.
+type ParentIndex struct {
+	indexer atomic.Pointer[cache.Indexer]
 }
 
-// Run watches the CompositeControllers of the server itself, until the context ends and the watch has.
-func (s *Siblings) Run(ctx context.Context, loopback *rest.Config) error {
+// Run watches the CompositeControllers of the server itself. It returns when the context has ended and the watch has stopped.
+func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	client, err := versioned.NewForConfig(loopback)
 	if err != nil {
 		return fmt.Errorf("make a client for the own API: %w", err)
 	}
-	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(onlyParents))
+	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(trimToParent))
 	informer := factory.Metacontroller().V1alpha1().CompositeControllers().Informer()
-	if err := informer.AddIndexers(cache.Indexers{byParent: parentOf}); err != nil {
+	if err := informer.AddIndexers(cache.Indexers{byParent: parentResource}); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		indexer := informer.GetIndexer()
-		s.known.Store(&indexer)
+		p.indexer.Store(&indexer)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// onlyParents leaves of a CompositeController what it is called and which parents it has.
-func onlyParents(object any) (any, error) {
+// trimToParent drops everything of a CompositeController but its name and the type of its parents.
+func trimToParent(object any) (any, error) {
 	whole, ok := object.(*v1alpha1.CompositeController)
 	if !ok {
-		return object, nil // it is one that is gone, in a wrapping
+		return object, nil // a cache.DeletedFinalStateUnknown
 	}
 	return &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion},
@@ -63,18 +63,19 @@ func onlyParents(object any) (any, error) {
 	}, nil
 }
 
-func parentOf(object any) ([]string, error) {
+// parentResource is the index function of byParent.
+func parentResource(object any) ([]string, error) {
 	parents := object.(*v1alpha1.CompositeController).Spec.ParentResource
 	version, err := schema.ParseGroupVersion(parents.APIVersion)
 	if err != nil {
-		return nil, nil // it cannot run, and so has no parents
+		return nil, nil // it cannot run and has no parents
 	}
 	return []string{schema.GroupResource{Group: version.Group, Resource: parents.Resource}.String()}, nil
 }
 
-// warnings are about other CompositeControllers that handle the same parents.
-func (s *Siblings) warnings(name string, c *controller) []string {
-	known := s.known.Load()
+// warnings returns a warning if other CompositeControllers handle the same parents.
+func (p *ParentIndex) warnings(name string, c *controller) []string {
+	known := p.indexer.Load()
 	if known == nil || c.decorates || len(c.parents) == 0 {
 		return nil
 	}
@@ -86,7 +87,7 @@ func (s *Siblings) warnings(name string, c *controller) []string {
 	var others []string
 	for _, object := range objects {
 		other := object.(*v1alpha1.CompositeController)
-		if other.Name != name && !apart(parents.selector, other.Spec.ParentResource.LabelSelector) {
+		if other.Name != name && !areDisjoint(parents.selector, other.Spec.ParentResource.LabelSelector) {
 			others = append(others, other.Name)
 		}
 	}
@@ -102,8 +103,8 @@ func (s *Siblings) warnings(name string, c *controller) []string {
 		"children that only the other wants", parents.path, others[0], more)}
 }
 
-// apart tells whether two selectors can be seen to have no object in common.
-func apart(a, b *metav1.LabelSelector) bool {
+// areDisjoint reports whether two selectors certainly select no object in common.
+func areDisjoint(a, b *metav1.LabelSelector) bool {
 	return slices.ContainsFunc(requirements(a), func(one labels.Requirement) bool {
 		return slices.ContainsFunc(requirements(b), func(other labels.Requirement) bool {
 			return one.Key() == other.Key() && (excludes(one, other) || excludes(other, one))
@@ -111,7 +112,7 @@ func apart(a, b *metav1.LabelSelector) bool {
 	})
 }
 
-// requirements are those of a selector; nil selects everything, and so does one that is invalid here.
+// requirements returns the requirements of a selector. A selector that is nil or invalid has none, and selects everything.
 func requirements(selector *metav1.LabelSelector) labels.Requirements {
 	if selector == nil {
 		return nil
@@ -124,7 +125,7 @@ func requirements(selector *metav1.LabelSelector) labels.Requirements {
 	return all
 }
 
-// excludes tells whether what a requirement of a label admits is nothing that another of the same label admits.
+// excludes reports whether a requirement of a label admits no value that another requirement of the same label admits.
 func excludes(one, other labels.Requirement) bool {
 	values, others := one.ValuesUnsorted(), sets.New(other.ValuesUnsorted()...)
 	isOther := func(value string) bool { return others.Has(value) }

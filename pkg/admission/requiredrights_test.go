@@ -16,7 +16,7 @@ import (
 )
 
 // read shows needs in few lines: "<path>: <verbs> <resource>".
-func read(needs []need) []string {
+func read(needs []requiredRight) []string {
 	var lines []string
 	for _, need := range needs {
 		of := need.String()
@@ -108,7 +108,7 @@ func TestNeeds(t *testing.T) {
 		"a decorator controller": {decorated("pages"), []string{readTargets, "spec.resources[0]: update pages.example.com/status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, read(controllerOf(test.of).needs())); diff != "" {
+			if diff := cmp.Diff(test.want, read(controllerOf(test.of).requiredRights())); diff != "" {
 				t.Errorf("needs (-want +got):\n%s", diff)
 			}
 		})
@@ -178,12 +178,12 @@ func TestOnlyWhatAnUpdateAddsIsNeeded(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, read(controllerOf(test.updated).added(controllerOf(test.stored)))); diff != "" {
+			if diff := cmp.Diff(test.want, read(controllerOf(test.updated).addedRights(controllerOf(test.stored)))); diff != "" {
 				t.Errorf("added needs (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := read(controllerOf(composed()).added(nil)); !slices.Equal(got, everything) {
+	if got := read(controllerOf(composed()).addedRights(nil)); !slices.Equal(got, everything) {
 		t.Errorf("a new controller needs %q", got)
 	}
 }

@@ -16,25 +16,25 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// object is what a right is for: all objects of a resource, or one by its namespace and name.
+// object is what a right is for: one object if name is set, else all objects of a resource.
 type object struct {
 	schema.GroupResource
 	subresource     string
 	namespace, name string
 }
 
-// right is to do something with objects of the host.
+// right is the right to do something with objects of the host.
 type right struct {
 	object
 	verb string
 }
 
-// need is a right that a controller uses.
-type need struct {
+// requiredRight is a right that a controller uses.
+type requiredRight struct {
 	right
-	// path is the field of the spec that it is for.
+	// path is the field of the spec that makes the controller use it.
 	path string
-	// to is where what is read is sent to; empty if that is the hooks.
+	// to is the address or host that the content of a Secret or ConfigMap is sent to. It is empty for other objects.
 	to string
 }
 
@@ -43,12 +43,12 @@ const (
 	escalate          = "escalate"
 )
 
-// needs are the rights that a controller uses, as far as its spec tells.
-func (c *controller) needs() []need {
-	var needs []need
+// requiredRights returns the rights that a controller uses, as far as its spec shows.
+func (c *controller) requiredRights() []requiredRight {
+	var required []requiredRight
 	for _, parent := range c.parents {
 		of := object{GroupResource: parent.GroupResource()}
-		add := adder(&needs, parent.path.String(), "")
+		add := adder(&required, parent.path.String(), "")
 		add(of, "get", "list", "watch")
 		if c.decorates || c.finalizes {
 			add(of, "update")
@@ -60,45 +60,45 @@ func (c *controller) needs() []need {
 		add(of, "update")
 	}
 	for _, child := range c.children {
-		add := adder(&needs, child.path.String(), "")
+		add := adder(&required, child.path.String(), "")
 		add(object{GroupResource: child.GroupResource()}, "get", "list", "watch", "create", "update", "patch", "delete")
 		add.conferred(child.GroupResource())
 	}
 	for _, hook := range c.hooks {
-		addReferences(&needs, hook.path, hook.address(), hook.webhook.Connection())
+		addReferences(&required, hook.path, hook.address(), hook.webhook.Connection())
 	}
 	for i := range c.endpoints {
 		endpoint := &c.endpoints[i]
-		addReferences(&needs, field.NewPath("spec", "endpointConfigs").Index(i), endpoint.Host, endpoint.Connection())
+		addReferences(&required, field.NewPath("spec", "endpointConfigs").Index(i), endpoint.Host, endpoint.Connection())
 	}
-	return needs
+	return required
 }
 
 // addReferences adds the right to read each Secret and ConfigMap that the settings refer to. A reference without a name or a
 // namespace can refer to nothing.
-func addReferences(needs *[]need, path *field.Path, to string, settings metacontroller.Connection) {
+func addReferences(required *[]requiredRight, path *field.Path, to string, settings metacontroller.Connection) {
 	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
 	for _, ref := range settings.References(path) {
 		if ref.Name != "" && ref.Namespace != "" {
 			of := object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, namespace: ref.Namespace, name: ref.Name}
-			adder(needs, ref.Path.String(), to)(of, "get")
+			adder(required, ref.Path.String(), to)(of, "get")
 		}
 	}
 }
 
-// add adds needs of an object.
+// add adds required rights to an object.
 type add func(of object, verbs ...string)
 
-func adder(needs *[]need, path, to string) add {
+func adder(required *[]requiredRight, path, to string) add {
 	return func(of object, verbs ...string) {
 		for _, verb := range verbs {
-			*needs = append(*needs, need{right: right{object: of, verb: verb}, path: path, to: to})
+			*required = append(*required, requiredRight{right: right{object: of, verb: verb}, path: path, to: to})
 		}
 	}
 }
 
-// conferred adds what an API server asks of those who write objects of a type, because these confer rights. It would ask
-// it of the controller, which may do everything, and not of its author.
+// conferred adds the rights that an API server requires of users who write objects of a type, because such objects confer
+// rights. The API server requires them of the controller, which may do everything, and not of its author.
 func (a add) conferred(of schema.GroupResource) {
 	rbac := func(resource string) object {
 		return object{GroupResource: schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}}
@@ -115,26 +115,26 @@ func (a add) conferred(of schema.GroupResource) {
 	}
 }
 
-// added are the needs of a controller that it did not have as it was stored; stored is nil if it is new. Who turns a hook
-// to another address, or has others vouch for the one it has, gives all the controller's rights to somebody else, so then
-// all of them are new.
-func (c *controller) added(stored *controller) []need {
-	needs := c.needs()
+// addedRights returns the rights that a controller uses and the stored one does not. stored is nil for a new controller. All
+// rights are new if a hook gets another address, or if other authorities vouch for it, because another server then gets all
+// rights of the controller.
+func (c *controller) addedRights(stored *controller) []requiredRight {
+	required := c.requiredRights()
 	if stored == nil || !stored.addresses().IsSuperset(c.addresses()) || !equality.Semantic.DeepEqual(c.trust(), stored.trust()) {
-		return needs
+		return required
 	}
 	type use struct {
 		right
 		to string
 	}
 	had := sets.New[use]()
-	for _, need := range stored.needs() {
-		had.Insert(use{need.right, need.to})
+	for _, req := range stored.requiredRights() {
+		had.Insert(use{req.right, req.to})
 	}
-	return slices.DeleteFunc(needs, func(need need) bool { return had.Has(use{need.right, need.to}) })
+	return slices.DeleteFunc(required, func(req requiredRight) bool { return had.Has(use{req.right, req.to}) })
 }
 
-// trust says who vouches for the addresses of hooks: the authorities of hooks, by their addresses, and those of hosts.
+// trust returns the authorities that hooks are verified with, by the addresses of hooks and the hosts of endpointConfigs.
 func (c *controller) trust() map[string]*metacontroller.CABundle {
 	trust := map[string]*metacontroller.CABundle{}
 	for _, hook := range c.hooks {
@@ -147,6 +147,7 @@ func (c *controller) trust() map[string]*metacontroller.CABundle {
 	return trust
 }
 
+// addresses returns the addresses of the hooks.
 func (c *controller) addresses() sets.Set[string] {
 	addresses := sets.New[string]()
 	for _, hook := range c.hooks {
