@@ -17,14 +17,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
 
-// CertificateOptions say under which names the server is reached, for the certificate that it makes for itself.
+// CertificateOptions hold the names for the certificate that the server makes for itself.
 type CertificateOptions struct {
-	// ServiceName and ServiceNamespace are those of the Service that the APIService at the host names.
+	// ServiceName and ServiceNamespace name the Service that the APIService at the host refers to.
 	ServiceName      string
 	ServiceNamespace string
 }
 
-// NewCertificateOptions returns the names of the Service in our manifests.
+// NewCertificateOptions returns the defaults: the Service of our manifests.
 func NewCertificateOptions() *CertificateOptions {
 	return &CertificateOptions{ServiceName: "metacontroller-apiserver", ServiceNamespace: "metacontroller"}
 }
@@ -46,7 +46,7 @@ func (o *CertificateOptions) validate() []error {
 	return errs
 }
 
-// names are the DNS names of the Service, and the one for those who try the server out on its own machine.
+// names returns the DNS names of the Service, and localhost for trying the server out on its own machine.
 func (o *CertificateOptions) names() []string {
 	service := o.ServiceName + "." + o.ServiceNamespace
 	return []string{o.ServiceName, service, service + ".svc", service + ".svc.cluster.local", "localhost"}
@@ -60,7 +60,7 @@ func (o *CertificateOptions) ips(bindAddress net.IP) []net.IP {
 	return ips
 }
 
-// ensure makes a certificate if none was given.
+// ensure makes a certificate unless the flags give one.
 func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions.SecureServingOptions) error {
 	if serving.ServerCert.CertKey.CertFile != "" {
 		return nil
@@ -77,7 +77,7 @@ func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions
 	return nil
 }
 
-// validateServing checks what the library leaves to chance.
+// validateServing checks what the library does not check.
 func validateServing(serving *genericoptions.SecureServingOptions) []error {
 	var errs []error
 	if (serving.ServerCert.CertKey.CertFile == "") != (serving.ServerCert.CertKey.KeyFile == "") {

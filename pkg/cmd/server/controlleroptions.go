@@ -19,19 +19,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// leaderElectionFlag is looked up where its default depends on another flag.
+// leaderElectionFlag is a constant because the default of the flag depends on another flag.
 const leaderElectionFlag = "leader-election"
 
 // defaultClientBurst is the default of --client-go-burst if requests are limited.
 const defaultClientBurst = 10
 
-// ControllerOptions are the settings of the controller loop. Flags have the names and, but for what help says, the
-// defaults of Metacontroller.
+// ControllerOptions are the settings of the controller loop. Flags have the names of Metacontroller's, and the same defaults
+// unless their help says otherwise.
 type ControllerOptions struct {
 	controller.Options
 	// ResourceLock is the kind of object that leader election uses.
 	ResourceLock string
-	// HookDenyCIDRs is HookDenied as text.
+	// HookDenyCIDRs is HookDenied as the flag gives it.
 	HookDenyCIDRs []string
 }
 
@@ -78,7 +78,7 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"Default: --service-namespace.")
 }
 
-// complete fills in what depends on the other options.
+// complete fills in the settings that depend on other options.
 func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bool, namespace string) error {
 	if !changed(leaderElectionFlag) {
 		o.LeaderElection.Enabled = !embedded
@@ -90,14 +90,14 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	if o.Client.QPS > 0 && o.Client.Burst == 0 {
 		o.Client.Burst = defaultClientBurst
 	}
-	if denied, err := hookaddress.Parse(o.HookDenyCIDRs); err == nil { // validate tells of the error
+	if denied, err := hookaddress.Parse(o.HookDenyCIDRs); err == nil { // validate returns the error
 		o.HookDenied = denied
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("naming this process for the leader election: %w", err)
 	}
-	// A process that is started anew on the same host is another one.
+	// The UUID keeps apart processes that run one after the other on the same host.
 	o.LeaderElection.Identity = host + "_" + string(uuid.NewUUID())
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Command lines of Metacontroller 4.17 go on working, but for those of its logs.
+// Command lines of Metacontroller 4.17 go on working, except the flags of its logs.
 func TestFlagsOfMetacontrollerAreKnown(t *testing.T) {
 	taken := []string{
 		"--kubeconfig=/etc/kubeconfig", "--discovery-interval=20s", "--cache-flush-interval=30m", "--workers=5",
@@ -22,7 +22,7 @@ func TestFlagsOfMetacontrollerAreKnown(t *testing.T) {
 	for _, flag := range taken {
 		t.Run(flag, func(t *testing.T) { parse(t, flag) })
 	}
-	for name := range formerFlags() {
+	for name := range removedFlags() {
 		t.Run(name, func(t *testing.T) {
 			options, err := NewOptions()
 			if err != nil {

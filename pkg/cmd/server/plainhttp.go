@@ -18,21 +18,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// noListener is the address at which nothing listens, as in Metacontroller.
+// noListener is the address that turns a listener off, as in Metacontroller.
 const noListener = "0"
 
-// plainHeaderTimeout is how long a client of a plain listener may take to send its headers.
+// plainHeaderTimeout bounds how long a client of a plain listener may take to send its headers.
 const plainHeaderTimeout = 10 * time.Second
 
-// PlainOptions are the addresses of listeners without TLS and authentication, for what used to scrape and probe
-// Metacontroller. The secure port serves the same. They are off by default, "0".
-type PlainOptions struct {
+// PlainHTTPOptions are the addresses of listeners without TLS and authentication, for scrapers and probes that were made for
+// Metacontroller. The secure port serves the same. By default they are off, "0".
+type PlainHTTPOptions struct {
 	Metrics, Health, Profiles string
 }
 
-// NewPlainOptions returns the defaults.
-func NewPlainOptions() *PlainOptions {
-	return &PlainOptions{Metrics: noListener, Health: noListener, Profiles: noListener}
+// NewPlainHTTPOptions returns the defaults.
+func NewPlainHTTPOptions() *PlainHTTPOptions {
+	return &PlainHTTPOptions{Metrics: noListener, Health: noListener, Profiles: noListener}
 }
 
 // The flags of the addresses.
@@ -42,7 +42,7 @@ const (
 	profilesAddressFlag = "pprof-address"
 )
 
-func (o *PlainOptions) addFlags(flags *pflag.FlagSet) {
+func (o *PlainHTTPOptions) addFlags(flags *pflag.FlagSet) {
 	const whom = " to everybody who can reach the address (host:port), by plain HTTP. \"0\" is nowhere; the secure port serves it as well"
 	flags.StringVar(&o.Metrics, metricsAddressFlag, o.Metrics, "Serve /metrics"+whom+", to those who may get it.")
 	flags.StringVar(&o.Health, healthAddressFlag, o.Health, "Serve /healthz, /livez and /readyz"+whom+".")
@@ -50,14 +50,14 @@ func (o *PlainOptions) addFlags(flags *pflag.FlagSet) {
 		", with --profiling and to those who may get it.")
 }
 
-// plainListener is one of the listeners that are on.
+// plainListener is a listener that is on.
 type plainListener struct {
 	flag, address string
-	// paths are what it serves of the server; a listener without serves profiles.
+	// paths are the paths of the server that it serves. A listener without paths serves profiles.
 	paths []string
 }
 
-func (o *PlainOptions) listeners() []plainListener {
+func (o *PlainHTTPOptions) listeners() []plainListener {
 	all := []plainListener{
 		{metricsAddressFlag, o.Metrics, []string{"/metrics"}},
 		{healthAddressFlag, o.Health, []string{"/healthz", "/healthz/", "/livez", "/livez/", "/readyz", "/readyz/"}},
@@ -66,7 +66,7 @@ func (o *PlainOptions) listeners() []plainListener {
 	return slices.DeleteFunc(all, func(l plainListener) bool { return l.address == noListener })
 }
 
-// handler serves what the listener is for, out of what a server has at its paths.
+// handler returns what the listener serves, taken from the paths of the server.
 func (l plainListener) handler(server http.Handler) http.Handler {
 	if l.paths == nil {
 		return profiles()
@@ -88,7 +88,7 @@ func profiles() http.Handler {
 	return mux
 }
 
-func (o *PlainOptions) validate() []error {
+func (o *PlainHTTPOptions) validate() []error {
 	var errs []error
 	for _, listener := range o.listeners() {
 		if _, _, err := net.SplitHostPort(listener.address); err != nil {
@@ -98,8 +98,8 @@ func (o *PlainOptions) validate() []error {
 	return errs
 }
 
-// listen serves at the addresses what a server has at its paths, until stop is called.
-func (o *PlainOptions) listen(ctx context.Context, server http.Handler) (stop func(), err error) {
+// listen starts the listeners. They serve until stop is called.
+func (o *PlainHTTPOptions) listen(ctx context.Context, server http.Handler) (stop func(), err error) {
 	var servers []*http.Server
 	var serving sync.WaitGroup
 	stop = func() {

@@ -12,7 +12,7 @@ import (
 func TestPlainListenersServeWhatTheyAreForAndNothingElse(t *testing.T) {
 	metrics, health, profiles := freeAddress(t), freeAddress(t), freeAddress(t)
 	server := start(t, serverConfig{dataDir: newDataDir(t), options: func(o *Options) {
-		*o.Plain = PlainOptions{Metrics: metrics, Health: health, Profiles: profiles}
+		*o.PlainHTTP = PlainHTTPOptions{Metrics: metrics, Health: health, Profiles: profiles}
 		o.Recommended.Features.EnableProfiling = false
 	}})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// StorageOptions say where the embedded etcd keeps its data.
+// StorageOptions are the settings of the embedded etcd.
 type StorageOptions struct {
-	// DataDir is the directory of this process alone.
+	// DataDir is the directory of the data. No other process may use it.
 	DataDir string
-	// QuotaBytes is the size that the database may reach; 0 means etcd's default of 2 GiB.
+	// QuotaBytes is the maximum size of the database; 0 means etcd's default of 2 GiB.
 	QuotaBytes int64
 }
 
