@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// storedResources are the resources of the group that are kept in etcd.
+// storedResources returns the resources of the group that are stored in etcd.
 func storedResources() []schema.GroupResource {
 	return []schema.GroupResource{
 		v1alpha1.Resource("compositecontrollers"),
@@ -22,8 +22,8 @@ func storedResources() []schema.GroupResource {
 	}
 }
 
-// NewStorageFactory says how each resource is stored: as JSON, in a version that is pinned here and not the one that the
-// scheme prefers, so that a new preferred version does not change what an older server must be able to read.
+// NewStorageFactory returns how each resource is stored: as JSON, in a version that is pinned here. The version is not that which
+// the scheme prefers, so that older servers can read the storage when the preferred version changes.
 func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) serverstorage.StorageFactory {
 	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
 	prefixes := map[schema.GroupResource]string{}

@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which build of metacontroller-apiserver this is. The version of Kubernetes that the API server
-// behaves like is another matter and is not set here.
 package version
 
 import (
@@ -47,7 +45,7 @@ func Get() Info {
 	return info
 }
 
-// String is the build in one line.
+// String returns the build in one line.
 func (i Info) String() string {
 	text := i.Version
 	if i.Commit != "" {

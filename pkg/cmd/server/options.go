@@ -36,7 +36,7 @@ const (
 	// shutdownDelay is how long a server goes on serving after it has announced that it stops: the time until the host has
 	// taken it out of the endpoints. With a single server, waiting would only make the gap longer.
 	shutdownDelay = 10 * time.Second
-	// goawayChance is the share of requests after which a client is asked to connect again. Otherwise the host would keep one
+	// goawayChance is the chance of each request that its client is asked to connect again. Otherwise the host would keep one
 	// connection, and so send all its requests to one server.
 	goawayChance = 0.001
 )

@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// memberName and peerAddress are part of the stored membership, so they never change. Nobody listens at the
-	// address: a single member has no peers. It is a number, as a name would be looked up.
+	// memberName and peerAddress are part of the stored membership and must never change. There is no listener at the
+	// address, since a single member has no peers. It is an IP address because a name would be looked up.
 	memberName  = "metacontroller"
 	peerAddress = "127.0.0.1:2380"
 
-	// A single member elects itself once an election timeout has passed since its start, so a short one makes restarts
-	// fast; the reason for long ones, slow networks between members, does not exist here. There have to be five ticks in
-	// it, and not more: each wakes the process, also when there is nothing to do.
+	// A single member elects itself when the election timeout has passed after its start. A short timeout makes restarts
+	// fast. Long ones are for slow networks between members. The timeout must have at least five ticks. It has no more,
+	// because each tick wakes the idle process.
 	tickMilliseconds     = 40
 	electionMilliseconds = 200
 
-	// progressInterval is how often an idle watch is told the current revision. It keeps the API server's watch cache
-	// from asking for what was compacted.
+	// progressInterval is how often an idle watch gets the current revision. It keeps the API server's watch cache from
+	// asking for a compacted revision.
 	progressInterval = 5 * time.Second
 
-	// defragThresholdMegabytes is how much must be free inside the database file for it to be rewritten at start.
+	// defragThresholdMegabytes is the free space inside the database file above which it is defragmented at start.
 	defragThresholdMegabytes = 100
 )
 
+// etcdConfig returns the configuration of a single member without peers, which listens at the unix socket.
 func (s *Server) etcdConfig(dir string, quotaBytes int64) *embed.Config {
 	client := s.socket.url()
 
@@ -52,7 +53,7 @@ func (s *Server) etcdConfig(dir string, quotaBytes int64) *embed.Config {
 	return config
 }
 
-// reportFatal keeps the first fatal error; later ones are its consequences.
+// reportFatal keeps the first fatal error. Later ones are its consequences.
 func (s *Server) reportFatal(err error) {
 	select {
 	case s.fatal <- err:
