@@ -3,10 +3,25 @@
 
 package metacontroller
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
 // ResourceRule names a resource type of the host cluster.
 type ResourceRule struct {
 	APIVersion string
 	Resource   string
+}
+
+// GroupResource returns the type that a rule names, without the version.
+func (r ResourceRule) GroupResource() schema.GroupResource {
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return schema.GroupResource{Group: group, Resource: r.Resource}
 }
 
 // ChildUpdateMethod is a way to bring an existing child or attachment up to date.

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -81,20 +80,12 @@ func resources(rules []metacontroller.ResourceRule) string {
 	}
 	var names []string
 	for _, rule := range rules[:min(len(rules), maxListed)] {
-		names = append(names, schema.GroupResource{Group: group(rule.APIVersion), Resource: rule.Resource}.String())
+		names = append(names, rule.GroupResource().String())
 	}
 	if rest := len(rules) - maxListed; rest > 0 {
 		names = append(names, fmt.Sprintf("+%d", rest))
 	}
 	return strings.Join(names, ",")
-}
-
-func group(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
 }
 
 // address returns the address of a hook without what may be secret in it.
