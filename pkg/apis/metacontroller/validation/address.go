@@ -28,7 +28,7 @@ func addressOf(webhook *metacontroller.Webhook) *url.URL {
 	return address
 }
 
-// validateAddress checks the choice between url and service with path. If there is a url, the others have no meaning.
+// validateAddress checks the url, or service and path. If there is a url, the others have no meaning.
 func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
 	switch {
 	case webhook.Address().HasURL(), webhook.URL != nil && webhook.Service == nil:
@@ -41,7 +41,7 @@ func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.Er
 	}
 }
 
-// validateURL lets a URL through that has a port but no host: it stands for the machine that the server runs on.
+// validateURL checks a url. It accepts a URL with a port and no host, which is called at the machine that the server runs on.
 func validateURL(text string, path *field.Path) field.ErrorList {
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" || !isHTTP(address.Scheme) {
@@ -75,8 +75,8 @@ func validateService(service *metacontroller.ServiceReference, path *field.Path)
 	return errs
 }
 
-// validateHostPart lets dots through: "<name>.<namespace>" becomes a host name as it is, and there are users who write
-// "my-namespace.svc.cluster.local" as the namespace.
+// validateHostPart checks a part of a host name. It accepts dots: "<name>.<namespace>" becomes the host name as it is, and some
+// users write "my-namespace.svc.cluster.local" as the namespace.
 func validateHostPart(text string, path *field.Path) field.ErrorList {
 	if text == "" || isHostName(text) {
 		return nil
@@ -84,7 +84,7 @@ func validateHostPart(text string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, text, "must be part of a host name: letters, digits, '-' and '.'")}
 }
 
-// validatePath checks that a path can follow the port in a URL, and leaves host and port as they are.
+// validatePath checks that a path can follow the port in a URL without changing host and port.
 func validatePath(text *string, path *field.Path) field.ErrorList {
 	if text == nil || *text == "" {
 		return field.ErrorList{field.Required(path, `is the path of the webhook at its service, such as "/sync"`)}
@@ -101,13 +101,12 @@ func isIP(host string) bool {
 	return net.ParseIP(host) != nil
 }
 
-// isASCII tells names that are looked up as they are from those that are encoded first.
+// isASCII reports whether a name is looked up as it is. Other names are encoded first.
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// isHostName says whether a name can be looked up at all. More can be than may be the name of a Service: case does not
-// matter, and there are hosts with underscores.
+// isHostName reports whether a name can be looked up. Other than the name of a Service, it may have capitals and underscores.
 func isHostName(name string) bool {
 	if len(name) > 253 {
 		return false

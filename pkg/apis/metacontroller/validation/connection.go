@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// validateReferences checks that every reference names something.
+// validateReferences checks that every reference has a name and a namespace.
 func validateReferences(settings metacontroller.Connection, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, ref := range settings.References(path) {
@@ -37,7 +37,7 @@ func validateReference(kind, name, namespace string, path *field.Path) field.Err
 	return errs
 }
 
-// validateConnection checks that connections can be made with the settings, once the objects that they refer to are there.
+// validateConnection checks that connections can be made with the settings once the objects exist that they refer to.
 func validateConnection(settings metacontroller.Connection, path *field.Path) field.ErrorList {
 	errs := validateCABundle(settings.CABundle, path.Child("caBundle"))
 	for _, ref := range settings.References(path) {
@@ -52,7 +52,7 @@ func validateConnection(settings metacontroller.Connection, path *field.Path) fi
 	return errs
 }
 
-// validateExistable checks that there can be an object of the name, with the keys.
+// validateExistable checks that an object with the name and the keys can exist.
 func validateExistable(ref metacontroller.ObjectReference) field.ErrorList {
 	var errs field.ErrorList
 	if ref.Name != "" && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
@@ -85,7 +85,7 @@ func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.E
 	return nil
 }
 
-// beginning is enough of a text to recognise it by.
+// beginning returns the beginning of a text, enough to recognise it by.
 func beginning(text string) string {
 	const most = 40
 	if len(text) <= most {
@@ -102,4 +102,44 @@ func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList 
 		return field.ErrorList{field.Invalid(path, scheme, `must be text that a header can hold, such as "Bearer"`)}
 	}
 	return nil
+}
+
+// validateEndpointConfigs checks the entries of endpointConfigs. Only those that a hook uses have to make a connection; the others
+// do no harm.
+func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	used := usedEndpoints(configs, hooks)
+	for i := range configs {
+		path := path.Index(i)
+		if configs[i].Host == "" {
+			errs = append(errs, field.Required(path.Child("host"),
+				`is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`))
+		}
+		settings := configs[i].Connection()
+		errs = append(errs, validateReferences(settings, path)...)
+		if used[i] {
+			errs = append(errs, validateConnection(settings, path)...)
+		}
+	}
+	return errs
+}
+
+// usedEndpoints returns, for each entry, whether a hook uses it. A hook without a valid address may use any of them.
+func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) []bool {
+	used := make([]bool, len(configs))
+	for _, hook := range hooks {
+		if hook.webhook.Connection() != (metacontroller.Connection{}) {
+			continue
+		}
+		address := addressOf(hook.webhook)
+		for i := range configs {
+			if address == nil {
+				used[i] = true
+			} else if hookaddress.MatchesHost(configs[i].Host, address) {
+				used[i] = true
+				break
+			}
+		}
+	}
+	return used
 }

@@ -16,13 +16,13 @@ import (
 )
 
 func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *field.Path) {
-	if !calls(sync) {
+	if !hasWebhook(sync) {
 		w.add(path.Child("sync"), "has no webhook, so that only deletion is handled")
 	}
-	if customize != nil && !calls(customize) {
+	if customize != nil && !hasWebhook(customize) {
 		w.add(path.Child("customize"), "has no webhook, so that it is never called")
 	}
-	for _, hook := range called(sync, finalize, customize) {
+	for _, hook := range namedHooks(sync, finalize, customize) {
 		w.webhook(hook.webhook, path.Child(hook.name, "webhook"))
 	}
 }
@@ -113,7 +113,7 @@ func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hook
 	}
 }
 
-// withOtherPort returns the host and port of a hook that a host would match if it had the port, too.
+// withOtherPort returns the host and port of a hook that a host would match if it had the same port. It returns "" if there is none.
 func withOtherPort(host string, hooks []namedHook) string {
 	for _, hook := range hooks {
 		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) && strings.EqualFold(host, address.Hostname()) {
@@ -123,8 +123,8 @@ func withOtherPort(host string, hooks []namedHook) string {
 	return ""
 }
 
-// isOutside says whether a host is likely outside of the cluster and its network. A name of two parts is that of a Service and its
-// namespace, unless it ends as names on the Internet do.
+// isOutside reports whether a host is likely outside of the cluster and its network. A name of two parts counts as that of a
+// Service and its namespace unless it ends in a common top-level domain.
 func isOutside(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if ip := net.ParseIP(host); ip != nil {
