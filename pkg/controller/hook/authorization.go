@@ -42,7 +42,7 @@ func (s *settings) resolveAuthorization(find finder, into *material) error {
 	return nil
 }
 
-// isControl tells whether a character cannot be in a header.
+// isControl reports whether a character cannot be in a header.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func (s *settings) resolveBasicAuth(find finder, into *material) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// settings are what the connections of a hook are made with.
+// settings are the connection settings of a hook.
 type settings struct {
-	// path is where they stand in the spec of the controller.
+	// path is the field of the spec that holds them.
 	path          string
 	caBundle      *v1alpha1.CABundle
 	clientTLS     *v1alpha1.ClientTLS
@@ -21,9 +21,8 @@ type settings struct {
 	basicAuth     *v1alpha1.BasicAuth
 }
 
-// settingsOf returns the settings of the hook of that name: those of the webhook if it
-// has any, which then are all of them, else those of the first endpoint whose host
-// matches.
+// settingsOf returns the settings of a hook. They are the webhook's own if it has any, and else those of the first endpoint
+// whose host matches. The two are not merged.
 func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig) settings {
 	own := settings{
 		path:          fmt.Sprintf("spec.hooks.%s.webhook", name),
@@ -49,12 +48,12 @@ func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoin
 	return settings{}
 }
 
+// empty reports whether nothing is set.
 func (s *settings) empty() bool {
 	return s.caBundle == nil && s.clientTLS == nil && s.authorization == nil && s.basicAuth == nil
 }
 
-// resolve reads what the settings come to. An error that only a change of a source can
-// mend is a *SourceError.
+// resolve reads the values of the settings. If only a change of a Secret or ConfigMap can help, the error is a *SourceError.
 func (s *settings) resolve(find finder) (*material, error) {
 	if s.authorization != nil && s.basicAuth != nil {
 		return nil, fmt.Errorf("%s: authorization and basicAuth are mutually exclusive: set one of them", s.path)

@@ -14,10 +14,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/stage"
 )
 
-// bodyVerbosity is the log level at which hook authors see what is said.
+// bodyVerbosity is the log level of the bodies of requests and answers.
 const bodyVerbosity = 6
 
-// log shows a body, unless it holds what does not belong into a log.
+// log logs a body. If secret is true, it logs only the size.
 func (w *Webhook) log(ctx context.Context, message string, body []byte, secret bool) {
 	logger := klog.FromContext(ctx).V(bodyVerbosity)
 	if !logger.Enabled() {
@@ -30,7 +30,7 @@ func (w *Webhook) log(ctx context.Context, message string, body []byte, secret b
 	logger.Info(message, "hook", w.name, "url", w.shown, "bytes", len(body), "body", text)
 }
 
-// involvesSecrets tells whether a call of a hook is, or may be, about Secrets.
+// involvesSecrets reports whether the request of a call has Secrets in it, or may have.
 func involvesSecrets(snapshot *stage.Snapshot) bool {
 	return isSecret(snapshot.Parent) ||
 		slices.ContainsFunc(snapshot.Children, func(group stage.Group) bool { return hasSecrets(group.Type, group.Claimed) }) ||
@@ -43,5 +43,5 @@ func hasSecrets(of stage.Type, objects []*object.Object) bool {
 
 func isSecret(o *object.Object) bool { return o.APIVersion == "v1" && o.Kind == "Secret" }
 
-// mentionsSecrets tells whether there may be Secrets in an answer, which may not even be JSON.
+// mentionsSecrets reports whether there may be Secrets in an answer, which need not be JSON.
 func mentionsSecrets(answer []byte) bool { return bytes.Contains(answer, []byte("Secret")) }
