@@ -14,11 +14,13 @@ import (
 
 // controller holds what CompositeControllers and DecoratorControllers have in common.
 type controller struct {
-	// parents are the types of the objects that are synced, children those of the objects that are created for them.
+	// parents are the types of the objects that are synced, children those of the objects that are
+	// created for them.
 	parents, children []typeRule
 	hooks             []hookRule
 	endpoints         []metacontroller.EndpointConfig
-	// decorates is true for a DecoratorController, which writes labels and annotations of parents, too.
+	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
+	// too.
 	decorates bool
 	// finalizes is true if parents get a finalizer.
 	finalizes bool
@@ -42,7 +44,8 @@ type hookRule struct {
 	called bool
 }
 
-// controllerOf returns what a CompositeController or a DecoratorController describes, and nil for any other object.
+// controllerOf returns what a CompositeController or a DecoratorController describes, and nil for
+// any other object.
 func controllerOf(object runtime.Object) *controller {
 	switch object := object.(type) {
 	case *metacontroller.CompositeController:
@@ -92,8 +95,8 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	return c
 }
 
-// appendType appends the type of a rule unless the rule names none. Such a rule was stored before there was validation, and
-// cannot run.
+// appendType appends the type of a rule unless the rule names none. Such a rule was stored before
+// there was validation, and cannot run.
 func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Path) []typeRule {
 	version, err := schema.ParseGroupVersion(rule.APIVersion)
 	if err != nil || version.Version == "" || rule.Resource == "" {

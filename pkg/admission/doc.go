@@ -1,9 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission checks CompositeControllers and DecoratorControllers before they are stored, by what the host knows. In go
-// the object and its author; out come a refusal or warnings. It reads from the host and from the name service, and writes
-// nothing. What can be judged from an object alone belongs to validation.
+// Package admission checks CompositeControllers and DecoratorControllers before they are stored, by
+// what the host knows. In go the object and its author; out come a refusal or warnings. It reads
+// from the host and from the name service, and writes nothing. What can be judged from an object
+// alone belongs to validation.
 //
 // There are three plugins:
 //

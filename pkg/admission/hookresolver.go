@@ -20,14 +20,15 @@ import (
 type HookResolver struct {
 	// Lookup returns the addresses of a name, as net.Resolver.LookupNetIP does.
 	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
-	// Proxy returns the proxy of a request, or nil if there is none, as http.Transport.Proxy does. Proxies resolve names
-	// themselves.
+	// Proxy returns the proxy of a request, or nil if there is none, as http.Transport.Proxy does.
+	// Proxies resolve names themselves.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Denied holds the networks that hooks are not called in.
 	Denied hookaddress.Denied
 }
 
-// warnings returns warnings about hooks whose host has no address, or only denied ones. Each name is looked up once.
+// warnings returns warnings about hooks whose host has no address, or only denied ones. Each name
+// is looked up once.
 func (r HookResolver) warnings(ctx context.Context, c *controller) (warnings []string) {
 	problems := make([]string, len(c.hooks))
 	lookUp := map[string]func() string{}
@@ -66,7 +67,8 @@ func (r HookResolver) hasProxy(address string) bool {
 	return proxy != nil || err != nil
 }
 
-// problem returns why hooks cannot be called at a name. It returns "" if they can be, or if that is not known.
+// problem returns why hooks cannot be called at a name. It returns "" if they can be, or if that is
+// not known.
 func (r HookResolver) problem(ctx context.Context, name string) string {
 	addresses, err := r.Lookup(ctx, "ip", name)
 	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {

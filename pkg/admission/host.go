@@ -56,12 +56,13 @@ func (i initializer) Initialize(plugin admission.Interface) {
 
 // typeInfo is what the host answers about a type.
 type typeInfo struct {
-	// served is true if the host serves the type, and hasStatus if its objects have a status subresource.
+	// served is true if the host serves the type, and hasStatus if its objects have a status
+	// subresource.
 	served, hasStatus bool
 }
 
-// lookUpTypes asks the host for types: for each API version once, and for all concurrently. A type whose version the host does
-// not serve is not in the result.
+// lookUpTypes asks the host for types: for each API version once, and for all concurrently. A type
+// whose version the host does not serve is not in the result.
 func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.GroupVersionResource]typeInfo, error) {
 	versions := sets.New[schema.GroupVersion]()
 	for _, rule := range rules {
@@ -98,8 +99,9 @@ func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into m
 	}
 }
 
-// withoutMissingStatus replaces the right to write the status of parents by that to write the parents themselves if the host
-// serves their type without a status subresource. It assumes one for types that the host does not serve yet.
+// withoutMissingStatus replaces the right to write the status of parents by that to write the
+// parents themselves if the host serves their type without a status subresource. It assumes one for
+// types that the host does not serve yet.
 func (h Host) withoutMissingStatus(ctx context.Context, c *controller, required []requiredRight) ([]requiredRight, error) {
 	known, err := h.lookUpTypes(ctx, c.parents)
 	if err != nil {

@@ -25,12 +25,14 @@ import (
 // byParent is the name of the index by the resource of parents.
 const byParent = "parent"
 
-// ParentIndex is an index of all CompositeControllers by the resource of their parents. It is empty until Run has filled it.
+// ParentIndex is an index of all CompositeControllers by the resource of their parents. It is empty
+// until Run has filled it.
 type ParentIndex struct {
 	indexer atomic.Pointer[cache.Indexer]
 }
 
-// Run watches the CompositeControllers of the server itself. It returns when the context has ended and the watch has stopped.
+// Run watches the CompositeControllers of the server itself. It returns when the context has ended
+// and the watch has stopped.
 func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	client, err := versioned.NewForConfig(loopback)
 	if err != nil {
@@ -112,7 +114,8 @@ func areDisjoint(a, b *metav1.LabelSelector) bool {
 	})
 }
 
-// requirements returns the requirements of a selector. A selector that is nil or invalid has none, and selects everything.
+// requirements returns the requirements of a selector. A selector that is nil or invalid has none,
+// and selects everything.
 func requirements(selector *metav1.LabelSelector) labels.Requirements {
 	if selector == nil {
 		return nil
@@ -125,7 +128,8 @@ func requirements(selector *metav1.LabelSelector) labels.Requirements {
 	return all
 }
 
-// excludes reports whether a requirement of a label admits no value that another requirement of the same label admits.
+// excludes reports whether a requirement of a label admits no value that another requirement of the
+// same label admits.
 func excludes(one, other labels.Requirement) bool {
 	values, others := one.ValuesUnsorted(), sets.New(other.ValuesUnsorted()...)
 	isOther := func(value string) bool { return others.Has(value) }

@@ -54,8 +54,8 @@ type rule struct {
 	paths []string
 }
 
-// rulesOf merges the required rights in one namespace into few rules: first the verbs of an object, then the names of a
-// resource, and the resources of a group, that require the same verbs.
+// rulesOf merges the required rights in one namespace into few rules: first the verbs of an object,
+// then the names of a resource, and the resources of a group, that require the same verbs.
 func rulesOf(required []requiredRight, namespace string) []rule {
 	var rules []rule
 	of := map[object]int{}

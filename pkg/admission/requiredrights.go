@@ -34,7 +34,8 @@ type requiredRight struct {
 	right
 	// path is the field of the spec that makes the controller use it.
 	path string
-	// to is the address or host that the content of a Secret or ConfigMap is sent to. It is empty for other objects.
+	// to is the address or host that the content of a Secret or ConfigMap is sent to. It is empty
+	// for other objects.
 	to string
 }
 
@@ -74,8 +75,8 @@ func (c *controller) requiredRights() []requiredRight {
 	return required
 }
 
-// addReferences adds the right to read each Secret and ConfigMap that the settings refer to. A reference without a name or a
-// namespace can refer to nothing.
+// addReferences adds the right to read each Secret and ConfigMap that the settings refer to. A
+// reference without a name or a namespace can refer to nothing.
 func addReferences(required *[]requiredRight, path *field.Path, to string, settings metacontroller.Connection) {
 	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
 	for _, ref := range settings.References(path) {
@@ -97,8 +98,9 @@ func adder(required *[]requiredRight, path, to string) add {
 	}
 }
 
-// conferred adds the rights that an API server requires of users who write objects of a type, because such objects confer
-// rights. The API server requires them of the controller, which may do everything, and not of its author.
+// conferred adds the rights that an API server requires of users who write objects of a type,
+// because such objects confer rights. The API server requires them of the controller, which may do
+// everything, and not of its author.
 func (a add) conferred(of schema.GroupResource) {
 	rbac := func(resource string) object {
 		return object{GroupResource: schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}}
@@ -115,9 +117,9 @@ func (a add) conferred(of schema.GroupResource) {
 	}
 }
 
-// addedRights returns the rights that a controller uses and the stored one does not. stored is nil for a new controller. All
-// rights are new if a hook gets another address, or if other authorities vouch for it, because another server then gets all
-// rights of the controller.
+// addedRights returns the rights that a controller uses and the stored one does not. stored is nil
+// for a new controller. All rights are new if a hook gets another address, or if other authorities
+// vouch for it, because another server then gets all rights of the controller.
 func (c *controller) addedRights(stored *controller) []requiredRight {
 	required := c.requiredRights()
 	if stored == nil || !stored.addresses().IsSuperset(c.addresses()) || !equality.Semantic.DeepEqual(c.trust(), stored.trust()) {
@@ -134,7 +136,8 @@ func (c *controller) addedRights(stored *controller) []requiredRight {
 	return slices.DeleteFunc(required, func(req requiredRight) bool { return had.Has(use{req.right, req.to}) })
 }
 
-// trust returns the authorities that hooks are verified with, by the addresses of hooks and the hosts of endpointConfigs.
+// trust returns the authorities that hooks are verified with, by the addresses of hooks and the
+// hosts of endpointConfigs.
 func (c *controller) trust() map[string]*metacontroller.CABundle {
 	trust := map[string]*metacontroller.CABundle{}
 	for _, hook := range c.hooks {

@@ -28,7 +28,8 @@ type Reviews interface {
 	Create(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// reviewer asks the host what one user may do. It caches nothing, so that a right that was just given counts.
+// reviewer asks the host what one user may do. It caches nothing, so that a right that was just
+// given counts.
 type reviewer struct {
 	reviews Reviews
 	user    user.Info
@@ -48,7 +49,8 @@ func (r *reviewer) missing(ctx context.Context, required []requiredRight) ([]req
 		}
 		verbs[req.object].Insert(req.verb)
 	}
-	// Many users have all rights to a type or none. One review for any verb first saves reviews for each verb.
+	// Many users have all rights to a type or none. One review for any verb first saves reviews for
+	// each verb.
 	var all, rest []right
 	for _, of := range order {
 		if len(verbs[of]) > 2 {
@@ -104,7 +106,8 @@ func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right]
 	return allowed, nil
 }
 
-// firstCause returns the first error that is not a cancellation, or a cancellation if there is no other error.
+// firstCause returns the first error that is not a cancellation, or a cancellation if there is no
+// other error.
 func firstCause(failures []error) error {
 	var first error
 	for _, err := range failures {

@@ -19,11 +19,12 @@ import (
 // RightsPlugin is the name of the plugin Rights.
 const RightsPlugin = "ControllerRights"
 
-// rightsTimeout bounds how long the host may take for all reviews. It is shorter than the deadline of a request, so that the
-// user gets an error that names the reason.
+// rightsTimeout bounds how long the host may take for all reviews. It is shorter than the deadline
+// of a request, so that the user gets an error that names the reason.
 const rightsTimeout = 10 * time.Second
 
-// Rights refuses to create a controller that may do what its author may not, or to change one so that it may.
+// Rights refuses to create a controller that may do what its author may not, or to change one so
+// that it may.
 type Rights struct {
 	*admission.Handler
 	host Host
@@ -46,7 +47,8 @@ func (r *Rights) SetHost(host Host) { r.host = host }
 // ValidateInitialization returns an error if SetHost was not called.
 func (r *Rights) ValidateInitialization() error { return r.host.validate() }
 
-// Validate returns an error if the author of a controller lacks a right that the change adds, or if the host cannot be asked.
+// Validate returns an error if the author of a controller lacks a right that the change adds, or if
+// the host cannot be asked.
 func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated := controllerOf(request.GetObject())
 	if updated == nil || request.GetSubresource() != "" {
@@ -78,7 +80,8 @@ func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ a
 	return admission.NewForbidden(request, refusal(author, request.GetResource().GroupResource(), missing, reviewer.troubles))
 }
 
-// missing returns the required rights that the author does not have. It returns none if the author may escalate.
+// missing returns the required rights that the author does not have. It returns none if the author
+// may escalate.
 func (r *Rights) missing(ctx context.Context, reviewer *reviewer, request admission.Attributes, required []requiredRight) ([]requiredRight, error) {
 	exemption := right{object{GroupResource: request.GetResource().GroupResource(), name: request.GetName()}, escalate}
 	exempt, err := reviewer.allowed(ctx, []right{exemption})

@@ -19,11 +19,12 @@ import (
 // WarningsPlugin is the name of the plugin Warnings.
 const WarningsPlugin = "ControllerWarnings"
 
-// warningsTimeout bounds how long an author waits for warnings. What is not known by then is left out.
+// warningsTimeout bounds how long an author waits for warnings. What is not known by then is left
+// out.
 const warningsTimeout = time.Second
 
-// Warnings warns authors of types that the host does not serve, of hooks that cannot be resolved, and of other controllers of
-// the same parents. It refuses nothing.
+// Warnings warns authors of types that the host does not serve, of hooks that cannot be resolved,
+// and of other controllers of the same parents. It refuses nothing.
 type Warnings struct {
 	*admission.Handler
 	host     Host
@@ -72,7 +73,8 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	return nil
 }
 
-// types returns warnings about types that the host does not serve yet, and about parents that have no status.
+// types returns warnings about types that the host does not serve yet, and about parents that have
+// no status.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
 	rules := slices.Concat(c.parents, c.children)
 	known, err := w.host.lookUpTypes(ctx, rules)

@@ -69,7 +69,8 @@ func proxyFor(host string) func(*http.Request) (*url.URL, error) {
 	}
 }
 
-// parentIndex returns an index of CompositeControllers of pages, given by their names and selectors.
+// parentIndex returns an index of CompositeControllers of pages, given by their names and
+// selectors.
 func parentIndex(t *testing.T, selectors map[string]*metav1.LabelSelector) *ParentIndex {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentResource})

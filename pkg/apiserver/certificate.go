@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// installCertificateHealth makes the server not ready while its certificate cannot be trusted. The kubelet's probes, which do not
-// check certificates, would not notice otherwise.
+// installCertificateHealth makes the server not ready while its certificate cannot be trusted. The
+// kubelet's probes, which do not check certificates, would not notice otherwise.
 func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dynamiccertificates.CertKeyContentProvider) error {
 	return server.AddReadyzChecks(healthz.NamedCheck("serving-certificate", func(*http.Request) error {
 		notAfter, err := certificateEnd(cert)

@@ -30,18 +30,18 @@ type Config struct {
 
 // ExtraConfig holds the settings that the generic server does not have.
 type ExtraConfig struct {
-	// RunControllers runs the controller loop until the context ends, and returns when all of it has stopped. loopback
-	// reaches this server as a user who may do everything. If it returns before the context ends, the server shuts down.
-	// If it is nil, there is no controller loop.
+	// RunControllers runs the controller loop until the context ends, and returns when all of it
+	// has stopped. loopback reaches this server as a user who may do everything. If it returns
+	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
 
-	// Metrics are served at /metrics beside those of the server itself. A family may be in several of them if its type and
-	// help are the same and the labels of its series differ.
+	// Metrics are served at /metrics beside those of the server itself. A family may be in several
+	// of them if its type and help are the same and the labels of its series differ.
 	Metrics []prometheus.Gatherer
 }
 
-// NewConfig returns a configuration that serves the types of a scheme, which NewScheme has made. The caller applies options to
-// its GenericConfig.
+// NewConfig returns a configuration that serves the types of a scheme, which NewScheme has made.
+// The caller applies options to its GenericConfig.
 func NewConfig(scheme *runtime.Scheme) *Config {
 	generic := genericapiserver.NewRecommendedConfig(NewCodecs(scheme))
 	namer := openapi.NewDefinitionNamer(scheme)
@@ -60,7 +60,8 @@ type completedConfig struct {
 	scheme  *runtime.Scheme
 }
 
-// CompletedConfig is a configuration that Complete has returned. Only such a configuration makes a server.
+// CompletedConfig is a configuration that Complete has returned. Only such a configuration makes a
+// server.
 type CompletedConfig struct {
 	*completedConfig
 }

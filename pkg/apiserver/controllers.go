@@ -15,12 +15,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// stopTimeout bounds how long the server waits for its controllers to stop. It is shorter than the grace period of a Pod, so
-// that there is time left to drain the API and to close the storage.
+// stopTimeout bounds how long the server waits for its controllers to stop. It is shorter than the
+// grace period of a Pod, so that there is time left to drain the API and to close the storage.
 const stopTimeout = 20 * time.Second
 
-// controllers runs the controller loop beside the API. The loop starts when the API serves. The server waits for its end while
-// the API still serves, because the last writes of status go there.
+// controllers runs the controller loop beside the API. The loop starts when the API serves. The
+// server waits for its end while the API still serves, because the last writes of status go there.
 type controllers struct {
 	run     func(ctx context.Context, loopback *rest.Config) error
 	timeout time.Duration
@@ -49,21 +49,24 @@ func (c *controllers) install(server *genericapiserver.GenericAPIServer) error {
 	)
 }
 
-// onFailure sets the function to call if the controllers end by themselves. It must be called before the server runs.
+// onFailure sets the function to call if the controllers end by themselves. It must be called
+// before the server runs.
 func (c *controllers) onFailure(fail context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail = fail
 }
 
-// start is the post-start hook. It returns at once, since the server is not ready before it has returned.
+// start is the post-start hook. It returns at once, since the server is not ready before it has
+// returned.
 func (c *controllers) start(hook genericapiserver.PostStartHookContext) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
 		return nil
 	}
-	// The context of the hook ends when the server has stopped serving. That is too late to stop the controllers.
+	// The context of the hook ends when the server has stopped serving. That is too late to stop
+	// the controllers.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hook))
 	c.cancel = cancel
 	go func() {
@@ -90,7 +93,8 @@ func (c *controllers) finished(ctx context.Context, err error) {
 	c.fail(c.err)
 }
 
-// stop is the pre-shutdown hook. It returns no error, because the server would not drain its requests after one.
+// stop is the pre-shutdown hook. It returns no error, because the server would not drain its
+// requests after one.
 func (c *controllers) stop() error {
 	c.mu.Lock()
 	c.stopped = true

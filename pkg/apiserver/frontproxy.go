@@ -13,9 +13,10 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// awaitFrontProxyCA refuses callers with a client certificate until the authority of the front proxy is known. The library reads
-// that authority only after it has begun to serve. Until then it would take the front proxy of the host, and so every user
-// behind it, for anonymous, and answer 403, which clients do not retry. It answers 503, which they retry.
+// awaitFrontProxyCA refuses callers with a client certificate until the authority of the front
+// proxy is known. The library reads that authority only after it has begun to serve. Until then it
+// would take the front proxy of the host, and so every user behind it, for anonymous, and answer
+// 403, which clients do not retry. It answers 503, which they retry.
 func awaitFrontProxyCA(config *genericapiserver.Config) {
 	header := config.Authentication.RequestHeaderConfig
 	if header == nil {

@@ -14,7 +14,8 @@ import (
 
 const metricsPath = "/metrics"
 
-// installMetrics serves further metrics beside those of the generic server. The server's own handler serves only its registry.
+// installMetrics serves further metrics beside those of the generic server. The server's own
+// handler serves only its registry.
 func installMetrics(mux *mux.PathRecorderMux, further ...prometheus.Gatherer) {
 	mux.Unregister(metricsPath)
 	all := append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, further...)

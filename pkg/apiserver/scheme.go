@@ -31,7 +31,8 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// NewCodecs returns the codecs of a scheme. They write lists item by item instead of encoding them in memory first.
+// NewCodecs returns the codecs of a scheme. They write lists item by item instead of encoding them
+// in memory first.
 func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
 }

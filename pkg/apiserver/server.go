@@ -63,9 +63,10 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	return server, nil
 }
 
-// Run serves until the context ends, and then stops in this order: the controllers stop while the API still answers them; the
-// API takes no new requests and finishes those under way; the listener closes. Then it returns nil. If the controllers end by
-// themselves, the server stops in the same order and Run returns their error.
+// Run serves until the context ends, and then stops in this order: the controllers stop while the
+// API still answers them; the API takes no new requests and finishes those under way; the listener
+// closes. Then it returns nil. If the controllers end by themselves, the server stops in the same
+// order and Run returns their error.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

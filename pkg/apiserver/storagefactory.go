@@ -22,8 +22,9 @@ func storedResources() []schema.GroupResource {
 	}
 }
 
-// NewStorageFactory returns how each resource is stored: as JSON, in a version that is pinned here. The version is not that which
-// the scheme prefers, so that older servers can read the storage when the preferred version changes.
+// NewStorageFactory returns how each resource is stored: as JSON, in a version that is pinned here.
+// The version is not that which the scheme prefers, so that older servers can read the storage when
+// the preferred version changes.
 func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) serverstorage.StorageFactory {
 	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
 	prefixes := map[schema.GroupResource]string{}

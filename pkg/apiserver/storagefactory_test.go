@@ -14,7 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// The keys and the version are what an older or newer server finds in the storage: changing them loses objects.
+// The keys and the version are what an older or newer server finds in the storage: changing them
+// loses objects.
 func TestWhereAndAsWhatObjectsAreStored(t *testing.T) {
 	scheme, err := NewScheme()
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Address is where a webhook is called, as the spec of a controller gives it: by a url, or by a service and a path. If there
-// is a url, the others have no meaning. An empty url is none.
+// Address is where a webhook is called, as the spec of a controller gives it: by a url, or by a
+// service and a path. If there is a url, the others have no meaning. An empty url is none.
 type Address struct {
 	URL     *string
 	Service *Service
 	Path    *string
 }
 
-// Service names a Service of the host cluster. It has the fields of ServiceReference, internal and public, so that both can
-// be converted to it.
+// Service names a Service of the host cluster. It has the fields of ServiceReference, internal and
+// public, so that both can be converted to it.
 type Service struct {
 	Name      string
 	Namespace string
@@ -30,8 +30,8 @@ type Service struct {
 // HasURL reports whether the webhook is called at its url.
 func (a Address) HasURL() bool { return a.URL != nil && *a.URL != "" }
 
-// Raw returns the URL that the webhook is called at as it is written, with the secrets in it. It returns "" if the webhook has
-// neither a url nor a service. The URL need not be valid.
+// Raw returns the URL that the webhook is called at as it is written, with the secrets in it. It
+// returns "" if the webhook has neither a url nor a service. The URL need not be valid.
 func (a Address) Raw() string {
 	switch {
 	case a.HasURL():
@@ -52,8 +52,8 @@ func (a Address) Raw() string {
 	return fmt.Sprintf("%s://%s.%s:%d%s", protocol, a.Service.Name, a.Service.Namespace, port, path)
 }
 
-// Parse returns the URL that the webhook is called at. The error says why it cannot be called, and does not have the URL in
-// it: there may be a password in that.
+// Parse returns the URL that the webhook is called at. The error says why it cannot be called, and
+// does not have the URL in it: there may be a password in that.
 func (a Address) Parse() (*url.URL, error) {
 	if !a.HasURL() {
 		if a.Service == nil || a.Path == nil || *a.Path == "" {
@@ -80,7 +80,8 @@ func (a Address) Parse() (*url.URL, error) {
 	return parsed, nil
 }
 
-// Hostname returns the host of the URL without the port. It returns "" if there is none, or if the URL cannot be parsed.
+// Hostname returns the host of the URL without the port. It returns "" if there is none, or if the
+// URL cannot be parsed.
 func (a Address) Hostname() string {
 	parsed, err := url.Parse(a.Raw())
 	if err != nil {

@@ -3,7 +3,8 @@
 
 package hookaddress
 
-// CASources returns the names of those fields of a CA bundle that are set. A bundle must have exactly one.
+// CASources returns the names of those fields of a CA bundle that are set. A bundle must have
+// exactly one.
 func CASources[Ref any](inline *string, secretRef, configMapRef *Ref) []string {
 	var set []string
 	if inline != nil {

@@ -12,13 +12,14 @@ import (
 // Denied are networks that hooks may not be in.
 type Denied []netip.Prefix
 
-// LinkLocal returns the networks of link-local addresses. Clouds have services there that hand out credentials to every
-// process of a machine.
+// LinkLocal returns the networks of link-local addresses. Clouds have services there that hand out
+// credentials to every process of a machine.
 func LinkLocal() Denied {
 	return Denied{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10")}
 }
 
-// Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error names the text that is not one.
+// Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error names the text that
+// is not one.
 func Parse(cidrs []string) (Denied, error) {
 	denied := Denied{}
 	for _, cidr := range cidrs {
@@ -54,7 +55,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hooks must not have the address %s: the server denies %s (--hook-deny-cidrs)", e.Address, e.Network)
 }
 
-// Check returns an *Error if the address is denied. An IPv4 address may be written as an IPv6 one, and a zone is ignored.
+// Check returns an *Error if the address is denied. An IPv4 address may be written as an IPv6 one,
+// and a zone is ignored.
 func (d Denied) Check(address netip.Addr) error {
 	plain := address.Unmap().WithZone("")
 	for _, prefix := range d {
@@ -65,8 +67,8 @@ func (d Denied) Check(address netip.Addr) error {
 	return nil
 }
 
-// CheckHost returns an *Error if the host of a URL is an address that is denied. Names pass: their addresses have to be
-// checked when they are resolved.
+// CheckHost returns an *Error if the host of a URL is an address that is denied. Names pass: their
+// addresses have to be checked when they are resolved.
 func (d Denied) CheckHost(host string) error {
 	address, err := netip.ParseAddr(host)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 // blank stands for what is not shown.
 const blank = "xxxxx"
 
-// WithoutSecrets returns a URL without user name, password, query and fragment, any of which may be a secret.
+// WithoutSecrets returns a URL without user name, password, query and fragment, any of which may be
+// a secret.
 func WithoutSecrets(address *url.URL) *url.URL {
 	stripped := *address
 	stripped.User, stripped.RawQuery, stripped.ForceQuery, stripped.Fragment, stripped.RawFragment = nil, "", false, "", ""
 	return &stripped
 }
 
-// Redact returns a URL as logs, errors and metrics may show it: without secrets, and with "xxxxx" in the place of user name
-// and password, and of the query.
+// Redact returns a URL as logs, errors and metrics may show it: without secrets, and with "xxxxx"
+// in the place of user name and password, and of the query.
 func Redact(address *url.URL) string {
 	text := WithoutSecrets(address).String()
 	if address.User != nil {
@@ -31,7 +32,8 @@ func Redact(address *url.URL) string {
 	return text
 }
 
-// RedactText is Redact for a text that need not be a URL, of which it leaves the rest as it is written.
+// RedactText is Redact for a text that need not be a URL, of which it leaves the rest as it is
+// written.
 func RedactText(text string) string {
 	beforeQuery, _, _ := strings.Cut(text, "?")
 	if _, err := url.Parse(text); err != nil {

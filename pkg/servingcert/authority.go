@@ -89,7 +89,8 @@ func newAuthority(now time.Time) (*authority, error) {
 	return &authority{cert: parsed, certPEM: encodeCert(der), key: key}, nil
 }
 
-// save writes the authority. The key comes first, because a certificate without its key is an error at the next start.
+// save writes the authority. The key comes first, because a certificate without its key is an error
+// at the next start.
 func (a *authority) save(dir string) error {
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(a.key)
 	if err != nil {

@@ -33,7 +33,8 @@ func readFile(path string) ([]byte, error) {
 	return content, err
 }
 
-// writeFile replaces a file atomically: a reader finds either the old content or the new one, also after a crash.
+// writeFile replaces a file atomically: a reader finds either the old content or the new one, also
+// after a crash.
 func writeFile(path string, content []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-") // mode 0600
 	if err != nil {

@@ -17,13 +17,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is how often a running server checks whether its certificate has to be renewed. The check reads no file.
+// checkInterval is how often a running server checks whether its certificate has to be renewed. The
+// check reads no file.
 const checkInterval = time.Minute
 
 // Config is the configuration of a Provider.
 type Config struct {
-	// Dir is the directory of ca.crt, ca.key, serving.crt and serving.key. It is created with mode 0700 if it is missing. A
-	// certificate authority in it is used.
+	// Dir is the directory of ca.crt, ca.key, serving.crt and serving.key. It is created with mode
+	// 0700 if it is missing. A certificate authority in it is used.
 	Dir string
 
 	// DNSNames and IPs are the names and addresses that clients reach the server by.
@@ -34,8 +35,8 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Provider provides a serving certificate that is valid at any time. The API server runs it, gets the certificate from it, and
-// listens for new ones.
+// Provider provides a serving certificate that is valid at any time. The API server runs it, gets
+// the certificate from it, and listens for new ones.
 type Provider struct {
 	dir      string
 	subjects subjects
@@ -78,8 +79,8 @@ func New(ctx context.Context, config Config) (*Provider, error) {
 	return p, nil
 }
 
-// RunOnce renews the certificates that have to be renewed. If a new certificate cannot be written, RunOnce returns an error, and
-// the certificate is served nevertheless.
+// RunOnce renews the certificates that have to be renewed. If a new certificate cannot be written,
+// RunOnce returns an error, and the certificate is served nevertheless.
 func (p *Provider) RunOnce(ctx context.Context) error {
 	renewed, err := p.renew(ctx)
 	if renewed {
@@ -88,7 +89,8 @@ func (p *Provider) RunOnce(ctx context.Context) error {
 	return err
 }
 
-// Run renews the certificate in time until the context ends. It has one worker, whatever number is given.
+// Run renews the certificate in time until the context ends. It has one worker, whatever number is
+// given.
 func (p *Provider) Run(ctx context.Context, _ int) {
 	ticker := p.clock.NewTicker(checkInterval)
 	defer ticker.Stop()
@@ -125,7 +127,8 @@ func (p *Provider) renew(ctx context.Context) (bool, error) {
 	return true, issued.save(p.dir)
 }
 
-// ensureAuthority makes an authority if there is none, or if it has expired and no certificate that it signed is valid.
+// ensureAuthority makes an authority if there is none, or if it has expired and no certificate that
+// it signed is valid.
 func (p *Provider) ensureAuthority(ctx context.Context, now time.Time) error {
 	if p.authority != nil && now.Before(p.authority.cert.NotAfter) {
 		return nil

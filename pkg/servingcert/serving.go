@@ -20,7 +20,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// servingLife is short because renewing costs nothing. A server that was off for longer renews at its start.
+// servingLife is short because renewing costs nothing. A server that was off for longer renews at
+// its start.
 const servingLife = 90 * 24 * time.Hour
 
 // subjects are the names and addresses that clients reach the server by.
@@ -36,8 +37,8 @@ type serving struct {
 	keyPEM  []byte
 }
 
-// loadServing reads the serving certificate in a directory. It returns nil if there is none, or none that can be used: a new one
-// is made then.
+// loadServing reads the serving certificate in a directory. It returns nil if there is none, or
+// none that can be used: a new one is made then.
 func loadServing(dir string) (*serving, error) {
 	certPEM, certErr := readFile(filepath.Join(dir, servingCertFile))
 	keyPEM, keyErr := readFile(filepath.Join(dir, servingKeyFile))

@@ -17,7 +17,8 @@ var gitVersion string
 type Info struct {
 	// Version is that of the release, or of the commit if there is no release, or "devel".
 	Version string
-	// Commit is the Git commit it was built from, with "-dirty" if there were changes besides; "" if that is unknown.
+	// Commit is the Git commit it was built from, with "-dirty" if there were changes besides; ""
+	// if that is unknown.
 	Commit string
 	// GoVersion is the version of Go it was built with.
 	GoVersion string

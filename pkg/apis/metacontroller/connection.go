@@ -49,7 +49,8 @@ type ObjectKey struct {
 	Name string
 }
 
-// References returns the Secrets and ConfigMaps that the settings are read from. Path is the field that holds the settings.
+// References returns the Secrets and ConfigMaps that the settings are read from. Path is the field
+// that holds the settings.
 func (c Connection) References(path *field.Path) []ObjectReference {
 	var all []ObjectReference
 	if bundle := c.CABundle; bundle != nil {

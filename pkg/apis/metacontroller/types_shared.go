@@ -28,7 +28,8 @@ func (r ResourceRule) GroupResource() schema.GroupResource {
 type ChildUpdateMethod string
 
 const (
-	// ChildUpdateOnDelete leaves existing children alone; the new version is made when something else deletes the child.
+	// ChildUpdateOnDelete leaves existing children alone; the new version is made when something
+	// else deletes the child.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
 	// ChildUpdateRecreate deletes a child that differs, and makes it anew when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
@@ -44,7 +45,8 @@ const (
 type ChildApplyStrategy string
 
 const (
-	// ChildApplyDynamic merges three ways in this server and keeps what was last applied in an annotation of the child.
+	// ChildApplyDynamic merges three ways in this server and keeps what was last applied in an
+	// annotation of the child.
 	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
 	// ChildApplyServerSide has the host merge, which keeps in managedFields who owns which field.
 	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"

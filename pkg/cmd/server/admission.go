@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
 )
 
-// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change an object. The last one
-// only warns of what the others let pass.
+// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change
+// an object. The last one only warns of what the others let pass.
 func (o *Options) addAdmissionPlugins() {
 	plugins := o.Recommended.Admission
 	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
@@ -52,7 +52,8 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
 }
 
-// watchParents keeps the index of parents up to date from the controllers of this server, until stop is called.
+// watchParents keeps the index of parents up to date from the controllers of this server, until
+// stop is called.
 func (o *Options) watchParents(ctx context.Context, loopback *rest.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup

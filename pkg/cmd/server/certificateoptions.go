@@ -46,7 +46,8 @@ func (o *CertificateOptions) validate() []error {
 	return errs
 }
 
-// names returns the DNS names of the Service, and localhost for trying the server out on its own machine.
+// names returns the DNS names of the Service, and localhost for trying the server out on its own
+// machine.
 func (o *CertificateOptions) names() []string {
 	service := o.ServiceName + "." + o.ServiceNamespace
 	return []string{o.ServiceName, service, service + ".svc", service + ".svc.cluster.local", "localhost"}

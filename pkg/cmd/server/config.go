@@ -73,7 +73,8 @@ func (o *Options) etcdServers(embeddedEndpoint string) []string {
 	return o.Recommended.Etcd.StorageConfig.Transport.ServerList
 }
 
-// recommended returns a copy of the recommended options for the etcd servers. Changing it does not change the options.
+// recommended returns a copy of the recommended options for the etcd servers. Changing it does not
+// change the options.
 func (o *Options) recommended(etcdServers []string) *genericoptions.RecommendedOptions {
 	recommended, etcd := *o.Recommended, *o.Recommended.Etcd
 	etcd.StorageConfig.Transport.ServerList = etcdServers

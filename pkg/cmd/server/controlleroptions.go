@@ -25,8 +25,8 @@ const leaderElectionFlag = "leader-election"
 // defaultClientBurst is the default of --client-go-burst if requests are limited.
 const defaultClientBurst = 10
 
-// ControllerOptions are the settings of the controller loop. Flags have the names of Metacontroller's, and the same defaults
-// unless their help says otherwise.
+// ControllerOptions are the settings of the controller loop. Flags have the names of
+// Metacontroller's, and the same defaults unless their help says otherwise.
 type ControllerOptions struct {
 	controller.Options
 	// ResourceLock is the kind of object that leader election uses.

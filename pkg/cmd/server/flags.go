@@ -75,7 +75,8 @@ func addExcept(flags *pflag.FlagSet, add func(*pflag.FlagSet), except ...string)
 	})
 }
 
-// removedFlags returns the flags of Metacontroller that this server does not have, and what to do instead of each.
+// removedFlags returns the flags of Metacontroller that this server does not have, and what to do
+// instead of each.
 func removedFlags() map[string]string {
 	const logging = "logs are those of Kubernetes components; "
 	return map[string]string{

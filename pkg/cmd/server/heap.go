@@ -13,16 +13,18 @@ import (
 	"time"
 )
 
-// The server's own data takes some dozens of megabytes full of pointers, which are slow to scan. Its caches of the host are
-// bytes, which need no scan. So the collector waits until the heap has smallHeap bytes, which is seldom the case while little
-// is cached. A larger heap may have leastGarbage bytes of garbage, and a share of the bytes in use.
+// The server's own data takes some dozens of megabytes full of pointers, which are slow to scan.
+// Its caches of the host are bytes, which need no scan. So the collector waits until the heap has
+// smallHeap bytes, which is seldom the case while little is cached. A larger heap may have
+// leastGarbage bytes of garbage, and a share of the bytes in use.
 const (
 	smallHeap    = 128 << 20
 	leastGarbage = 32 << 20
 	garbageShare = 16 // a sixteenth
 )
 
-// goMemoryVariables are the environment variables that tune Go's collector. If one is set, the server does not tune it.
+// goMemoryVariables are the environment variables that tune Go's collector. If one is set, the
+// server does not tune it.
 var goMemoryVariables = [...]string{"GOGC", "GOMEMLIMIT"}
 
 // gcPercent returns the setting of the garbage collector for a heap with inUse bytes in use.
@@ -33,12 +35,12 @@ func gcPercent(inUse uint64) int {
 	return int(min(100*garbage/inUse, most))
 }
 
-// restAfter is the time without a collection after which unused memory is returned to the system. Go itself keeps most of the
-// memory that a busy time needed.
+// restAfter is the time without a collection after which unused memory is returned to the system.
+// Go itself keeps most of the memory that a busy time needed.
 const restAfter = 10 * time.Second
 
-// tuneHeap tunes the garbage collector by these rules until stop is called. It returns unused memory to the system after
-// restAfter without a collection.
+// tuneHeap tunes the garbage collector by these rules until stop is called. It returns unused
+// memory to the system after restAfter without a collection.
 func tuneHeap(restAfter time.Duration) (stop func()) {
 	if slices.ContainsFunc(goMemoryVariables[:], func(name string) bool { return os.Getenv(name) != "" }) {
 		return func() {}
@@ -67,7 +69,8 @@ type heapTuner struct {
 	stopped bool
 }
 
-// awaitCollection makes the runtime call tune after the next collection, which finds the object below unused.
+// awaitCollection makes the runtime call tune after the next collection, which finds the object
+// below unused.
 func (t *heapTuner) awaitCollection() {
 	runtime.AddCleanup(&struct{ unused *heapTuner }{}, (*heapTuner).tune, t)
 }

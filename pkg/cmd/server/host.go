@@ -27,14 +27,17 @@ import (
 )
 
 const (
-	// hostTimeout bounds how long the start waits for the host. In a Pod, the network may come after the process.
+	// hostTimeout bounds how long the start waits for the host. In a Pod, the network may come
+	// after the process.
 	hostTimeout  = 30 * time.Second
 	hostInterval = time.Second
-	// hostRequestTimeout bounds each request at start, in case the host accepts connections and never answers.
+	// hostRequestTimeout bounds each request at start, in case the host accepts connections and
+	// never answers.
 	hostRequestTimeout = 10 * time.Second
 )
 
-// hostConfig reads a kubeconfig file of the host. If kubeconfig is "", the host is the cluster that this process runs in.
+// hostConfig reads a kubeconfig file of the host. If kubeconfig is "", the host is the cluster that
+// this process runs in.
 func hostConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -44,7 +47,8 @@ func hostConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// hostClient returns a client of the host, made from the same options as the generic server's own client.
+// hostClient returns a client of the host, made from the same options as the generic server's own
+// client.
 func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *rest.Config, error) {
 	config, err := hostConfig(options.CoreAPIKubeconfigPath)
 	if err != nil {
@@ -57,8 +61,8 @@ func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *
 	return client, config, nil
 }
 
-// prepareForHost waits for the host, checks that it can aggregate an API, and turns off what needs APIs that the host does not
-// serve. After the start, our own API does not depend on the host.
+// prepareForHost waits for the host, checks that it can aggregate an API, and turns off what needs
+// APIs that the host does not serve. After the start, our own API does not depend on the host.
 func prepareForHost(ctx context.Context, options *genericoptions.RecommendedOptions) error {
 	client, config, err := hostClient(options.CoreAPI)
 	if err != nil {
@@ -103,8 +107,8 @@ const (
 	requestHeaderCAKey      = "requestheader-client-ca-file"
 )
 
-// checkAggregation checks that the host publishes which front proxy to trust, unless the options name one. Unlike the errors of
-// the library, its errors say what to do.
+// checkAggregation checks that the host publishes which front proxy to trust, unless the options
+// name one. Unlike the errors of the library, its errors say what to do.
 func checkAggregation(ctx context.Context, client kubernetes.Interface, options *genericoptions.DelegatingAuthenticationOptions) error {
 	if options.RequestHeader.ClientCAFile != "" || options.SkipInClusterLookup || options.TolerateInClusterLookupFailure {
 		return nil
@@ -124,8 +128,8 @@ func checkAggregation(ctx context.Context, client kubernetes.Interface, options 
 	return nil
 }
 
-// watchedAPI is an API of the host that a part of the generic server watches. If the host does not serve it, that part would
-// keep the server from becoming ready.
+// watchedAPI is an API of the host that a part of the generic server watches. If the host does not
+// serve it, that part would keep the server from becoming ready.
 type watchedAPI struct {
 	resource schema.GroupVersionResource
 	plugin   string // the admission plugin that watches it, "" for priority and fairness
@@ -139,7 +143,8 @@ func watchedAPIs() []watchedAPI {
 	}
 }
 
-// trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of them.
+// trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of
+// them.
 func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, options *genericoptions.RecommendedOptions) error {
 	for _, api := range watchedAPIs() {
 		served, err := serves(host, api.resource)

@@ -26,18 +26,20 @@ const (
 	defaultEtcdPrefix = "/metacontroller"
 	defaultPort       = 6443
 
-	// watchDrainTimeout bounds how long watches may take to end at shutdown. The server ends each in order, so that clients
-	// start a new one at another server instead of waiting for a broken connection.
+	// watchDrainTimeout bounds how long watches may take to end at shutdown. The server ends each
+	// in order, so that clients start a new one at another server instead of waiting for a broken
+	// connection.
 	watchDrainTimeout = 10 * time.Second
 )
 
 // Settings of servers that share a storage. When one of them stops, the host can turn to another.
 const (
-	// shutdownDelay is how long a server goes on serving after it has announced that it stops: the time until the host has
-	// taken it out of the endpoints. With a single server, waiting would only make the gap longer.
+	// shutdownDelay is how long a server goes on serving after it has announced that it stops: the
+	// time until the host has taken it out of the endpoints. With a single server, waiting would
+	// only make the gap longer.
 	shutdownDelay = 10 * time.Second
-	// goawayChance is the chance of each request that its client is asked to connect again. Otherwise the host would keep one
-	// connection, and so send all its requests to one server.
+	// goawayChance is the chance of each request that its client is asked to connect again.
+	// Otherwise the host would keep one connection, and so send all its requests to one server.
 	goawayChance = 0.001
 )
 
@@ -67,8 +69,8 @@ type Options struct {
 
 // NewOptions returns the defaults.
 func NewOptions() (*Options, error) {
-	// There is one component, the API server library: its version is that of Kubernetes to emulate, and its feature gates are
-	// the only ones.
+	// There is one component, the API server library: its version is that of Kubernetes to emulate,
+	// and its feature gates are the only ones.
 	gates := utilfeature.DefaultMutableFeatureGate
 	if _, known := gates.GetAll()[logsapi.ContextualLogging]; !known {
 		if err := logsapi.AddFeatureGates(gates); err != nil {
@@ -97,7 +99,8 @@ func NewOptions() (*Options, error) {
 	o.Recommended.SecureServing.BindPort = defaultPort
 	o.Recommended.SecureServing.Required = true
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
-	// At shutdown, new requests get a 429 with a Retry-After header until the requests under way are done.
+	// At shutdown, new requests get a 429 with a Retry-After header until the requests under way
+	// are done.
 	o.ServerRun.ShutdownSendRetryAfter = true
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = watchDrainTimeout
 	return o, nil

@@ -24,8 +24,9 @@ const noListener = "0"
 // plainHeaderTimeout bounds how long a client of a plain listener may take to send its headers.
 const plainHeaderTimeout = 10 * time.Second
 
-// PlainHTTPOptions are the addresses of listeners without TLS and authentication, for scrapers and probes that were made for
-// Metacontroller. The secure port serves the same. By default they are off, "0".
+// PlainHTTPOptions are the addresses of listeners without TLS and authentication, for scrapers and
+// probes that were made for Metacontroller. The secure port serves the same. By default they are
+// off, "0".
 type PlainHTTPOptions struct {
 	Metrics, Health, Profiles string
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
-// Run runs a server until the context ends. The options must be complete and valid. The storage starts before everything else
-// and stops after it. Run returns nil if the context ended during the start, too.
+// Run runs a server until the context ends. The options must be complete and valid. The storage
+// starts before everything else and stops after it. Run returns nil if the context ended during the
+// start, too.
 func (o *Options) Run(ctx context.Context) error {
 	err := o.run(ctx, seams{})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -81,8 +82,9 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	return server.Run(serving)
 }
 
-// keepStorage stops the server if its storage fails. It returns the function that closes the storage after the server has
-// stopped. That function returns the error of the storage, if it failed.
+// keepStorage stops the server if its storage fails. It returns the function that closes the
+// storage after the server has stopped. That function returns the error of the storage, if it
+// failed.
 func keepStorage(kept storage, stopServer context.CancelCauseFunc) func() error {
 	closing := make(chan struct{})
 	var failure error

@@ -21,8 +21,8 @@ type settings struct {
 	basicAuth     *v1alpha1.BasicAuth
 }
 
-// settingsOf returns the settings of a hook. They are the webhook's own if it has any, and else those of the first endpoint
-// whose host matches. The two are not merged.
+// settingsOf returns the settings of a hook. They are the webhook's own if it has any, and else
+// those of the first endpoint whose host matches. The two are not merged.
 func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig) settings {
 	own := settings{
 		path:          fmt.Sprintf("spec.hooks.%s.webhook", name),
@@ -53,7 +53,8 @@ func (s *settings) empty() bool {
 	return s.caBundle == nil && s.clientTLS == nil && s.authorization == nil && s.basicAuth == nil
 }
 
-// resolve reads the values of the settings. If only a change of a Secret or ConfigMap can help, the error is a *SourceError.
+// resolve reads the values of the settings. If only a change of a Secret or ConfigMap can help, the
+// error is a *SourceError.
 func (s *settings) resolve(find finder) (*material, error) {
 	if s.authorization != nil && s.basicAuth != nil {
 		return nil, fmt.Errorf("%s: authorization and basicAuth are mutually exclusive: set one of them", s.path)

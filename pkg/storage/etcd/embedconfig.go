@@ -11,26 +11,29 @@ import (
 )
 
 const (
-	// memberName and peerAddress are part of the stored membership and must never change. There is no listener at the
-	// address, since a single member has no peers. It is an IP address because a name would be looked up.
+	// memberName and peerAddress are part of the stored membership and must never change. There is
+	// no listener at the address, since a single member has no peers. It is an IP address because a
+	// name would be looked up.
 	memberName  = "metacontroller"
 	peerAddress = "127.0.0.1:2380"
 
-	// A single member elects itself when the election timeout has passed after its start. A short timeout makes restarts
-	// fast. Long ones are for slow networks between members. The timeout must have at least five ticks. It has no more,
-	// because each tick wakes the idle process.
+	// A single member elects itself when the election timeout has passed after its start. A short
+	// timeout makes restarts fast. Long ones are for slow networks between members. The timeout
+	// must have at least five ticks. It has no more, because each tick wakes the idle process.
 	tickMilliseconds     = 40
 	electionMilliseconds = 200
 
-	// progressInterval is how often an idle watch gets the current revision. It keeps the API server's watch cache from
-	// asking for a compacted revision.
+	// progressInterval is how often an idle watch gets the current revision. It keeps the API
+	// server's watch cache from asking for a compacted revision.
 	progressInterval = 5 * time.Second
 
-	// defragThresholdMegabytes is the free space inside the database file above which it is defragmented at start.
+	// defragThresholdMegabytes is the free space inside the database file above which it is
+	// defragmented at start.
 	defragThresholdMegabytes = 100
 )
 
-// etcdConfig returns the configuration of a single member without peers, which listens at the unix socket.
+// etcdConfig returns the configuration of a single member without peers, which listens at the unix
+// socket.
 func (s *Server) etcdConfig(dir string, quotaBytes int64) *embed.Config {
 	client := s.socket.url()
 

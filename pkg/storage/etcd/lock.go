@@ -31,13 +31,14 @@ func (e *LockedError) Error() string {
 		"stop that process or use another data directory", e.DataDir, e.LockFile, e.Holder)
 }
 
-// directoryLock is the exclusive lock of a data directory. The kernel releases it when the process ends, however it ends.
+// directoryLock is the exclusive lock of a data directory. The kernel releases it when the process
+// ends, however it ends.
 type directoryLock struct {
 	file *fileutil.LockedFile
 }
 
-// lockDirectory locks the data directory or fails at once. It comes before etcd's own lock, on the database file, which waits
-// without a limit and without naming the holder.
+// lockDirectory locks the data directory or fails at once. It comes before etcd's own lock, on the
+// database file, which waits without a limit and without naming the holder.
 func lockDirectory(dataDir string) (*directoryLock, error) {
 	path := filepath.Join(dataDir, lockFileName)
 	file, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
@@ -54,8 +55,9 @@ func lockDirectory(dataDir string) (*directoryLock, error) {
 	return lock, nil
 }
 
-// writeHolder writes the process ID and the host into the lock file, for the error of the process that finds it locked. The host
-// is needed because several hosts may share the directory, or containers, where every process ID is 1.
+// writeHolder writes the process ID and the host into the lock file, for the error of the process
+// that finds it locked. The host is needed because several hosts may share the directory, or
+// containers, where every process ID is 1.
 func (l *directoryLock) writeHolder() error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -70,7 +72,8 @@ func (l *directoryLock) writeHolder() error {
 	return l.file.Sync()
 }
 
-// release unlocks the directory. It keeps the file: if it were removed, two processes could lock two files of the same name.
+// release unlocks the directory. It keeps the file: if it were removed, two processes could lock
+// two files of the same name.
 func (l *directoryLock) release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }

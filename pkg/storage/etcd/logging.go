@@ -41,7 +41,8 @@ func harmless(message string) bool {
 type logBridge struct {
 	logger klog.Logger
 	fields []zapcore.Field
-	// closing turns warnings and errors into info. While it closes, etcd logs its own closed listener as an error.
+	// closing turns warnings and errors into info. While it closes, etcd logs its own closed
+	// listener as an error.
 	closing *atomic.Bool
 }
 
@@ -104,8 +105,8 @@ func (b *logBridge) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 // Sync does nothing: the command flushes klog.
 func (b *logBridge) Sync() error { return nil }
 
-// splitFields returns zap's fields as klog's list of keys and values, and apart from them the first error, which klog takes
-// separately.
+// splitFields returns zap's fields as klog's list of keys and values, and apart from them the first
+// error, which klog takes separately.
 func splitFields(fields []zapcore.Field) ([]any, error) {
 	var first error
 	encoder := zapcore.NewMapObjectEncoder()
@@ -128,9 +129,9 @@ func splitFields(fields []zapcore.Field) ([]any, error) {
 	return keysAndValues, first
 }
 
-// fatalReporter replaces os.Exit when etcd cannot go on, for instance because it cannot write its write-ahead log. It ends only
-// the goroutine that logged the error, before that acknowledges anything. The error goes to the owner, which stops the API server
-// in order.
+// fatalReporter replaces os.Exit when etcd cannot go on, for instance because it cannot write its
+// write-ahead log. It ends only the goroutine that logged the error, before that acknowledges
+// anything. The error goes to the owner, which stops the API server in order.
 type fatalReporter struct {
 	report func(error)
 }

@@ -18,19 +18,23 @@ import (
 )
 
 const (
-	// readyTimeout bounds the start: reading the database and the log back, and electing the one member leader.
+	// readyTimeout bounds the start: reading the database and the log back, and electing the one
+	// member leader.
 	readyTimeout = 60 * time.Second
-	// closeTimeout bounds the end. Acknowledged writes are on disk already, so giving up loses nothing.
+	// closeTimeout bounds the end. Acknowledged writes are on disk already, so giving up loses
+	// nothing.
 	closeTimeout = 10 * time.Second
 )
 
 // Config is the configuration of an embedded etcd.
 type Config struct {
-	// DataDir is the data directory, which no other process may use. It is created with mode 0700 if it is missing. The file
-	// "lock" in it shows which process uses it, the directory "etcd" in it holds the data.
+	// DataDir is the data directory, which no other process may use. It is created with mode 0700
+	// if it is missing. The file "lock" in it shows which process uses it, the directory "etcd" in
+	// it holds the data.
 	DataDir string
 
-	// QuotaBytes is the size of the database above which etcd refuses writes. 0 means etcd's default of 2 GiB.
+	// QuotaBytes is the size of the database above which etcd refuses writes. 0 means etcd's
+	// default of 2 GiB.
 	QuotaBytes int64
 }
 
@@ -41,7 +45,8 @@ type Server struct {
 	socket *clientSocket
 	etcd   *embed.Etcd
 
-	// closing is true once Close was called. The end of etcd is no failure then, and is not logged as one.
+	// closing is true once Close was called. The end of etcd is no failure then, and is not logged
+	// as one.
 	closing  atomic.Bool
 	fatal    chan error
 	failures chan error
@@ -50,8 +55,9 @@ type Server struct {
 	close    func() error
 }
 
-// Start starts an etcd and returns when it serves. The context bounds only the start: a started server runs until Close. If
-// another process uses the data directory, Start returns a *LockedError at once.
+// Start starts an etcd and returns when it serves. The context bounds only the start: a started
+// server runs until Close. If another process uses the data directory, Start returns a *LockedError
+// at once.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	dataDir, err := filepath.Abs(config.DataDir)
 	if err != nil {
@@ -108,7 +114,8 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	return nil
 }
 
-// makePrivate creates a directory that only its owner can enter. A process that can enter it can read and write the storage.
+// makePrivate creates a directory that only its owner can enter. A process that can enter it can
+// read and write the storage.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("data directory cannot be written: %w", err)
@@ -120,8 +127,8 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// launch starts etcd in a goroutine of its own, so that only that goroutine ends where etcd would end the process. If it returns
-// an etcd beside an error, the etcd must be closed, too.
+// launch starts etcd in a goroutine of its own, so that only that goroutine ends where etcd would
+// end the process. If it returns an etcd beside an error, the etcd must be closed, too.
 func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
 	type outcome struct {
 		etcd *embed.Etcd
@@ -192,14 +199,15 @@ func (s *Server) Endpoint() string {
 	return url.String()
 }
 
-// Err delivers at most one error: the reason why etcd ended before Close. The server must be closed then, and nothing that it
-// serves can be relied on.
+// Err delivers at most one error: the reason why etcd ended before Close. The server must be closed
+// then, and nothing that it serves can be relied on.
 func (s *Server) Err() <-chan error {
 	return s.failures
 }
 
-// Close stops etcd and unlocks its data directory. It returns within seconds. If etcd did not stop, it returns an error, and the
-// directory stays locked until the process ends. Further calls do nothing.
+// Close stops etcd and unlocks its data directory. It returns within seconds. If etcd did not stop,
+// it returns an error, and the directory stays locked until the process ends. Further calls do
+// nothing.
 func (s *Server) Close() error {
 	return s.close()
 }

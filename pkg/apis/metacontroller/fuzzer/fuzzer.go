@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// Funcs returns the fuzz functions for the internal types. They never leave a field empty that the public version defaults,
-// because an empty value would not survive a round trip.
+// Funcs returns the fuzz functions for the internal types. They never leave a field empty that the
+// public version defaults, because an empty value would not survive a round trip.
 func Funcs(serializer.CodecFactory) []any {
 	return []any{
 		func(revision *metacontroller.ControllerRevision, c randfill.Continue) {

@@ -6,13 +6,15 @@ package v1alpha1
 import "slices"
 
 const (
-	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a finalize hook. It keeps a
-	// controller that is being deleted until the controller's own finalizer is off all objects that carry it. Without the
-	// controller, these objects could never be deleted.
+	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
+	// finalize hook. It keeps a controller that is being deleted until the controller's own
+	// finalizer is off all objects that carry it. Without the controller, these objects could never
+	// be deleted.
 	DrainFinalizer = GroupName + "/drain"
 
-	// SkipDrainAnnotation, with the value "true" on a controller, lets it be deleted at once. Its finalizer stays on the
-	// objects that carry it, and has to be removed by other means. The annotation works before and after the deletion.
+	// SkipDrainAnnotation, with the value "true" on a controller, lets it be deleted at once. Its
+	// finalizer stays on the objects that carry it, and has to be removed by other means. The
+	// annotation works before and after the deletion.
 	SkipDrainAnnotation = GroupName + "/skip-drain"
 )
 

@@ -28,7 +28,8 @@ func addressOf(webhook *metacontroller.Webhook) *url.URL {
 	return address
 }
 
-// validateAddress checks the url, or service and path. If there is a url, the others have no meaning.
+// validateAddress checks the url, or service and path. If there is a url, the others have no
+// meaning.
 func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
 	switch {
 	case webhook.Address().HasURL(), webhook.URL != nil && webhook.Service == nil:
@@ -41,7 +42,8 @@ func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.Er
 	}
 }
 
-// validateURL checks a url. It accepts a URL with a port and no host, which is called at the machine that the server runs on.
+// validateURL checks a url. It accepts a URL with a port and no host, which is called at the
+// machine that the server runs on.
 func validateURL(text string, path *field.Path) field.ErrorList {
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" || !isHTTP(address.Scheme) {
@@ -75,8 +77,8 @@ func validateService(service *metacontroller.ServiceReference, path *field.Path)
 	return errs
 }
 
-// validateHostPart checks a part of a host name. It accepts dots: "<name>.<namespace>" becomes the host name as it is, and some
-// users write "my-namespace.svc.cluster.local" as the namespace.
+// validateHostPart checks a part of a host name. It accepts dots: "<name>.<namespace>" becomes the
+// host name as it is, and some users write "my-namespace.svc.cluster.local" as the namespace.
 func validateHostPart(text string, path *field.Path) field.ErrorList {
 	if text == "" || isHostName(text) {
 		return nil
@@ -106,7 +108,8 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// isHostName reports whether a name can be looked up. Other than the name of a Service, it may have capitals and underscores.
+// isHostName reports whether a name can be looked up. Other than the name of a Service, it may have
+// capitals and underscores.
 func isHostName(name string) bool {
 	if len(name) > 253 {
 		return false

@@ -18,8 +18,8 @@ func ValidateCompositeController(controller *metacontroller.CompositeController)
 	return append(errs, validateCompositeControllerSize(controller)...)
 }
 
-// ValidateCompositeControllerUpdate returns the errors of an update: those of the spec that the stored object does not have. The
-// registry checks the metadata of all kinds.
+// ValidateCompositeControllerUpdate returns the errors of an update: those of the spec that the
+// stored object does not have. The registry checks the metadata of all kinds.
 func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
@@ -83,7 +83,8 @@ func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerH
 		return field.ErrorList{noHooks(path)}
 	}
 	errs := validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, "compositecontroller-", controller, path)
-	// These two are never called, so only their version has to be valid: nothing else in them has ever mattered.
+	// These two are never called, so only their version has to be valid: nothing else in them has
+	// ever mattered.
 	errs = append(errs, validateHookVersion(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)
 	return append(errs, validateHookVersion(hooks.PostUpdateChild, path.Child("postUpdateChild"))...)
 }

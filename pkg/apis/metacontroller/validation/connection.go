@@ -37,7 +37,8 @@ func validateReference(kind, name, namespace string, path *field.Path) field.Err
 	return errs
 }
 
-// validateConnection checks that connections can be made with the settings once the objects exist that they refer to.
+// validateConnection checks that connections can be made with the settings once the objects exist
+// that they refer to.
 func validateConnection(settings metacontroller.Connection, path *field.Path) field.ErrorList {
 	errs := validateCABundle(settings.CABundle, path.Child("caBundle"))
 	for _, ref := range settings.References(path) {
@@ -104,8 +105,8 @@ func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList 
 	return nil
 }
 
-// validateEndpointConfigs checks the entries of endpointConfigs. Only those that a hook uses have to make a connection; the others
-// do no harm.
+// validateEndpointConfigs checks the entries of endpointConfigs. Only those that a hook uses have
+// to make a connection; the others do no harm.
 func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	used := usedEndpoints(configs, hooks)
@@ -124,7 +125,8 @@ func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []na
 	return errs
 }
 
-// usedEndpoints returns, for each entry, whether a hook uses it. A hook without a valid address may use any of them.
+// usedEndpoints returns, for each entry, whether a hook uses it. A hook without a valid address may
+// use any of them.
 func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) []bool {
 	used := make([]bool, len(configs))
 	for _, hook := range hooks {

@@ -18,8 +18,8 @@ func ValidateDecoratorController(controller *metacontroller.DecoratorController)
 	return append(errs, validateDecoratorControllerSize(controller)...)
 }
 
-// ValidateDecoratorControllerUpdate returns the errors of an update: those of the spec that the stored object does not have. The
-// registry checks the metadata of all kinds.
+// ValidateDecoratorControllerUpdate returns the errors of an update: those of the spec that the
+// stored object does not have. The registry checks the metadata of all kinds.
 func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))

@@ -41,7 +41,8 @@ func namedHooks(sync, finalize, customize *metacontroller.Hook) []namedHook {
 	return all
 }
 
-// validateHooks checks the hooks that both kinds of controllers have. finalizer is the prefix of the finalizer's name.
+// validateHooks checks the hooks that both kinds of controllers have. finalizer is the prefix of
+// the finalizer's name.
 func validateHooks(sync, finalize, customize *metacontroller.Hook, finalizer, controller string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !hasWebhook(sync) && !hasWebhook(finalize) {
@@ -60,8 +61,8 @@ func validateHook(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateFinalizeHook checks the hook that puts a finalizer on objects. The name of the finalizer is the prefix and the name of
-// the controller.
+// validateFinalizeHook checks the hook that puts a finalizer on objects. The name of the finalizer
+// is the prefix and the name of the controller.
 func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, path *field.Path) field.ErrorList {
 	if hook == nil {
 		return nil

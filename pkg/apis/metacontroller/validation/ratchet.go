@@ -11,9 +11,9 @@ import (
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// introduced returns the errors of an updated object that the object did not have before the update. Two errors are the same if
-// field, value and message are the same. An item of a list may have moved, so the index in the field may differ if there was no
-// such error at the same index.
+// introduced returns the errors of an updated object that the object did not have before the
+// update. Two errors are the same if field, value and message are the same. An item of a list may
+// have moved, so the index in the field may differ if there was no such error at the same index.
 func introduced(updated, before field.ErrorList) field.ErrorList {
 	remaining := without(updated, before, exactly)
 	gone := without(before, updated, exactly)

@@ -12,7 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// validateResourceRule checks that a rule can name a resource. It does not check whether the host serves it.
+// validateResourceRule checks that a rule can name a resource. It does not check whether the host
+// serves it.
 func validateResourceRule(rule *metacontroller.ResourceRule, path *field.Path) field.ErrorList {
 	errs := validateAPIVersion(rule.APIVersion, path.Child("apiVersion"))
 	return append(errs, validateResource(rule.Resource, path.Child("resource"))...)

@@ -35,8 +35,8 @@ func validateLabelSelector(selector *metav1.LabelSelector, path *field.Path) fie
 	return errs
 }
 
-// validateAnnotationSelector checks a selector by the rules of annotations: values are any text, and keys may have capitals in
-// their domain.
+// validateAnnotationSelector checks a selector by the rules of annotations: values are any text,
+// and keys may have capitals in their domain.
 func validateAnnotationSelector(selector *metacontroller.AnnotationSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return nil

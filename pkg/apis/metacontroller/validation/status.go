@@ -10,8 +10,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// ValidateControllerStatusUpdate returns the errors of a new status of a CompositeController or DecoratorController: those that the
-// stored status does not have.
+// ValidateControllerStatusUpdate returns the errors of a new status of a CompositeController or
+// DecoratorController: those that the stored status does not have.
 func ValidateControllerStatusUpdate(updated, stored *metacontroller.ControllerStatus) field.ErrorList {
 	path := field.NewPath("status")
 	return introduced(validateControllerStatus(updated, path), validateControllerStatus(stored, path))

@@ -45,7 +45,8 @@ func validateApplyStrategy(strategy metacontroller.ChildApplyStrategy, path *fie
 // percentage matches "1%" to "100%".
 var percentage = regexp.MustCompile(`^([1-9][0-9]?|100)%$`)
 
-// validateMaxUnavailable checks how many children a rolling update may have in motion. With 0 it would never progress.
+// validateMaxUnavailable checks how many children a rolling update may have in motion. With 0 it
+// would never progress.
 func validateMaxUnavailable(limit *intstr.IntOrString, path *field.Path) field.ErrorList {
 	switch {
 	case limit == nil:

@@ -18,7 +18,8 @@ func (w *warnings) add(path *field.Path, format string, args ...any) {
 	*w = append(*w, path.String()+": "+fmt.Sprintf(format, args...))
 }
 
-// CompositeControllerWarnings returns warnings for the author of a CompositeController about likely mistakes in it.
+// CompositeControllerWarnings returns warnings for the author of a CompositeController about likely
+// mistakes in it.
 func CompositeControllerWarnings(controller *metacontroller.CompositeController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")
@@ -38,7 +39,8 @@ func CompositeControllerWarnings(controller *metacontroller.CompositeController)
 	return w
 }
 
-// DecoratorControllerWarnings returns warnings for the author of a DecoratorController about likely mistakes in it.
+// DecoratorControllerWarnings returns warnings for the author of a DecoratorController about likely
+// mistakes in it.
 func DecoratorControllerWarnings(controller *metacontroller.DecoratorController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")

@@ -113,7 +113,8 @@ func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hook
 	}
 }
 
-// withOtherPort returns the host and port of a hook that a host would match if it had the same port. It returns "" if there is none.
+// withOtherPort returns the host and port of a hook that a host would match if it had the same
+// port. It returns "" if there is none.
 func withOtherPort(host string, hooks []namedHook) string {
 	for _, hook := range hooks {
 		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) && strings.EqualFold(host, address.Hostname()) {
@@ -123,8 +124,8 @@ func withOtherPort(host string, hooks []namedHook) string {
 	return ""
 }
 
-// isOutside reports whether a host is likely outside of the cluster and its network. A name of two parts counts as that of a
-// Service and its namespace unless it ends in a common top-level domain.
+// isOutside reports whether a host is likely outside of the cluster and its network. A name of two
+// parts counts as that of a Service and its namespace unless it ends in a common top-level domain.
 func isOutside(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if ip := net.ParseIP(host); ip != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-// shownHashLength is how many characters are shown of the hash in a revision's name. They are enough to tell the revisions of
-// a parent apart.
+// shownHashLength is how many characters are shown of the hash in a revision's name. They are
+// enough to tell the revisions of a parent apart.
 const shownHashLength = 10
 
 // newTable returns the table of ControllerRevisions.

@@ -21,8 +21,8 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*
 	return resource.NewStorage(kind(), scheme, optsGetter)
 }
 
-// kind returns what is particular to ControllerRevisions. They have a status subresource, as clients of the original's CRD may
-// expect one, and no status.
+// kind returns what is particular to ControllerRevisions. They have a status subresource, as
+// clients of the original's CRD may expect one, and no status.
 func kind() resource.Kind[controllerRevision, *controllerRevision] {
 	return resource.Kind[controllerRevision, *controllerRevision]{
 		Resource:      "controllerrevisions",
@@ -41,8 +41,9 @@ func kind() resource.Kind[controllerRevision, *controllerRevision] {
 	}
 }
 
-// normalize writes parentPatch as a CRD's storage would: without white space, keys in order. It is free-form, so nothing else
-// brings equal contents into equal bytes. What is no JSON is left to validation.
+// normalize writes parentPatch as a CRD's storage would: without white space, keys in order. It is
+// free-form, so nothing else brings equal contents into equal bytes. What is no JSON is left to
+// validation.
 func normalize(revision *controllerRevision) {
 	var content any
 	if err := json.Unmarshal(revision.ParentPatch.Raw, &content); err != nil {

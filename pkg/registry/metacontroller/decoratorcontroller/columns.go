@@ -12,7 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-// newTable returns the table of DecoratorControllers. Its columns are those of package resource, in controllercolumns.go.
+// newTable returns the table of DecoratorControllers. Its columns are those of package resource, in
+// controllercolumns.go.
 func newTable() rest.TableConvertor {
 	return resource.NewControllerTable(func(controller *metacontroller.DecoratorController) resource.Controller {
 		shown := resource.Controller{

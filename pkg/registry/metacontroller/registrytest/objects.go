@@ -16,7 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 )
 
-// NewScheme returns a scheme as the server has it: the group's types and what every API server needs beside its own.
+// NewScheme returns a scheme as the server has it: the group's types and what every API server
+// needs beside its own.
 func NewScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()

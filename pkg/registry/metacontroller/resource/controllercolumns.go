@@ -32,7 +32,8 @@ type Controller struct {
 	Status              *metacontroller.ControllerStatus
 }
 
-// NewControllerTable returns the table convertor of CompositeControllers or DecoratorControllers, which have the same columns.
+// NewControllerTable returns the table convertor of CompositeControllers or DecoratorControllers,
+// which have the same columns.
 func NewControllerTable[O any](controller func(O) Controller) rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},

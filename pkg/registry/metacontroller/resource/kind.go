@@ -39,9 +39,11 @@ type Kind[T any, O Object[T]] struct {
 	ContentFields []string
 	// Content returns the values of these fields. A change of them raises the generation.
 	Content func(O) any
-	// Normalize brings the content into the form that is stored, so that equal contents are equal in bytes. Optional.
+	// Normalize brings the content into the form that is stored, so that equal contents are equal
+	// in bytes. Optional.
 	Normalize func(O)
-	// Status returns the status of an object. Optional: without it, the status subresource is served and changes nothing.
+	// Status returns the status of an object. Optional: without it, the status subresource is
+	// served and changes nothing.
 	Status func(O) *metacontroller.ControllerStatus
 
 	// Validate returns the errors of a new object. It is not stored if there are any.

@@ -14,9 +14,10 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Watch is the store's Watch, but answers 410 Gone if the storage has not reached the resourceVersion. The store would accept
-// such a watch and then leave out every event up to that version, for days if need be. That is how informers go blind when
-// the storage is restored from a backup, or replaced as on the way from CRDs to this server. On 410 they list again.
+// Watch is the store's Watch, but answers 410 Gone if the storage has not reached the
+// resourceVersion. The store would accept such a watch and then leave out every event up to that
+// version, for days if need be. That is how informers go blind when the storage is restored from a
+// backup, or replaced as on the way from CRDs to this server. On 410 they list again.
 func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
 	if options == nil {
 		options = &metainternalversion.ListOptions{}
@@ -33,8 +34,9 @@ func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptio
 	return r.Store.Watch(ctx, options)
 }
 
-// List is the store's List, but fails at once if the storage has not reached the resourceVersion. The store would wait for
-// three seconds and then have the client retry. The client would retry ten times before its informer starts again.
+// List is the store's List, but fails at once if the storage has not reached the resourceVersion.
+// The store would wait for three seconds and then have the client retry. The client would retry ten
+// times before its informer starts again.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	if options == nil {
 		options = &metainternalversion.ListOptions{}
@@ -58,7 +60,8 @@ func (r reach) isExceeded() bool {
 	return r.requested > r.current
 }
 
-// reach asks the storage for its current resourceVersion, by reading one key, if the client requests a particular one.
+// reach asks the storage for its current resourceVersion, by reading one key, if the client
+// requests a particular one.
 func (r *REST) reach(ctx context.Context, resourceVersion string) (reach, error) {
 	if resourceVersion == "" || resourceVersion == "0" {
 		return reach{}, nil

@@ -21,7 +21,8 @@ func NewStatusStrategy[T any, O Object[T]](main Strategy[T, O]) StatusStrategy[T
 	return StatusStrategy[T, O]{main}
 }
 
-// PrepareForUpdate takes the status and managedFields of the update, and everything else of the stored object.
+// PrepareForUpdate takes the status and managedFields of the update, and everything else of the
+// stored object.
 func (s StatusStrategy[T, O]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(O), old.(O)
 	managedFields := updated.GetManagedFields()

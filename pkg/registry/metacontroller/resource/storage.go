@@ -28,7 +28,8 @@ type Storage struct {
 	Status *StatusREST
 }
 
-// NewStorage returns the storage of a kind. scheme knows the internal type and all served versions of it.
+// NewStorage returns the storage of a kind. scheme knows the internal type and all served versions
+// of it.
 func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
 	main := NewStrategy(kind, scheme)
 	store := &genericregistry.Store{
@@ -78,12 +79,14 @@ func (r *REST) ShortNames() []string {
 	return r.shortNames
 }
 
-// Categories returns the words that stand for a group of resources, in kubectl get, to which the resource belongs.
+// Categories returns the words that stand for a group of resources, in kubectl get, to which the
+// resource belongs.
 func (r *REST) Categories() []string {
 	return []string{category}
 }
 
-// StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers only the verbs below.
+// StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers
+// only the verbs below.
 type StatusREST struct {
 	store *genericregistry.Store
 }

@@ -87,7 +87,8 @@ func (s Strategy[T, O]) WarningsOnCreate(_ context.Context, obj runtime.Object) 
 	return s.warnings(obj.(O))
 }
 
-// WarningsOnUpdate returns warnings if the content has changed. A user who only labels an object gets none.
+// WarningsOnUpdate returns warnings if the content has changed. A user who only labels an object
+// gets none.
 func (s Strategy[T, O]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	if !s.contentDiffers(obj.(O), old.(O)) {
 		return nil

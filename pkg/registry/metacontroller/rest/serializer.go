@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// textOnly is a codec factory that offers only the serializers of text, JSON and YAML. The types of the group have no protobuf
-// form. If protobuf were offered, a client that accepts protobuf first and JSON second would get an error.
+// textOnly is a codec factory that offers only the serializers of text, JSON and YAML. The types of
+// the group have no protobuf form. If protobuf were offered, a client that accepts protobuf first
+// and JSON second would get an error.
 type textOnly struct {
 	serializer.CodecFactory
 }

@@ -29,8 +29,9 @@ func (p StorageProvider) GroupName() string {
 	return metacontroller.GroupName
 }
 
-// NewRESTStorage returns the group, which serves the storage of every kind as JSON and YAML. options returns, for each
-// resource, where and how its objects are stored; it is called once for each.
+// NewRESTStorage returns the group, which serves the storage of every kind as JSON and YAML.
+// options returns, for each resource, where and how its objects are stored; it is called once for
+// each.
 func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
 	storages, err := p.v1alpha1(options)
 	if err != nil {
