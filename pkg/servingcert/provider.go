@@ -100,7 +100,7 @@ func (p *Provider) Run(ctx context.Context, _ int) {
 			return
 		case <-ticker.C():
 			if err := p.RunOnce(ctx); err != nil {
-				utilruntime.HandleErrorWithContext(ctx, err, "Serving certificate was not renewed as it should be")
+				utilruntime.HandleErrorWithContext(ctx, err, "Failed to renew the serving certificate")
 			}
 		}
 	}

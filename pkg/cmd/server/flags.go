@@ -32,7 +32,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.ServerRun.AddUniversalFlags(sections.FlagSet("requests and shutdown"))
 	o.Recommended.Traces.AddFlags(sections.FlagSet("traces"))
 	addExcept(sections.FlagSet("metrics"), o.Metrics.AddFlags,
-		"allow-metric-labels", "allow-metric-labels-manifest") // for metrics by users' labels, which there are none of
+		"allow-metric-labels", "allow-metric-labels-manifest") // no metric has labels of users
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
 }
