@@ -11,18 +11,18 @@ import (
 // blank stands for what is not shown.
 const blank = "xxxxx"
 
-// WithoutSecrets returns a URL without user name, password, query and fragment, any of which may be
-// a secret.
-func WithoutSecrets(address *url.URL) *url.URL {
+// WithoutSecrets returns the text of a URL without user name, password, query and fragment, any of
+// which may be a secret.
+func WithoutSecrets(address *url.URL) string {
 	stripped := *address
 	stripped.User, stripped.RawQuery, stripped.ForceQuery, stripped.Fragment, stripped.RawFragment = nil, "", false, "", ""
-	return &stripped
+	return stripped.String()
 }
 
 // Redact returns a URL as logs, errors and metrics may show it: without secrets, and with "xxxxx"
 // in the place of user name and password, and of the query.
 func Redact(address *url.URL) string {
-	text := WithoutSecrets(address).String()
+	text := WithoutSecrets(address)
 	if address.User != nil {
 		text = strings.Replace(text, "://", "://"+blank+"@", 1)
 	}

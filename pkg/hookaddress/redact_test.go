@@ -43,7 +43,7 @@ func TestWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown := WithoutSecrets(address).String(); shown != "https://hooks.example:8443/a%2Fb" {
+	if shown := WithoutSecrets(address); shown != "https://hooks.example:8443/a%2Fb" {
 		t.Errorf("shown is %s", shown)
 	}
 }

@@ -102,7 +102,7 @@ func address(hook *metacontroller.Hook) string {
 	if err != nil {
 		return unknown
 	}
-	return hookaddress.WithoutSecrets(full).String()
+	return hookaddress.WithoutSecrets(full)
 }
 
 func period(seconds *int32) string {
