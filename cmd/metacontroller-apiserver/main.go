@@ -1,8 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command metacontroller-apiserver extends a Kubernetes cluster by CompositeControllers and DecoratorControllers: it serves
-// their API through the cluster's aggregation layer and runs the controllers they describe.
+// Command metacontroller-apiserver extends a Kubernetes cluster by CompositeControllers and
+// DecoratorControllers: it serves their API through the cluster's aggregation layer and runs the
+// controllers they describe.
 package main
 
 import (

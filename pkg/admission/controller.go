@@ -4,48 +4,48 @@
 package admission
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// controller is what CompositeControllers and DecoratorControllers have in common.
+// controller holds what CompositeControllers and DecoratorControllers have in common.
 type controller struct {
-	// parents are the types whose objects are synced, children those whose objects are made.
+	// parents are the types of the objects that are synced, children those of the objects that are
+	// created for them.
 	parents, children []typeRule
 	hooks             []hookRule
 	endpoints         []metacontroller.EndpointConfig
-	// decorates tells that parents get labels and annotations, too.
+	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
+	// too.
 	decorates bool
-	// finalizes tells that parents get a finalizer.
+	// finalizes is true if parents get a finalizer.
 	finalizes bool
-	// spec is all of it.
+	// spec is the whole spec.
 	spec any
 }
 
-// typeRule names a type of the host, and where the spec does.
+// typeRule is a type of the host and the field of the spec that names it.
 type typeRule struct {
 	path *field.Path
 	schema.GroupVersionResource
-	// selector chooses the objects of a CompositeController's parents.
+	// selector selects the parents of a CompositeController; nil selects all objects of the type.
 	selector *metav1.LabelSelector
 }
 
-// hookRule is a hook that has a webhook, and where it is.
+// hookRule is a hook with a webhook.
 type hookRule struct {
-	path    *field.Path // of the webhook
+	path    *field.Path // the field of the webhook
 	webhook *metacontroller.Webhook
-	// called tells that there is something that calls it.
+	// called is false for the hooks of the original that are never called.
 	called bool
 }
 
-// controllerOf returns nil for what is no controller.
+// controllerOf returns what a CompositeController or a DecoratorController describes, and nil for
+// any other object.
 func controllerOf(object runtime.Object) *controller {
 	switch object := object.(type) {
 	case *metacontroller.CompositeController:
@@ -95,7 +95,8 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	return c
 }
 
-// appendType leaves out what names no type: it was stored before it was validated, and cannot run.
+// appendType appends the type of a rule unless the rule names none. Such a rule was stored before
+// there was validation, and cannot run.
 func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Path) []typeRule {
 	version, err := schema.ParseGroupVersion(rule.APIVersion)
 	if err != nil || version.Version == "" || rule.Resource == "" {
@@ -110,26 +111,13 @@ func (c *controller) addHook(name string, hook *metacontroller.Hook, called bool
 	}
 }
 
-// addressPath is the field that says where the hook is.
+// addressPath returns the field that gives the hook's address.
 func (h *hookRule) addressPath() *field.Path {
-	if ptr.Deref(h.webhook.URL, "") != "" {
+	if h.webhook.Address().HasURL() {
 		return h.path.Child("url")
 	}
 	return h.path.Child("service")
 }
 
-// address is the URL that the hook is called at; empty if it has none.
-func (h *hookRule) address() string {
-	if url := ptr.Deref(h.webhook.URL, ""); url != "" {
-		return url
-	}
-	service := h.webhook.Service
-	if service == nil {
-		return ""
-	}
-	protocol := ptr.Deref(service.Protocol, "")
-	if protocol == "" {
-		protocol = "http"
-	}
-	return fmt.Sprintf("%s://%s.%s:%d%s", protocol, service.Name, service.Namespace, ptr.Deref(service.Port, 80), ptr.Deref(h.webhook.Path, ""))
-}
+// address returns the URL that the hook is called at, or "" if it has none.
+func (h *hookRule) address() string { return h.webhook.Address().Raw() }

@@ -1,6 +1,17 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission looks at CompositeControllers and DecoratorControllers with the host's eyes before they are stored:
-// whether their author may do what they will do. What can be judged from an object alone is validation's.
+// Package admission checks CompositeControllers and DecoratorControllers before they are stored, by
+// what the host knows. In go the object and its author; out come a refusal or warnings. It reads
+// from the host and from the name service, and writes nothing. What can be judged from an object
+// alone belongs to validation.
+//
+// There are three plugins:
+//
+//   - [HookAddresses] refuses hooks at denied addresses.
+//   - [Rights] refuses a controller that may do what its author may not. It collects the rights that the controller uses
+//     (requiredrights.go), asks the host which of them the author has (reviewer.go), and refuses with a Role to paste
+//     (refusal.go).
+//   - [Warnings] warns of types that the host does not serve, of hooks whose names cannot be resolved (hookresolver.go), and of
+//     other controllers of the same parents (parentindex.go).
 package admission

@@ -24,7 +24,8 @@ import (
 
 // fakeHost answers reviews by rules, and discovery by what it serves.
 type fakeHost struct {
-	// rules allow "<verb> <resource>[/<subresource>][ <namespace>/<name>]", where a * stands for anything.
+	// rules allow "<verb> <resource>[/<subresource>][ <namespace>/<name>]", where a * stands for
+	// anything.
 	rules []string
 	// served are the resources and subresources of each API version.
 	served map[string][]string

@@ -5,7 +5,6 @@ package admission
 
 import (
 	"context"
-	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,8 +17,8 @@ import (
 // HookAddressesPlugin is the name of the plugin HookAddresses.
 const HookAddressesPlugin = "HookAddresses"
 
-// HookAddresses refuses hooks at addresses that would not be called. What a name leads to is checked at each call, and not
-// here.
+// HookAddresses refuses hooks at denied addresses. Host names pass: the addresses that they resolve
+// to are checked at each call.
 type HookAddresses struct {
 	*admission.Handler
 	denied hookaddress.Denied
@@ -27,13 +26,13 @@ type HookAddresses struct {
 
 var _ admission.ValidationInterface = &HookAddresses{}
 
-// NewHookAddresses makes the plugin.
+// NewHookAddresses returns the plugin.
 func NewHookAddresses(denied hookaddress.Denied) *HookAddresses {
 	return &HookAddresses{Handler: admission.NewHandler(admission.Create, admission.Update), denied: denied}
 }
 
-// Validate returns an error that names all hooks at addresses that are denied. An address that was stored before it was
-// denied does not stand in the way of other changes.
+// Validate returns an error that names all hooks at denied addresses. An address that the stored
+// controller has already does not keep it from being changed in other ways.
 func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, stored := controllerOf(request.GetObject()), controllerOf(request.GetOldObject())
 	if updated == nil || request.GetSubresource() != "" {
@@ -45,8 +44,8 @@ func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes
 	}
 	var errs field.ErrorList
 	for _, hook := range updated.hooks {
-		if address := hook.address(); !old.Has(address) {
-			if err := h.denied.CheckHost(hostOf(address)); err != nil {
+		if !old.Has(hook.address()) {
+			if err := h.denied.CheckHost(hook.webhook.Address().Hostname()); err != nil {
 				errs = append(errs, field.Forbidden(hook.addressPath(), err.Error()))
 			}
 		}
@@ -55,13 +54,4 @@ func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes
 		return nil
 	}
 	return apierrors.NewInvalid(request.GetKind().GroupKind(), request.GetName(), errs)
-}
-
-// hostOf is the host of a URL, without the port; empty if it has none.
-func hostOf(address string) string {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return parsed.Hostname()
 }

@@ -17,13 +17,13 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Host is how plugins ask the host.
+// Host holds the clients that plugins ask the host with.
 type Host struct {
 	Reviews Reviews
 	Types   Types
 }
 
-// validate tells whether the host can be asked.
+// validate returns an error if a client is missing.
 func (h Host) validate() error {
 	if h.Reviews == nil || h.Types == nil {
 		return errors.New("there is no way to ask the host")
@@ -31,7 +31,7 @@ func (h Host) validate() error {
 	return nil
 }
 
-// Types tells which types the host has.
+// Types lists the types that the host serves.
 type Types interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
@@ -42,27 +42,28 @@ type WantsHost interface {
 	admission.InitializationValidator
 }
 
-// NewInitializer makes an initializer that tells plugins how to ask the host.
+// NewInitializer returns an initializer that gives the clients to the plugins that ask the host.
 func NewInitializer(host Host) admission.PluginInitializer { return initializer{host} }
 
 type initializer struct{ host Host }
 
-// Initialize tells the plugin, if it wants to know.
+// Initialize gives the clients to the plugin if it wants them.
 func (i initializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(WantsHost); ok {
 		wants.SetHost(i.host)
 	}
 }
 
-// knownType is what the host tells of a type.
-type knownType struct {
-	// served tells that the host has the type, and hasStatus that its objects have the subresource.
+// typeInfo is what the host answers about a type.
+type typeInfo struct {
+	// served is true if the host serves the type, and hasStatus if its objects have a status
+	// subresource.
 	served, hasStatus bool
 }
 
-// know asks the host for types, each API version once and all at the same time. A type of a version that the host does
-// not have is not served.
-func (h Host) know(ctx context.Context, rules []typeRule) (map[schema.GroupVersionResource]knownType, error) {
+// lookUpTypes asks the host for types: for each API version once, and for all concurrently. A type
+// whose version the host does not serve is not in the result.
+func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.GroupVersionResource]typeInfo, error) {
 	versions := sets.New[schema.GroupVersion]()
 	for _, rule := range rules {
 		versions.Insert(rule.GroupVersion())
@@ -70,7 +71,7 @@ func (h Host) know(ctx context.Context, rules []typeRule) (map[schema.GroupVersi
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var failure error
-	known := map[schema.GroupVersionResource]knownType{}
+	known := map[schema.GroupVersionResource]typeInfo{}
 	for version := range versions {
 		group.Go(func() {
 			list, err := h.Types.ServerResourcesForGroupVersionWithContext(ctx, version.String())
@@ -88,7 +89,7 @@ func (h Host) know(ctx context.Context, rules []typeRule) (map[schema.GroupVersi
 	return known, failure
 }
 
-func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into map[schema.GroupVersionResource]knownType) {
+func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into map[schema.GroupVersionResource]typeInfo) {
 	for _, resource := range list.APIResources {
 		name, subresource, _ := strings.Cut(resource.Name, "/")
 		of := into[version.WithResource(name)]
@@ -98,10 +99,11 @@ func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into m
 	}
 }
 
-// whereStatusIs turns the need to write the status of parents into one to write the parents themselves where the host
-// says that there is no such subresource. Types that the host does not have yet are taken to have it.
-func (h Host) whereStatusIs(ctx context.Context, c *controller, needs []need) ([]need, error) {
-	known, err := h.know(ctx, c.parents)
+// withoutMissingStatus replaces the right to write the status of parents by that to write the
+// parents themselves if the host serves their type without a status subresource. It assumes one for
+// types that the host does not serve yet.
+func (h Host) withoutMissingStatus(ctx context.Context, c *controller, required []requiredRight) ([]requiredRight, error) {
+	known, err := h.lookUpTypes(ctx, c.parents)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +113,10 @@ func (h Host) whereStatusIs(ctx context.Context, c *controller, needs []need) ([
 			within.Insert(parent.GroupResource())
 		}
 	}
-	for i := range needs {
-		if needs[i].subresource == statusSubresource && within.Has(needs[i].GroupResource) {
-			needs[i].subresource = ""
+	for i := range required {
+		if required[i].subresource == statusSubresource && within.Has(required[i].GroupResource) {
+			required[i].subresource = ""
 		}
 	}
-	return needs, nil
+	return required, nil
 }

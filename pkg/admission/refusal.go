@@ -14,8 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// refusal tells who lacks which rights, as rules that somebody can give them by.
-func refusal(author user.Info, resource schema.GroupResource, missing []need, troubles sets.Set[string]) error {
+// refusal returns the error that names the rights an author lacks, as rules to paste into a Role.
+func refusal(author user.Info, resource schema.GroupResource, missing []requiredRight, troubles sets.Set[string]) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "a controller may do only what its author may do, and user %q (groups=%q) lacks rights that it uses\n", author.GetName(), author.GetGroups())
 	for _, namespace := range namespaces(missing) {
@@ -35,45 +35,45 @@ func refusal(author user.Info, resource schema.GroupResource, missing []need, tr
 	return errors.New(text.String())
 }
 
-// namespaces are those of the needs, the whole cluster first.
-func namespaces(needs []need) []string {
+// namespaces returns the namespaces of required rights, first "" for the whole cluster.
+func namespaces(required []requiredRight) []string {
 	all := sets.New[string]()
-	for _, need := range needs {
-		all.Insert(need.namespace)
+	for _, req := range required {
+		all.Insert(req.namespace)
 	}
 	return sets.List(all)
 }
 
-// rule is one of a Role.
+// rule is a rule of a Role.
 type rule struct {
 	group     string
 	resources []string
 	names     []string
 	verbs     []string
-	// paths are the fields of the spec that it is for.
+	// paths are the fields of the spec that require it.
 	paths []string
 }
 
-// rulesOf puts needs in one namespace together in few rules: first the verbs of an object, then the names of a
-// resource and the resources of a group that the same verbs are needed on.
-func rulesOf(needs []need, namespace string) []rule {
+// rulesOf merges the required rights in one namespace into few rules: first the verbs of an object,
+// then the names of a resource, and the resources of a group, that require the same verbs.
+func rulesOf(required []requiredRight, namespace string) []rule {
 	var rules []rule
 	of := map[object]int{}
-	for _, need := range needs {
-		if need.namespace != namespace {
+	for _, req := range required {
+		if req.namespace != namespace {
 			continue
 		}
-		i, ok := of[need.object]
+		i, ok := of[req.object]
 		if !ok {
 			i = len(rules)
-			of[need.object] = i
-			rules = append(rules, rule{group: need.Group, resources: []string{nameOf(need.object)}})
-			if need.name != "" {
-				rules[i].names = []string{need.name}
+			of[req.object] = i
+			rules = append(rules, rule{group: req.Group, resources: []string{nameOf(req.object)}})
+			if req.name != "" {
+				rules[i].names = []string{req.name}
 			}
 		}
-		rules[i].verbs = with(rules[i].verbs, need.verb)
-		rules[i].paths = with(rules[i].paths, need.path)
+		rules[i].verbs = with(rules[i].verbs, req.verb)
+		rules[i].paths = with(rules[i].paths, req.path)
 	}
 	var merged []rule
 	for _, next := range rules {
@@ -96,7 +96,7 @@ func nameOf(of object) string {
 	return of.Resource
 }
 
-// with adds what is not there yet.
+// with appends the items that the list does not have yet.
 func with(list []string, more ...string) []string {
 	for _, item := range more {
 		if !slices.Contains(list, item) {
@@ -120,7 +120,7 @@ func (r rule) write(to *strings.Builder) {
 	fmt.Fprintf(to, "  verbs: %s\n", list(r.verbs))
 }
 
-// list writes strings that have no special characters in YAML's flow style.
+// list returns strings without special characters as a list in YAML's flow style.
 func list(items []string) string {
 	quoted := make([]string, len(items))
 	for i, item := range items {

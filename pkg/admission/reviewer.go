@@ -17,38 +17,40 @@ import (
 )
 
 const (
-	// parallelReviews bounds the reviews of one request that are under way at once.
+	// parallelReviews bounds the concurrent reviews of one request.
 	parallelReviews = 16
-	// anyVerb stands for all verbs, and is allowed by rules that do not list verbs.
+	// anyVerb stands for all verbs. Rules that have it allow every verb.
 	anyVerb = "*"
 )
 
-// Reviews has the host judge what a user may do.
+// Reviews asks the host what a user may do.
 type Reviews interface {
 	Create(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// reviewer asks what one user may do. Nothing is remembered: who has just been given a right has it.
+// reviewer asks the host what one user may do. It caches nothing, so that a right that was just
+// given counts.
 type reviewer struct {
 	reviews Reviews
 	user    user.Info
 
 	mu sync.Mutex
-	// troubles are what the host could not evaluate; what it refused may be due to them.
+	// troubles are the evaluation errors of the host. They may be why it refused a right.
 	troubles sets.Set[string]
 }
 
-// missing returns those of the needs that the user has no right to.
-func (r *reviewer) missing(ctx context.Context, needs []need) ([]need, error) {
+// missing returns the required rights that the user does not have.
+func (r *reviewer) missing(ctx context.Context, required []requiredRight) ([]requiredRight, error) {
 	verbs, order := map[object]sets.Set[string]{}, []object(nil)
-	for _, need := range needs {
-		if verbs[need.object] == nil {
-			verbs[need.object] = sets.New[string]()
-			order = append(order, need.object)
+	for _, req := range required {
+		if verbs[req.object] == nil {
+			verbs[req.object] = sets.New[string]()
+			order = append(order, req.object)
 		}
-		verbs[need.object].Insert(need.verb)
+		verbs[req.object].Insert(req.verb)
 	}
-	// Many users have all rights to a type or none, so this is asked first where it saves questions.
+	// Many users have all rights to a type or none. One review for any verb first saves reviews for
+	// each verb.
 	var all, rest []right
 	for _, of := range order {
 		if len(verbs[of]) > 2 {
@@ -70,12 +72,12 @@ func (r *reviewer) missing(ctx context.Context, needs []need) ([]need, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(needs), func(need need) bool {
-		return allowed.Has(right{need.object, anyVerb}) || each.Has(need.right)
+	return slices.DeleteFunc(slices.Clone(required), func(req requiredRight) bool {
+		return allowed.Has(right{req.object, anyVerb}) || each.Has(req.right)
 	}), nil
 }
 
-// allowed returns those of the rights that the user has.
+// allowed returns the rights that the user has.
 func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -87,7 +89,7 @@ func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right]
 		group.Go(func() {
 			defer func() { <-slots }()
 			if has[i], failures[i] = r.review(ctx, asked); failures[i] != nil {
-				cancel() // nothing that is still to be asked can settle it
+				cancel() // the other reviews cannot change the result
 			}
 		})
 	}
@@ -104,7 +106,8 @@ func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right]
 	return allowed, nil
 }
 
-// firstCause prefers an error to those that only say that it made the others be given up.
+// firstCause returns the first error that is not a cancellation, or a cancellation if there is no
+// other error.
 func firstCause(failures []error) error {
 	var first error
 	for _, err := range failures {

@@ -19,11 +19,12 @@ import (
 // RightsPlugin is the name of the plugin Rights.
 const RightsPlugin = "ControllerRights"
 
-// rightsTimeout is how long the host may take to say what a user may do. It is shorter than the time a request has, so
-// that the user is told what took so long.
+// rightsTimeout bounds how long the host may take for all reviews. It is shorter than the deadline
+// of a request, so that the user gets an error that names the reason.
 const rightsTimeout = 10 * time.Second
 
-// Rights lets nobody create a controller that may do what its author may not, or turn one there.
+// Rights refuses to create a controller that may do what its author may not, or to change one so
+// that it may.
 type Rights struct {
 	*admission.Handler
 	host Host
@@ -35,37 +36,37 @@ var (
 	_ WantsHost                         = &Rights{}
 )
 
-// NewRights makes the plugin. It takes no configuration.
+// NewRights returns the plugin. It takes no configuration.
 func NewRights(io.Reader) (admission.Interface, error) {
 	return &Rights{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
 }
 
-// SetHost says how to ask the host.
+// SetHost sets how to ask the host.
 func (r *Rights) SetHost(host Host) { r.host = host }
 
-// ValidateInitialization tells whether the plugin has what it needs.
+// ValidateInitialization returns an error if SetHost was not called.
 func (r *Rights) ValidateInitialization() error { return r.host.validate() }
 
-// Validate returns an error if the author of a controller lacks rights that the controller adds, or if the host does not
-// say whether that is so.
+// Validate returns an error if the author of a controller lacks a right that the change adds, or if
+// the host cannot be asked.
 func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated := controllerOf(request.GetObject())
 	if updated == nil || request.GetSubresource() != "" {
 		return nil
 	}
-	// The host lets these do everything as well, without asking anybody; the server itself is one of them.
+	// The host allows this group everything without a check. The server itself belongs to it.
 	author := request.GetUserInfo()
 	if slices.Contains(author.GetGroups(), user.SystemPrivilegedGroup) {
 		return nil
 	}
-	needs := updated.added(controllerOf(request.GetOldObject()))
-	if len(needs) == 0 {
+	required := updated.addedRights(controllerOf(request.GetOldObject()))
+	if len(required) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, rightsTimeout, fmt.Errorf("it did not answer within %s", rightsTimeout))
 	defer cancel()
 	reviewer := &reviewer{reviews: r.host.Reviews, user: author, troubles: sets.New[string]()}
-	missing, err := r.missing(ctx, reviewer, request, needs)
+	missing, err := r.missing(ctx, reviewer, request, required)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -79,16 +80,17 @@ func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ a
 	return admission.NewForbidden(request, refusal(author, request.GetResource().GroupResource(), missing, reviewer.troubles))
 }
 
-// missing returns the needs that the author has no right to, and is exempt from having.
-func (r *Rights) missing(ctx context.Context, reviewer *reviewer, request admission.Attributes, needs []need) ([]need, error) {
+// missing returns the required rights that the author does not have. It returns none if the author
+// may escalate.
+func (r *Rights) missing(ctx context.Context, reviewer *reviewer, request admission.Attributes, required []requiredRight) ([]requiredRight, error) {
 	exemption := right{object{GroupResource: request.GetResource().GroupResource(), name: request.GetName()}, escalate}
 	exempt, err := reviewer.allowed(ctx, []right{exemption})
 	if err != nil || exempt.Has(exemption) {
 		return nil, err
 	}
-	needs, err = r.host.whereStatusIs(ctx, controllerOf(request.GetObject()), needs)
+	required, err = r.host.withoutMissingStatus(ctx, controllerOf(request.GetObject()), required)
 	if err != nil {
 		return nil, err
 	}
-	return reviewer.missing(ctx, needs)
+	return reviewer.missing(ctx, required)
 }

@@ -19,15 +19,17 @@ import (
 // WarningsPlugin is the name of the plugin Warnings.
 const WarningsPlugin = "ControllerWarnings"
 
-// warningsTimeout is how long an author waits at most for what could be odd. What is not known by then is not told.
+// warningsTimeout bounds how long an author waits for warnings. What is not known by then is left
+// out.
 const warningsTimeout = time.Second
 
-// Warnings tells authors what the host, or the name service, makes of their controller. It refuses nothing.
+// Warnings warns authors of types that the host does not serve, of hooks that cannot be resolved,
+// and of other controllers of the same parents. It refuses nothing.
 type Warnings struct {
 	*admission.Handler
 	host     Host
-	siblings *Siblings
-	names    hookNames
+	parents  *ParentIndex
+	resolver HookResolver
 }
 
 var (
@@ -36,19 +38,19 @@ var (
 	_ WantsHost                         = &Warnings{}
 )
 
-// NewWarnings makes the plugin.
-func NewWarnings(siblings *Siblings, names HookNames) *Warnings {
+// NewWarnings returns the plugin.
+func NewWarnings(parents *ParentIndex, resolver HookResolver) *Warnings {
 	return &Warnings{
 		Handler:  admission.NewHandler(admission.Create, admission.Update),
-		siblings: siblings,
-		names:    hookNames{names},
+		parents:  parents,
+		resolver: resolver,
 	}
 }
 
-// SetHost says how to ask the host.
+// SetHost sets how to ask the host.
 func (w *Warnings) SetHost(host Host) { w.host = host }
 
-// ValidateInitialization tells whether the plugin has what it needs.
+// ValidateInitialization returns an error if SetHost was not called.
 func (w *Warnings) ValidateInitialization() error { return w.host.validate() }
 
 // Validate warns about a new controller, or one whose spec changes. It returns no error.
@@ -62,8 +64,8 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	var all [3][]string
 	var group sync.WaitGroup
 	group.Go(func() { all[0] = w.types(asking, updated) })
-	group.Go(func() { all[1] = w.names.warnings(asking, updated) })
-	all[2] = w.siblings.warnings(request.GetName(), updated)
+	group.Go(func() { all[1] = w.resolver.warnings(asking, updated) })
+	all[2] = w.parents.warnings(request.GetName(), updated)
 	group.Wait()
 	for _, text := range slices.Concat(all[:]...) {
 		warning.AddWarning(ctx, "", text)
@@ -71,12 +73,13 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	return nil
 }
 
-// types warns about types that the host does not have yet, and about parents that have no status.
+// types returns warnings about types that the host does not serve yet, and about parents that have
+// no status.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
 	rules := slices.Concat(c.parents, c.children)
-	known, err := w.host.know(ctx, rules)
+	known, err := w.host.lookUpTypes(ctx, rules)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Not looking whether the host serves the types of a controller", "err", err)
+		klog.FromContext(ctx).V(2).Info("Failed to check whether the host serves the types of a controller", "err", err)
 		return nil
 	}
 	for i, rule := range rules {

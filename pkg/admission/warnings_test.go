@@ -69,12 +69,13 @@ func proxyFor(host string) func(*http.Request) (*url.URL, error) {
 	}
 }
 
-// siblings are CompositeControllers of pages, by name.
-func siblings(t *testing.T, selectors map[string]*metav1.LabelSelector) *Siblings {
+// parentIndex returns an index of CompositeControllers of pages, given by their names and
+// selectors.
+func parentIndex(t *testing.T, selectors map[string]*metav1.LabelSelector) *ParentIndex {
 	t.Helper()
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentOf})
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentResource})
 	for name, selector := range selectors {
-		stored, err := onlyParents(&v1alpha1.CompositeController{
+		stored, err := trimToParent(&v1alpha1.CompositeController{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.CompositeControllerSpec{ParentResource: v1alpha1.CompositeControllerParentResourceRule{
 				ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v2", Resource: "pages"}, LabelSelector: selector,
@@ -87,9 +88,9 @@ func siblings(t *testing.T, selectors map[string]*metav1.LabelSelector) *Sibling
 			t.Fatal(err)
 		}
 	}
-	known := &Siblings{}
-	known.known.Store(&indexer)
-	return known
+	index := &ParentIndex{}
+	index.indexer.Store(&indexer)
+	return index
 }
 
 // served are the types that all is well with.
@@ -108,12 +109,12 @@ func TestWarnings(t *testing.T) {
 		noName = `spec.hooks.sync.webhook.url: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`
 	)
 	for name, test := range map[string]struct {
-		host     *fakeHost
-		names    *fakeNames
-		siblings map[string]*metav1.LabelSelector
-		object   runtime.Object
-		stored   runtime.Object
-		want     []string
+		host   *fakeHost
+		names  *fakeNames
+		others map[string]*metav1.LabelSelector
+		object runtime.Object
+		stored runtime.Object
+		want   []string
 	}{
 		"all is well":                              {object: composed()},
 		"no type of parents":                       {host: &fakeHost{served: map[string][]string{"v1": {"pods"}}}, object: composed(), want: []string{noPages}},
@@ -141,25 +142,25 @@ func TestWarnings(t *testing.T) {
 		"a hook that is never called": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
 		})},
-		"another controller of the parents, in another version": {siblings: map[string]*metav1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
+		"another controller of the parents, in another version": {others: map[string]*metav1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
 			`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
 		}},
-		"two others": {siblings: map[string]*metav1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
+		"two others": {others: map[string]*metav1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
 			`spec.parentResource: CompositeController "a" and 2 more may handle the same parents: each would write their status, and delete children that only the other wants`,
 		}},
 		"another of other parents by their labels": {
-			siblings: map[string]*metav1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
+			others: map[string]*metav1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
 			object: composed(func(spec *metacontroller.CompositeControllerSpec) {
 				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "blog"}}
 			}),
 		},
-		"a decorator, of which there may be many": {siblings: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
+		"a decorator, of which there may be many": {others: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
 		"an update of metadata":                   {host: &fakeHost{}, object: composed(), stored: composed()},
 		"an update of the spec": {
 			object: composed(at("http://nowhere.default/sync")), stored: composed(), want: []string{noName},
 		},
 		"all at once": {
-			host: &fakeHost{}, siblings: map[string]*metav1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
+			host: &fakeHost{}, others: map[string]*metav1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
 			want: []string{
 				noPages, `spec.childResources[0]: the host does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
 				`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
@@ -174,7 +175,7 @@ func TestWarnings(t *testing.T) {
 			if names == nil {
 				names = &fakeNames{}
 			}
-			plugin := NewWarnings(siblings(t, test.siblings), HookNames{Lookup: names.Lookup, Proxy: proxyFor("behind.proxy"), Denied: hookaddress.LinkLocal()})
+			plugin := NewWarnings(parentIndex(t, test.others), HookResolver{Lookup: names.Lookup, Proxy: proxyFor("behind.proxy"), Denied: hookaddress.LinkLocal()})
 			NewInitializer(Host{Reviews: host, Types: host}).Initialize(plugin)
 			var got recorder
 			if err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &got), request(jane(), "", test.object, test.stored), nil); err != nil {
@@ -188,7 +189,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestNobodyIsWarnedBeforeControllersAreKnown(t *testing.T) {
-	if got := (&Siblings{}).warnings("pages", controllerOf(composed())); got != nil {
+	if got := (&ParentIndex{}).warnings("pages", controllerOf(composed())); got != nil {
 		t.Errorf("warned of %q", got)
 	}
 }
@@ -198,7 +199,7 @@ func TestANameIsLookedUpOnce(t *testing.T) {
 	controller := composed(func(spec *metacontroller.CompositeControllerSpec) {
 		spec.Hooks.Finalize, spec.Hooks.Customize = hookAt("http://nowhere.default/finalize"), hookAt("https://hooks.default/customize")
 	})
-	warnings := hookNames{HookNames{Lookup: names.Lookup, Proxy: proxyFor("")}}.warnings(t.Context(), controllerOf(controller))
+	warnings := HookResolver{Lookup: names.Lookup, Proxy: proxyFor("")}.warnings(t.Context(), controllerOf(controller))
 	slices.Sort(names.lookUp)
 	if !slices.Equal(names.lookUp, []string{"hooks.default", "nowhere.default"}) || len(warnings) != 1 {
 		t.Errorf("looked up %q, warned of %q", names.lookUp, warnings)
@@ -213,7 +214,7 @@ func TestWarningsTakeASecondAtMost(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		host := &fakeHost{served: served()}
-		plugin := NewWarnings(&Siblings{}, HookNames{Lookup: slow, Proxy: proxyFor("")})
+		plugin := NewWarnings(&ParentIndex{}, HookResolver{Lookup: slow, Proxy: proxyFor("")})
 		NewInitializer(Host{Reviews: host, Types: host}).Initialize(plugin)
 		var got recorder
 		began := time.Now()
@@ -250,10 +251,10 @@ func TestSelectorsThatKeepParentsApart(t *testing.T) {
 		{label("In"), label("In", "a"), false}, // the first is no selector
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if got := apart(test.a, test.b); got != test.want {
+			if got := areDisjoint(test.a, test.b); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)
 			}
-			if apart(test.b, test.a) != test.want {
+			if areDisjoint(test.b, test.a) != test.want {
 				t.Error("it is otherwise the other way round")
 			}
 		})

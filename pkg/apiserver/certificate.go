@@ -15,8 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// installCertificateHealth makes the server not ready when clients could not trust it anyway. Clients that do not look at
-// certificates, such as the kubelet's probes, would not notice otherwise.
+// installCertificateHealth makes the server not ready while its certificate cannot be trusted. The
+// kubelet's probes, which do not check certificates, would not notice otherwise.
 func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dynamiccertificates.CertKeyContentProvider) error {
 	return server.AddReadyzChecks(healthz.NamedCheck("serving-certificate", func(*http.Request) error {
 		notAfter, err := certificateEnd(cert)
@@ -30,7 +30,7 @@ func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dy
 	}))
 }
 
-// certificateMetrics tells when the serving certificate expires.
+// certificateMetrics returns the metric of the time when the serving certificate expires.
 func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -46,6 +46,7 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 	return registry
 }
 
+// certificateEnd returns when the serving certificate expires.
 func certificateEnd(cert dynamiccertificates.CertKeyContentProvider) (time.Time, error) {
 	pair, err := tls.X509KeyPair(cert.CurrentCertKeyContent())
 	if err != nil {

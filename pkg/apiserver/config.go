@@ -20,7 +20,7 @@ import (
 // Name is the name of the server in logs and in its OpenAPI documents.
 const Name = "metacontroller-apiserver"
 
-// Config is all that a server is made of.
+// Config is the configuration of a server.
 type Config struct {
 	GenericConfig *genericapiserver.RecommendedConfig
 	ExtraConfig   ExtraConfig
@@ -28,20 +28,20 @@ type Config struct {
 	scheme *runtime.Scheme
 }
 
-// ExtraConfig is what the generic server knows nothing of.
+// ExtraConfig holds the settings that the generic server does not have.
 type ExtraConfig struct {
-	// RunControllers runs the controller loop until the context ends, and returns when all of it has stopped. loopback
-	// reaches this server as a user who may do everything. If it returns before it is told to, the server shuts down.
-	// nil means that there is no controller loop.
+	// RunControllers runs the controller loop until the context ends, and returns when all of it
+	// has stopped. loopback reaches this server as a user who may do everything. If it returns
+	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
 
-	// Metrics are shown at /metrics beside those of the server itself. A family may be in several of them if its type and
-	// help are the same, and the labels of its series differ.
+	// Metrics are served at /metrics beside those of the server itself. A family may be in several
+	// of them if its type and help are the same and the labels of its series differ.
 	Metrics []prometheus.Gatherer
 }
 
-// NewConfig returns a configuration that serves the types of a scheme made by NewScheme. The caller applies options to
-// its GenericConfig.
+// NewConfig returns a configuration that serves the types of a scheme, which NewScheme has made.
+// The caller applies options to its GenericConfig.
 func NewConfig(scheme *runtime.Scheme) *Config {
 	generic := genericapiserver.NewRecommendedConfig(NewCodecs(scheme))
 	namer := openapi.NewDefinitionNamer(scheme)
@@ -60,12 +60,13 @@ type completedConfig struct {
 	scheme  *runtime.Scheme
 }
 
-// CompletedConfig is a configuration that went through Complete. Only such a one can make a server.
+// CompletedConfig is a configuration that Complete has returned. Only such a configuration makes a
+// server.
 type CompletedConfig struct {
 	*completedConfig
 }
 
-// Complete fills in what follows from the rest.
+// Complete fills in the settings that follow from others.
 func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
 		return CompletedConfig{}, err

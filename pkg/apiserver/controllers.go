@@ -15,12 +15,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// stopTimeout bounds how long the server waits for its controllers to stop. It is shorter than the time a Pod is given
-// to end, so that the API can still be drained and the storage be closed.
+// stopTimeout bounds how long the server waits for its controllers to stop. It is shorter than the
+// grace period of a Pod, so that there is time left to drain the API and to close the storage.
 const stopTimeout = 20 * time.Second
 
-// controllers runs the controller loop inside the life of the API server. It starts when the API serves; its end is
-// awaited while the API still serves, because the last status writes go there.
+// controllers runs the controller loop beside the API. The loop starts when the API serves. The
+// server waits for its end while the API still serves, because the last writes of status go there.
 type controllers struct {
 	run     func(ctx context.Context, loopback *rest.Config) error
 	timeout time.Duration
@@ -30,7 +30,7 @@ type controllers struct {
 	stopped bool
 	done    chan struct{} // closed when run has returned
 	fail    context.CancelCauseFunc
-	err     error // why run returned without having been told to
+	err     error // why run returned before stop was called
 }
 
 func newControllers(run func(ctx context.Context, loopback *rest.Config) error) *controllers {
@@ -49,21 +49,24 @@ func (c *controllers) install(server *genericapiserver.GenericAPIServer) error {
 	)
 }
 
-// onFailure says whom to tell that the controllers ended by themselves. It is called before the server runs.
+// onFailure sets the function to call if the controllers end by themselves. It must be called
+// before the server runs.
 func (c *controllers) onFailure(fail context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail = fail
 }
 
-// start is the post-start hook. It returns at once: the server is not ready before.
+// start is the post-start hook. It returns at once, since the server is not ready before it has
+// returned.
 func (c *controllers) start(hook genericapiserver.PostStartHookContext) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
 		return nil
 	}
-	// The hook's context ends when the server has stopped serving, which is too late to begin to stop.
+	// The context of the hook ends when the server has stopped serving. That is too late to stop
+	// the controllers.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(hook))
 	c.cancel = cancel
 	go func() {
@@ -73,6 +76,7 @@ func (c *controllers) start(hook genericapiserver.PostStartHookContext) error {
 	return nil
 }
 
+// finished keeps the error of run if the controllers ended by themselves, and logs it if not.
 func (c *controllers) finished(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +93,8 @@ func (c *controllers) finished(ctx context.Context, err error) {
 	c.fail(c.err)
 }
 
-// stop is the pre-shutdown hook. It returns no error: the server would then not drain its requests.
+// stop is the pre-shutdown hook. It returns no error, because the server would not drain its
+// requests after one.
 func (c *controllers) stop() error {
 	c.mu.Lock()
 	c.stopped = true
@@ -109,7 +114,7 @@ func (c *controllers) stop() error {
 	return nil
 }
 
-// failure is why the controllers ended without having been told to, nil if they did not.
+// failure returns why the controllers ended by themselves, or nil if they did not.
 func (c *controllers) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

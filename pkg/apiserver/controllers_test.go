@@ -48,7 +48,8 @@ func TestStopWaitsUntilTheControllersHaveStopped(t *testing.T) {
 
 func TestControllersOutliveTheContextOfTheHook(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	// It ends when the server has stopped serving; by then the controllers must have been stopped in order.
+	// It ends when the server has stopped serving; by then the controllers must have been stopped
+	// in order.
 	ctx, cancel := context.WithCancel(t.Context())
 	running := make(chan context.Context, 1)
 	c := newControllers(func(ctx context.Context, loopback *rest.Config) error {

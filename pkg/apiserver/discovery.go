@@ -14,9 +14,9 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// allowDiscovery lets every authenticated user see which APIs there are, as the role system:discovery does at the host,
-// without asking the host. One API server whose discovery fails keeps the host from deleting any namespace, so ours must
-// not fail because the host is slow to answer or out of reach.
+// allowDiscovery lets every authenticated user read API discovery without asking the host, as the
+// role system:discovery does at the host. The host cannot delete namespaces while the discovery of
+// any API server fails, so ours must not fail when the host is slow or out of reach.
 func allowDiscovery(authorization *genericapiserver.AuthorizationInfo) error {
 	if authorization.Authorizer == nil {
 		return nil

@@ -13,9 +13,10 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// awaitFrontProxyCA turns callers with a client certificate away, for a moment, until it is known whom to believe. The
-// library learns that only after it has begun to serve; meanwhile it would take the front proxy of the host, and so every
-// user behind it, for anonymous and answer 403, which clients do not retry.
+// awaitFrontProxyCA refuses callers with a client certificate until the authority of the front
+// proxy is known. The library reads that authority only after it has begun to serve. Until then it
+// would take the front proxy of the host, and so every user behind it, for anonymous, and answer
+// 403, which clients do not retry. It answers 503, which they retry.
 func awaitFrontProxyCA(config *genericapiserver.Config) {
 	header := config.Authentication.RequestHeaderConfig
 	if header == nil {
@@ -38,7 +39,7 @@ func refuseUnknownCertificates(ca dynamiccertificates.CAContentProvider, next ht
 	})
 }
 
-// installFrontProxyHealth makes the server not ready while it turns the front proxy away.
+// installFrontProxyHealth makes the server not ready while it refuses the front proxy.
 func installFrontProxyHealth(server *genericapiserver.GenericAPIServer, header *authenticatorfactory.RequestHeaderConfig) error {
 	if header == nil {
 		return nil

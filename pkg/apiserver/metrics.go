@@ -14,7 +14,8 @@ import (
 
 const metricsPath = "/metrics"
 
-// installMetrics puts further metrics beside those of the generic server, which has only a registry of its own at the path.
+// installMetrics serves further metrics beside those of the generic server. The server's own
+// handler serves only its registry.
 func installMetrics(mux *mux.PathRecorderMux, further ...prometheus.Gatherer) {
 	mux.Unregister(metricsPath)
 	all := append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, further...)

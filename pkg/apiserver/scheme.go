@@ -12,13 +12,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 )
 
-// NewScheme returns a scheme that knows all that the server reads, stores and answers.
+// NewScheme returns a scheme of all types that the server reads, stores and answers.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
 		return nil, err
 	}
-	// The options of requests are read in version v1 of no group, and so are the answers that belong to no group.
+	// Request options, and answers such as Status, have version v1 and no group.
 	version := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
 	scheme.AddUnversionedTypes(version,
@@ -31,7 +31,8 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// NewCodecs returns the codecs of a scheme. Lists are written as they are encoded, and not first into memory.
+// NewCodecs returns the codecs of a scheme. They write lists item by item instead of encoding them
+// in memory first.
 func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
 }

@@ -14,19 +14,19 @@ import (
 
 // Server is an API server that is ready to run.
 type Server struct {
-	// GenericAPIServer is the server of k8s.io/apiserver that ours consists of.
+	// GenericAPIServer is the server of k8s.io/apiserver that this one is made of.
 	GenericAPIServer *genericapiserver.GenericAPIServer
 
 	controllers *controllers
 }
 
-// New makes a server.
+// New returns a server, with the group installed and the storage open.
 func (c CompletedConfig) New() (_ *Server, err error) {
 	group, err := rest.StorageProvider{Scheme: c.scheme}.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}
-	// What is true of the group is true of everything around it, discovery and errors too: JSON and YAML, no protobuf.
+	// Discovery and errors are served as the group is: as JSON and YAML, without protobuf.
 	c.generic.Serializer = group.NegotiatedSerializer
 
 	generic, err := c.generic.New(Name, genericapiserver.NewEmptyDelegate())
@@ -41,7 +41,7 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	if err := generic.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}
-	// Ready means that lists and watches are answered from caches that have been filled.
+	// The server is ready once the caches that answer lists and watches are filled.
 	if err := generic.AddPostStartHook("storage-readiness", generic.StorageReadinessHook.Hook); err != nil {
 		return nil, err
 	}
@@ -63,9 +63,10 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	return server, nil
 }
 
-// Run serves until the context ends, and then stops in this order: the controllers end and are waited for, while the API
-// still answers them; the API takes no new requests and finishes those it has; the listener closes. It returns nil then.
-// If the controllers end by themselves, the server stops in the same order and Run returns their error.
+// Run serves until the context ends, and then stops in this order: the controllers stop while the
+// API still answers them; the API takes no new requests and finishes those under way; the listener
+// closes. Then it returns nil. If the controllers end by themselves, the server stops in the same
+// order and Run returns their error.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -23,7 +23,7 @@ import (
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 
-	// clockSkew is how far the clocks of clients may be behind ours.
+	// clockSkew is how much the clocks of clients may be behind ours.
 	clockSkew = time.Hour
 )
 
@@ -34,7 +34,7 @@ type authority struct {
 	key     crypto.Signer
 }
 
-// loadAuthority reads the authority of a directory, nil if there is none.
+// loadAuthority reads the authority in a directory. It returns nil if there is none.
 func loadAuthority(dir string) (*authority, error) {
 	certPath, keyPath := filepath.Join(dir, authorityCertFile), filepath.Join(dir, authorityKeyFile)
 	certPEM, err := readFile(certPath)
@@ -42,7 +42,7 @@ func loadAuthority(dir string) (*authority, error) {
 		return nil, fmt.Errorf("reading the certificate authority: %w", err)
 	}
 	if certPEM == nil {
-		// A key alone is what an interrupted start leaves. Nobody can have trusted it.
+		// An interrupted start leaves a key alone. No client can have trusted it.
 		return nil, nil
 	}
 	keyPEM, err := readFile(keyPath)
@@ -70,7 +70,7 @@ func newAuthority(now time.Time) (*authority, error) {
 		return nil, fmt.Errorf("making the key of the certificate authority: %w", err)
 	}
 	template := &x509.Certificate{
-		// The time keeps apart authorities that follow one another.
+		// The time tells an authority from those before it.
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("metacontroller-apiserver-ca@%d", now.Unix())},
 		NotBefore:             now.Add(-clockSkew),
 		NotAfter:              now.Add(authorityLife),
@@ -89,7 +89,8 @@ func newAuthority(now time.Time) (*authority, error) {
 	return &authority{cert: parsed, certPEM: encodeCert(der), key: key}, nil
 }
 
-// save writes the key first: a certificate without its key would be an error at the next start.
+// save writes the authority. The key comes first, because a certificate without its key is an error
+// at the next start.
 func (a *authority) save(dir string) error {
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(a.key)
 	if err != nil {

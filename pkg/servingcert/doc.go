@@ -1,8 +1,11 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servingcert makes the certificate that the API server shows to its clients, for those who bring none.
+// Package servingcert makes a serving certificate for an API server that is given none. In go a
+// directory and the names of the server; out comes a [Provider], which always has a valid
+// certificate. It touches only the files in that directory.
 //
-// An authority of our own, which stays the same for ten years, signs a certificate that is renewed every two months without a
-// restart. The APIService at the host carries the authority as its caBundle, so the host can tell our server from another.
+// An authority of our own, which is valid for ten years, signs a serving certificate, which is
+// renewed every two months without a restart. The APIService at the host has the authority as its
+// caBundle, so that the host can verify the server.
 package servingcert

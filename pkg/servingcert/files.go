@@ -24,7 +24,7 @@ const (
 	privateMode fs.FileMode = 0o600
 )
 
-// readFile returns nil if the file does not exist.
+// readFile returns the content of a file, or nil if it does not exist.
 func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,8 @@ func readFile(path string) ([]byte, error) {
 	return content, err
 }
 
-// writeFile replaces a file as a whole: whoever reads it, now or after a crash, finds the old content or the new one.
+// writeFile replaces a file atomically: a reader finds either the old content or the new one, also
+// after a crash.
 func writeFile(path string, content []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-") // mode 0600
 	if err != nil {

@@ -17,25 +17,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is how often a running server looks whether its certificate has to be renewed. Nothing is read for that.
+// checkInterval is how often a running server checks whether its certificate has to be renewed. The
+// check reads no file.
 const checkInterval = time.Minute
 
-// Config says where certificates are kept and for whom they are.
+// Config is the configuration of a Provider.
 type Config struct {
-	// Dir is made, with mode 0700, if it is missing. It holds ca.crt, ca.key, serving.crt and serving.key. A certificate
-	// authority that is there already is used.
+	// Dir is the directory of ca.crt, ca.key, serving.crt and serving.key. It is created with mode
+	// 0700 if it is missing. A certificate authority in it is used.
 	Dir string
 
-	// DNSNames and IPs are the names and addresses under which clients reach the server.
+	// DNSNames and IPs are the names and addresses that clients reach the server by.
 	DNSNames []string
 	IPs      []net.IP
 
-	// Clock tells when to renew; nil means the real one.
+	// Clock is the clock to renew by; nil means the real one.
 	Clock clock.WithTicker
 }
 
-// Provider has a valid serving certificate at any time. The API server runs it, asks it for the certificate, and is told
-// when there is a new one.
+// Provider provides a serving certificate that is valid at any time. The API server runs it, gets
+// the certificate from it, and listens for new ones.
 type Provider struct {
 	dir      string
 	subjects subjects
@@ -52,7 +53,7 @@ var (
 	_ dynamiccertificates.ControllerRunner       = &Provider{}
 )
 
-// New reads the certificates of a directory and makes those that are missing or do not fit.
+// New reads the certificates in the directory, and makes those that are missing or unfit.
 func New(ctx context.Context, config Config) (*Provider, error) {
 	p := &Provider{
 		dir:      config.Dir,
@@ -78,8 +79,8 @@ func New(ctx context.Context, config Config) (*Provider, error) {
 	return p, nil
 }
 
-// RunOnce renews what has to be renewed. A new certificate is served even if it cannot be written; that is an error all
-// the same.
+// RunOnce renews the certificates that have to be renewed. If a new certificate cannot be written,
+// RunOnce returns an error, and the certificate is served nevertheless.
 func (p *Provider) RunOnce(ctx context.Context) error {
 	renewed, err := p.renew(ctx)
 	if renewed {
@@ -88,7 +89,8 @@ func (p *Provider) RunOnce(ctx context.Context) error {
 	return err
 }
 
-// Run renews the certificate in time until the context ends. One worker is all it has.
+// Run renews the certificate in time until the context ends. It has one worker, whatever number is
+// given.
 func (p *Provider) Run(ctx context.Context, _ int) {
 	ticker := p.clock.NewTicker(checkInterval)
 	defer ticker.Stop()
@@ -98,7 +100,7 @@ func (p *Provider) Run(ctx context.Context, _ int) {
 			return
 		case <-ticker.C():
 			if err := p.RunOnce(ctx); err != nil {
-				utilruntime.HandleErrorWithContext(ctx, err, "Serving certificate was not renewed as it should be")
+				utilruntime.HandleErrorWithContext(ctx, err, "Failed to renew the serving certificate")
 			}
 		}
 	}
@@ -125,7 +127,8 @@ func (p *Provider) renew(ctx context.Context) (bool, error) {
 	return true, issued.save(p.dir)
 }
 
-// ensureAuthority replaces an authority only when nothing signed by it can be valid any more.
+// ensureAuthority makes an authority if there is none, or if it has expired and no certificate that
+// it signed is valid.
 func (p *Provider) ensureAuthority(ctx context.Context, now time.Time) error {
 	if p.authority != nil && now.Before(p.authority.cert.NotAfter) {
 		return nil
@@ -157,7 +160,7 @@ func (p *Provider) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
 	return p.serving.certPEM, p.serving.keyPEM
 }
 
-// AddListener has a listener told of every new certificate.
+// AddListener adds a listener that is called after each change of the certificate.
 func (p *Provider) AddListener(listener dynamiccertificates.Listener) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,10 +20,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// servingLife is short because renewing costs nothing. A server that was off for longer renews when it starts.
+// servingLife is short because renewing costs nothing. A server that was off for longer renews at
+// its start.
 const servingLife = 90 * 24 * time.Hour
 
-// subjects are the names and addresses under which clients reach the server.
+// subjects are the names and addresses that clients reach the server by.
 type subjects struct {
 	dnsNames []string
 	ips      []net.IP
@@ -36,8 +37,8 @@ type serving struct {
 	keyPEM  []byte
 }
 
-// loadServing reads the serving certificate of a directory, nil if there is none that could be used: a new one is made
-// then, so it does not matter why.
+// loadServing reads the serving certificate in a directory. It returns nil if there is none, or
+// none that can be used: a new one is made then.
 func loadServing(dir string) (*serving, error) {
 	certPEM, certErr := readFile(filepath.Join(dir, servingCertFile))
 	keyPEM, keyErr := readFile(filepath.Join(dir, servingKeyFile))
@@ -51,7 +52,7 @@ func loadServing(dir string) (*serving, error) {
 	return &serving{cert: pair.Leaf, certPEM: certPEM, keyPEM: keyPEM}, nil
 }
 
-// issue makes a new serving certificate.
+// issue returns a new serving certificate.
 func (a *authority) issue(who subjects, now time.Time) (*serving, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -85,7 +86,7 @@ func (a *authority) issue(who subjects, now time.Time) (*serving, error) {
 	return &serving{cert: parsed, certPEM: encodeCert(der), keyPEM: keyPEM}, nil
 }
 
-// unfit says why a certificate has to be replaced, "" if it has not.
+// unfit returns why a certificate has to be replaced, or "" if it need not be.
 func (s *serving) unfit(issuer *authority, who subjects, now time.Time) string {
 	switch {
 	case s == nil:
@@ -100,11 +101,13 @@ func (s *serving) unfit(issuer *authority, who subjects, now time.Time) string {
 	return ""
 }
 
+// covers reports whether the certificate is for exactly these names and addresses.
 func (s *serving) covers(who subjects) bool {
 	return sets.New(s.cert.DNSNames...).Equal(sets.New(who.dnsNames...)) &&
 		ipStrings(s.cert.IPAddresses).Equal(ipStrings(who.ips))
 }
 
+// renewAt returns the time when two thirds of the life of the certificate are over.
 func (s *serving) renewAt() time.Time {
 	life := s.cert.NotAfter.Sub(s.cert.NotBefore)
 	return s.cert.NotBefore.Add(life * 2 / 3)

@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which build of metacontroller-apiserver this is. The version of Kubernetes that the API server
-// behaves like is another matter and is not set here.
 package version
 
 import (
@@ -19,7 +17,8 @@ var gitVersion string
 type Info struct {
 	// Version is that of the release, or of the commit if there is no release, or "devel".
 	Version string
-	// Commit is the Git commit it was built from, with "-dirty" if there were changes besides; "" if that is unknown.
+	// Commit is the Git commit it was built from, with "-dirty" if there were changes besides; ""
+	// if that is unknown.
 	Commit string
 	// GoVersion is the version of Go it was built with.
 	GoVersion string
@@ -47,7 +46,7 @@ func Get() Info {
 	return info
 }
 
-// String is the build in one line.
+// String returns the build in one line.
 func (i Info) String() string {
 	text := i.Version
 	if i.Commit != "" {

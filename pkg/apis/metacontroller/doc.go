@@ -4,6 +4,8 @@
 // +k8s:deepcopy-gen=package
 // +groupName=metacontroller.k8s.io
 
-// Package metacontroller holds the internal form of the API objects, which validation and storage strategies work on and
-// which every served version converts to and from. What the fields mean is said at the public types, in v1alpha1.
+// Package metacontroller holds the internal types of the API, also called the hub. Every served
+// version converts to and from them, and validation, admission, storage strategies and tables work
+// on them. The meaning of the fields is documented at the public types, in v1alpha1. The package is
+// pure.
 package metacontroller

@@ -27,7 +27,8 @@ func Kind(kind string) schema.GroupKind {
 	return SchemeGroupVersion.WithKind(kind).GroupKind()
 }
 
-// Resource qualifies a resource name, such as "compositecontrollers", with the group of this package.
+// Resource qualifies a resource name, such as "compositecontrollers", with the group of this
+// package.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
 }

@@ -10,10 +10,10 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given the
-// parent and its children, and answers which children there should be and what the parent's status is. Children that
-// are missing are created, children that differ are updated as their update strategy says, and children that the answer
-// does not name are deleted.
+// CompositeController makes a controller out of a webhook: for every object of one parent type, the
+// webhook is given the parent and its children, and answers which children there should be and what
+// the parent's status is. Children that are missing are created, children that differ are updated
+// as their update strategy says, and children that the answer does not name are deleted.
 type CompositeController struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -21,7 +21,8 @@ type CompositeController struct {
 	Status ControllerStatus
 }
 
-// CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
+// CompositeControllerSpec describes a controller that builds objects (children) for the objects of
+// one type (parents).
 type CompositeControllerSpec struct {
 	ParentResource      CompositeControllerParentResourceRule
 	ChildResources      []CompositeControllerChildResourceRule
@@ -31,7 +32,8 @@ type CompositeControllerSpec struct {
 	GenerateSelector    *bool
 }
 
-// CompositeControllerParentResourceRule names the type of the parents and which of them are handled.
+// CompositeControllerParentResourceRule names the type of the parents and which of them are
+// handled.
 type CompositeControllerParentResourceRule struct {
 	ResourceRule
 	RevisionHistory     *CompositeControllerRevisionHistory
@@ -50,7 +52,8 @@ type CompositeControllerChildResourceRule struct {
 	UpdateStrategy *CompositeControllerChildUpdateStrategy
 }
 
-// CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
+// CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to
+// date.
 type CompositeControllerChildUpdateStrategy struct {
 	Method         ChildUpdateMethod
 	Apply          ChildApplyStrategy
@@ -59,12 +62,14 @@ type CompositeControllerChildUpdateStrategy struct {
 	Partition      *int32
 }
 
-// ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.
+// ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling
+// update.
 type ChildUpdateStatusChecks struct {
 	Conditions []StatusConditionCheck
 }
 
-// StatusConditionCheck asks for one condition in "status.conditions" of a child, for instance type "Ready" with status "True".
+// StatusConditionCheck asks for one condition in "status.conditions" of a child, for instance type
+// "Ready" with status "True".
 type StatusConditionCheck struct {
 	Type   string
 	Status *string

@@ -10,9 +10,9 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ControllerRevision remembers, during a rolling update, one earlier or current version of a parent and which of its
-// children are still at that version. It lives beside the parent, is owned by it, and is made and removed by the
-// server. It is not meant to be written by people.
+// ControllerRevision remembers, during a rolling update, one earlier or current version of a parent
+// and which of its children are still at that version. It lives beside the parent, is owned by it,
+// and is made and removed by the server. It is not meant to be written by people.
 type ControllerRevision struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

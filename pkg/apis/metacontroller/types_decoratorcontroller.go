@@ -7,9 +7,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// DecoratorController adds behaviour to objects that exist already and may have a controller of their own: for every
-// selected object, the webhook is given the object and what is attached to it, and answers which attachments there
-// should be and which labels, annotations or status to set on the object.
+// DecoratorController adds behaviour to objects that exist already and may have a controller of
+// their own: for every selected object, the webhook is given the object and what is attached to it,
+// and answers which attachments there should be and which labels, annotations or status to set on
+// the object.
 type DecoratorController struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -17,7 +18,8 @@ type DecoratorController struct {
 	Status ControllerStatus
 }
 
-// DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
+// DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of
+// any types (targets).
 type DecoratorControllerSpec struct {
 	Resources           []DecoratorControllerResourceRule
 	Attachments         []DecoratorControllerAttachmentRule
@@ -26,8 +28,8 @@ type DecoratorControllerSpec struct {
 	ResyncPeriodSeconds *int32
 }
 
-// DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match
-// both selectors. One that stops matching loses its attachments.
+// DecoratorControllerResourceRule names a type of target objects and which of them are decorated.
+// An object must match both selectors. One that stops matching loses its attachments.
 type DecoratorControllerResourceRule struct {
 	ResourceRule
 	LabelSelector       *metav1.LabelSelector
@@ -35,8 +37,8 @@ type DecoratorControllerResourceRule struct {
 	IgnoreStatusChanges *bool
 }
 
-// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations and
-// matchExpressions must hold.
+// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All
+// of matchAnnotations and matchExpressions must hold.
 type AnnotationSelector struct {
 	MatchAnnotations map[string]string
 	MatchExpressions []metav1.LabelSelectorRequirement
@@ -48,7 +50,8 @@ type DecoratorControllerAttachmentRule struct {
 	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategy
 }
 
-// DecoratorControllerAttachmentUpdateStrategy says how existing attachments of a type are brought up to date.
+// DecoratorControllerAttachmentUpdateStrategy says how existing attachments of a type are brought
+// up to date.
 type DecoratorControllerAttachmentUpdateStrategy struct {
 	Method ChildUpdateMethod
 }

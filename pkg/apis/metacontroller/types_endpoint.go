@@ -12,8 +12,9 @@ type EndpointConfig struct {
 	BasicAuth     *BasicAuth
 }
 
-// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline, secretRef and
-// configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
+// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one
+// of inline, secretRef and configMapRef is set. They are trusted instead of, not besides, the
+// authorities of the system.
 type CABundle struct {
 	Inline       *string
 	SecretRef    *ResourceKeyRef
@@ -27,20 +28,23 @@ type ResourceKeyRef struct {
 	Key       string
 }
 
-// ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in the same Secret.
+// ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in
+// the same Secret.
 type ClientTLS struct {
 	SecretRef     SecretRef
 	CertKey       string
 	PrivateKeyKey string
 }
 
-// Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
+// Authorization is a credential for the Authorization header, which is sent as "<type>
+// <credential>".
 type Authorization struct {
 	Type      string
 	SecretRef SecretKeyRef
 }
 
-// BasicAuth says where to find a user name and a password, both in the same Secret. White space around them is removed.
+// BasicAuth says where to find a user name and a password, both in the same Secret. White space
+// around them is removed.
 type BasicAuth struct {
 	SecretRef   SecretRef
 	UsernameKey string

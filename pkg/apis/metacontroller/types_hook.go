@@ -21,8 +21,8 @@ const (
 	HookVersionV2 HookVersion = "v2"
 )
 
-// Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body.
-// It is given either by url, or by service and path.
+// Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status
+// 200 and a JSON body. It is given either by url, or by service and path.
 type Webhook struct {
 	URL                    *string
 	Timeout                *Duration
@@ -36,11 +36,11 @@ type Webhook struct {
 	BasicAuth              *BasicAuth
 }
 
-// Duration is a length of time written as a number with a unit (ns, us, ms, s, m, h), or several of them in a row, for
-// instance "300ms", "10s" or "1m30s".
+// Duration is a length of time written as a number with a unit (ns, us, ms, s, m, h), or several of
+// them in a row, for instance "300ms", "10s" or "1m30s".
 //
-// It is kept as text so that an object with an unreadable one, stored before it was validated, can still be read, listed and
-// repaired.
+// It is kept as text so that an object with an unreadable one, stored before it was validated, can
+// still be read, listed and repaired.
 type Duration string
 
 // Parse returns the length of time, or an error that says why the text is none.
@@ -56,8 +56,9 @@ type ServiceReference struct {
 	Protocol  *string
 }
 
-// WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an ETag header is kept; the next
-// request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.
+// WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an
+// ETag header is kept; the next request for the same parent carries it in If-None-Match; if the
+// webhook answers 304 or 412, the kept answer is used.
 type WebhookEtagConfig struct {
 	Enabled             *bool
 	CacheTimeoutSeconds *int32

@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
 )
 
-// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change an object. The last of
-// them only warns of what the others let pass.
+// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change
+// an object. The last one only warns of what the others let pass.
 func (o *Options) addAdmissionPlugins() {
 	plugins := o.Recommended.Admission
 	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
@@ -29,19 +29,19 @@ func (o *Options) addAdmissionPlugins() {
 	})
 	plugins.Plugins.Register(admission.RightsPlugin, admission.NewRights)
 	plugins.Plugins.Register(admission.WarningsPlugin, func(io.Reader) (genericadmission.Interface, error) {
-		names := admission.HookNames{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
-		return admission.NewWarnings(o.siblings, names), nil
+		resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
+		return admission.NewWarnings(o.parents, resolver), nil
 	})
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder,
 		admission.HookAddressesPlugin, admission.RightsPlugin, admission.WarningsPlugin)
 }
 
-// initializeAdmission tells our plugins how to ask the host.
+// initializeAdmission returns the initializer that gives clients of the host to our plugins.
 func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]genericadmission.PluginInitializer, error) {
 	if config.ClientConfig == nil {
 		return nil, nil
 	}
-	// One request may have dozens of reviews. How many there can be at once is for the host to limit.
+	// One request may lead to dozens of reviews. The host limits how many there are at once.
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.ClientConfig), "admission")
 	hostConfig.QPS = -1
 	client, err := kubernetes.NewForConfig(hostConfig)
@@ -52,13 +52,14 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
 }
 
-// watchSiblings has admission know the controllers of this server. What it returns ends that.
-func (o *Options) watchSiblings(ctx context.Context, loopback *rest.Config) (stop func()) {
+// watchParents keeps the index of parents up to date from the controllers of this server, until
+// stop is called.
+func (o *Options) watchParents(ctx context.Context, loopback *rest.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if err := o.siblings.Run(ctx, loopback); err != nil {
-			klog.FromContext(ctx).Error(err, "Authors are not warned of other controllers of the same parents")
+		if err := o.parents.Run(ctx, loopback); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to watch controllers; authors are not warned of other controllers of the same parents")
 		}
 	})
 	return func() {

@@ -39,7 +39,7 @@ func NewCommand() (*cobra.Command, error) {
 		Long:    description,
 		Version: version.Get().String(),
 		Args:    cobra.NoArgs,
-		// Help is long: below it, nobody would see what was wrong.
+		// Help is long and would hide the error.
 		SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return options.applyToProcess()
@@ -67,13 +67,14 @@ func NewCommand() (*cobra.Command, error) {
 	}
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
-		width = 0 // no terminal: nothing has to be wrapped
+		width = 0 // no terminal, so no wrapping
 	}
 	cliflag.SetUsageAndHelpFunc(command, sections, width)
 	return command, nil
 }
 
-// applyToProcess sets what the libraries keep for the whole process: feature gates, the log, and how metrics are shown.
+// applyToProcess applies the settings that the libraries hold for the whole process: feature gates,
+// the log, and metrics.
 func (o *Options) applyToProcess() error {
 	if err := o.ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// config makes the configuration of a server that keeps its objects in the etcd of the given endpoint, or in that of
-// --etcd-servers if there is none.
+// config returns the configuration of a server. It keeps its objects in the embedded etcd at the endpoint, or in the etcd of
+// --etcd-servers if that is set.
 func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
@@ -42,7 +42,7 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 	if err := recommended.Etcd.ApplyWithStorageFactoryTo(factory, &config.GenericConfig.Config); err != nil {
 		return nil, fmt.Errorf("connecting to the storage: %w", err)
 	}
-	recommended.Etcd = nil // is applied
+	recommended.Etcd = nil // applied above
 	if err := recommended.ApplyTo(config.GenericConfig); err != nil {
 		return nil, err
 	}
@@ -57,14 +57,15 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 	return config, nil
 }
 
+// runControllers returns the function that runs the controller loop.
 func (o *Options) runControllers(host *rest.Config, metrics prometheus.Registerer) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
-		defer o.watchSiblings(ctx, loopback)()
+		defer o.watchParents(ctx, loopback)()
 		return controller.Run(ctx, controller.Config{Host: host, Loopback: loopback, Metrics: metrics, Options: o.Controllers.Options})
 	}
 }
 
-// etcdServers are the servers of the options, or the embedded one.
+// etcdServers returns the servers of --etcd-servers, or the embedded one.
 func (o *Options) etcdServers(embeddedEndpoint string) []string {
 	if o.embedded() {
 		return []string{embeddedEndpoint}
@@ -72,7 +73,8 @@ func (o *Options) etcdServers(embeddedEndpoint string) []string {
 	return o.Recommended.Etcd.StorageConfig.Transport.ServerList
 }
 
-// recommended is a copy of the options of any aggregated server, for the etcd servers and for the host there are.
+// recommended returns a copy of the recommended options for the etcd servers. Changing it does not
+// change the options.
 func (o *Options) recommended(etcdServers []string) *genericoptions.RecommendedOptions {
 	recommended, etcd := *o.Recommended, *o.Recommended.Etcd
 	etcd.StorageConfig.Transport.ServerList = etcdServers

@@ -1,6 +1,14 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server is the command: flags become options, options are completed and validated, and make the configuration of
-// a server that runs. It is the one place that knows flags, the environment and signals.
+// Package server is the command metacontroller-apiserver. In go flags; out comes a server that runs
+// until it is told to stop. It is the only package that knows flags, the environment and signals.
+//
+// The steps are those of Kubernetes' own servers: NewCommand makes Options from flags, Complete
+// fills in the settings that follow from others, Validate checks them, and Run makes the
+// configuration of a server (config.go) and runs it. Run starts the embedded etcd, the API server
+// and the controllers, in this order, and stops them in reverse.
+//
+// A flag is in the file of the options that it sets: controlleroptions.go, storageoptions.go,
+// certificateoptions.go, plainhttp.go, or flags.go for the options of Kubernetes' libraries.
 package server

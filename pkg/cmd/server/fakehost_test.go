@@ -28,8 +28,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 )
 
-// fakeHost answers what our server asks of its host. It can be what a real one of today cannot: old, wrongly configured, or
-// gone. How a real one goes along with us is for the integration tests.
+// fakeHost answers what our server asks of its host. It can be what a real one of today cannot:
+// old, wrongly configured, or gone. How a real one goes along with us is for the integration tests.
 type fakeHost struct {
 	// resources are those it serves, as resource.version.group.
 	resources []string
@@ -56,7 +56,8 @@ func currentResources() []string {
 	}
 }
 
-// newFakeHost starts a host that trusts the front proxies of an authority and serves everything, until it is changed.
+// newFakeHost starts a host that trusts the front proxies of an authority and serves everything,
+// until it is changed.
 func newFakeHost(t *testing.T, clients *clientAuthority) *fakeHost {
 	t.Helper()
 	authority := string(readFile(t, clients.file))

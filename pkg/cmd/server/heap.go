@@ -13,19 +13,21 @@ import (
 	"time"
 )
 
-// What the server itself holds is some dozens of megabytes full of pointers, which take long to follow. What it caches of
-// the host is bytes, which take no time. So garbage is collected when the heap has so many bytes, which is seldom as long
-// as little is cached; a larger heap may have this much garbage and a share of what is in use.
+// The server's own data takes some dozens of megabytes full of pointers, which are slow to scan.
+// Its caches of the host are bytes, which need no scan. So the collector waits until the heap has
+// smallHeap bytes, which is seldom the case while little is cached. A larger heap may have
+// leastGarbage bytes of garbage, and a share of the bytes in use.
 const (
 	smallHeap    = 128 << 20
 	leastGarbage = 32 << 20
 	garbageShare = 16 // a sixteenth
 )
 
-// goMemoryVariables are how an operator tells Go itself when to collect. Then nothing else does.
+// goMemoryVariables are the environment variables that tune Go's collector. If one is set, the
+// server does not tune it.
 var goMemoryVariables = [...]string{"GOGC", "GOMEMLIMIT"}
 
-// gcPercent is the setting of the garbage collector for a heap with so many bytes in use.
+// gcPercent returns the setting of the garbage collector for a heap with inUse bytes in use.
 func gcPercent(inUse uint64) int {
 	const most = 400 // of a heap that has just begun to grow
 	inUse = max(inUse, 1)
@@ -33,11 +35,12 @@ func gcPercent(inUse uint64) int {
 	return int(min(100*garbage/inUse, most))
 }
 
-// restAfter is how long there is no collection before memory that is not in use is given back to the system. Go itself
-// keeps most of what a busy time has taken.
+// restAfter is the time without a collection after which unused memory is returned to the system.
+// Go itself keeps most of the memory that a busy time needed.
 const restAfter = 10 * time.Second
 
-// tuneHeap keeps the garbage collector to these rules until stop is called. Memory is given back after a rest of that length.
+// tuneHeap tunes the garbage collector by these rules until stop is called. It returns unused
+// memory to the system after restAfter without a collection.
 func tuneHeap(restAfter time.Duration) (stop func()) {
 	if slices.ContainsFunc(goMemoryVariables[:], func(name string) bool { return os.Getenv(name) != "" }) {
 		return func() {}
@@ -55,18 +58,19 @@ func tuneHeap(restAfter time.Duration) (stop func()) {
 	}
 }
 
-// heapTuner is called by the runtime after each collection.
+// heapTuner sets the garbage collector anew after each collection.
 type heapTuner struct {
 	restAfter time.Duration
 
 	mu      sync.Mutex
 	percent int
 	rest    *time.Timer
-	resting bool // the collection that comes is the one of giveBack
+	resting bool // the next collection is that of giveBack
 	stopped bool
 }
 
-// awaitCollection has tune called after the next collection, which finds that nobody uses this object.
+// awaitCollection makes the runtime call tune after the next collection, which finds the object
+// below unused.
 func (t *heapTuner) awaitCollection() {
 	runtime.AddCleanup(&struct{ unused *heapTuner }{}, (*heapTuner).tune, t)
 }
@@ -85,14 +89,14 @@ func (t *heapTuner) tune() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	percent := gcPercent(live[0].Value.Uint64())
-	// To set it stops the world for a moment.
+	// Setting it stops the world for a moment.
 	if difference := percent - t.percent; difference < -t.percent/20 || difference > t.percent/20 {
 		t.percent = percent
 		debug.SetGCPercent(percent)
 	}
 }
 
-// giveBack gives memory back to the system, for which it makes a collection.
+// giveBack runs a collection and returns unused memory to the system.
 func (t *heapTuner) giveBack() {
 	t.mu.Lock()
 	stopped := t.stopped

@@ -83,7 +83,8 @@ func TestMemoryIsGivenBackAfterARest(t *testing.T) {
 
 const garbage = 64 << 20
 
-// leaveGarbage returns how much of the heap the system had when there was that much in use which is not in use any more.
+// leaveGarbage returns how much of the heap the system had when there was that much in use which is
+// not in use any more.
 func leaveGarbage() (before uint64) {
 	busy := make([]byte, garbage)
 	before = released()
@@ -117,5 +118,6 @@ func TestWhoSetsGoVariablesDecides(t *testing.T) {
 	}
 }
 
-// percent is the present setting. It is only looked at: set meanwhile, it would be lost if it were exchanged and put back.
+// percent is the present setting. It is only looked at: set meanwhile, it would be lost if it were
+// exchanged and put back.
 func percent() int { return int(metric("/gc/gogc:percent")) }

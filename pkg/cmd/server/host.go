@@ -27,14 +27,17 @@ import (
 )
 
 const (
-	// hostTimeout is how long the host is waited for at start; in a Pod, the network may come after the process.
+	// hostTimeout bounds how long the start waits for the host. In a Pod, the network may come
+	// after the process.
 	hostTimeout  = 30 * time.Second
 	hostInterval = time.Second
-	// hostRequestTimeout bounds one request at start, so that a host that takes connections and never answers is noticed.
+	// hostRequestTimeout bounds each request at start, in case the host accepts connections and
+	// never answers.
 	hostRequestTimeout = 10 * time.Second
 )
 
-// hostConfig reads how to reach the host: a kubeconfig file, or "" for the cluster that this process runs in.
+// hostConfig reads a kubeconfig file of the host. If kubeconfig is "", the host is the cluster that
+// this process runs in.
 func hostConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -44,7 +47,8 @@ func hostConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// hostClient returns a client of the host, by the options from which the generic server makes its own.
+// hostClient returns a client of the host, made from the same options as the generic server's own
+// client.
 func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *rest.Config, error) {
 	config, err := hostConfig(options.CoreAPIKubeconfigPath)
 	if err != nil {
@@ -57,8 +61,8 @@ func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *
 	return client, config, nil
 }
 
-// prepareForHost waits for the host, makes sure that it can aggregate an API, and turns off what needs APIs that it does
-// not serve. After that, and the start, nothing of our own API depends on the host being there.
+// prepareForHost waits for the host, checks that it can aggregate an API, and turns off what needs
+// APIs that the host does not serve. After the start, our own API does not depend on the host.
 func prepareForHost(ctx context.Context, options *genericoptions.RecommendedOptions) error {
 	client, config, err := hostClient(options.CoreAPI)
 	if err != nil {
@@ -103,8 +107,8 @@ const (
 	requestHeaderCAKey      = "requestheader-client-ca-file"
 )
 
-// checkAggregation makes sure that the host says which front proxy to trust, if it is to be asked. The library's own
-// errors about it tell nothing of what to do.
+// checkAggregation checks that the host publishes which front proxy to trust, unless the options
+// name one. Unlike the errors of the library, its errors say what to do.
 func checkAggregation(ctx context.Context, client kubernetes.Interface, options *genericoptions.DelegatingAuthenticationOptions) error {
 	if options.RequestHeader.ClientCAFile != "" || options.SkipInClusterLookup || options.TolerateInClusterLookupFailure {
 		return nil
@@ -124,46 +128,48 @@ func checkAggregation(ctx context.Context, client kubernetes.Interface, options 
 	return nil
 }
 
-// hostNeed is an API of the host that a part of the generic server watches. If it is missing, that part would keep the
-// server from ever becoming ready.
-type hostNeed struct {
+// watchedAPI is an API of the host that a part of the generic server watches. If the host does not
+// serve it, that part would keep the server from becoming ready.
+type watchedAPI struct {
 	resource schema.GroupVersionResource
 	plugin   string // the admission plugin that watches it, "" for priority and fairness
 }
 
-func hostNeeds() []hostNeed {
-	return []hostNeed{
+func watchedAPIs() []watchedAPI {
+	return []watchedAPI{
 		{resource: admissionv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies"), plugin: mutatingpolicy.PluginName},
 		{resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), plugin: validatingpolicy.PluginName},
 		{resource: flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")},
 	}
 }
 
-// trimToHost turns off what watches APIs that the host does not serve. It is no error: older hosts have fewer of them.
+// trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of
+// them.
 func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, options *genericoptions.RecommendedOptions) error {
-	for _, need := range hostNeeds() {
-		served, err := serves(host, need.resource)
+	for _, api := range watchedAPIs() {
+		served, err := serves(host, api.resource)
 		if err != nil {
-			return fmt.Errorf("asking the host cluster whether it serves %s: %w", need.resource, err)
+			return fmt.Errorf("asking the host cluster whether it serves %s: %w", api.resource, err)
 		}
 		if served {
 			continue
 		}
-		logger := klog.FromContext(ctx).WithValues("missing", need.resource)
+		logger := klog.FromContext(ctx).WithValues("missing", api.resource)
 		switch {
-		case need.plugin == "":
+		case api.plugin == "":
 			options.Features.EnablePriorityAndFairness = false
 			logger.Info("Serving without priority and fairness, since the host cluster does not have it")
-		case slices.Contains(options.Admission.EnablePlugins, need.plugin):
-			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the host cluster does not serve", need.plugin, need.resource)
+		case slices.Contains(options.Admission.EnablePlugins, api.plugin):
+			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the host cluster does not serve", api.plugin, api.resource)
 		default:
-			options.Admission.DisablePlugins = append(slices.Clone(options.Admission.DisablePlugins), need.plugin)
-			logger.Info("Serving without an admission plugin, since the host cluster does not have it", "plugin", need.plugin)
+			options.Admission.DisablePlugins = append(slices.Clone(options.Admission.DisablePlugins), api.plugin)
+			logger.Info("Serving without an admission plugin, since the host cluster does not have it", "plugin", api.plugin)
 		}
 	}
 	return nil
 }
 
+// serves reports whether the host serves a resource.
 func serves(host discovery.ServerResourcesInterface, resource schema.GroupVersionResource) (bool, error) {
 	list, err := host.ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if apierrors.IsNotFound(err) {

@@ -4,13 +4,16 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
@@ -23,39 +26,51 @@ const (
 	defaultEtcdPrefix = "/metacontroller"
 	defaultPort       = 6443
 
-	// watchDrainTimeout is how long watches may take to end at shutdown. Each is told to, so that clients start a new one
-	// elsewhere and do not find out by a broken connection.
+	// watchDrainTimeout bounds how long watches may take to end at shutdown. The server ends each
+	// in order, so that clients start a new one at another server instead of waiting for a broken
+	// connection.
 	watchDrainTimeout = 10 * time.Second
+)
+
+// Settings of servers that share a storage. When one of them stops, the host can turn to another.
+const (
+	// shutdownDelay is how long a server goes on serving after it has announced that it stops: the
+	// time until the host has taken it out of the endpoints. With a single server, waiting would
+	// only make the gap longer.
+	shutdownDelay = 10 * time.Second
+	// goawayChance is the chance of each request that its client is asked to connect again.
+	// Otherwise the host would keep one connection, and so send all its requests to one server.
+	goawayChance = 0.001
 )
 
 // Options are the settings of the command.
 type Options struct {
-	// Recommended are those of any aggregated API server.
+	// Recommended are the settings of any aggregated API server.
 	Recommended *genericoptions.RecommendedOptions
 	// ServerRun are limits on requests, and the way to shut down.
 	ServerRun *genericoptions.ServerRunOptions
-	// Storage is where objects are kept.
+	// Storage is where the embedded etcd keeps objects.
 	Storage *StorageOptions
-	// Certificate is for whom the certificate is that the server makes for itself.
+	// Certificate holds the names in the certificate that the server makes for itself.
 	Certificate *CertificateOptions
 	// Controllers are the settings of the controller loop.
 	Controllers *ControllerOptions
-	// Plain are further listeners, without TLS and authentication.
-	Plain *PlainOptions
+	// PlainHTTP are further listeners, without TLS and authentication.
+	PlainHTTP *PlainHTTPOptions
 	// Standalone serves the API without a host cluster, for development. No controllers run.
 	Standalone bool
 
 	Logs    *logsapi.LoggingConfiguration
 	Metrics *metrics.Options
 
-	// siblings are what admission knows of other controllers.
-	siblings *admission.Siblings
+	// parents is what admission warns of other controllers of the same parents by.
+	parents *admission.ParentIndex
 }
 
 // NewOptions returns the defaults.
 func NewOptions() (*Options, error) {
-	// One component, the library that we are built of: its version is the one of Kubernetes to emulate, and its feature
-	// gates are the only ones there are.
+	// There is one component, the API server library: its version is that of Kubernetes to emulate,
+	// and its feature gates are the only ones.
 	gates := utilfeature.DefaultMutableFeatureGate
 	if _, known := gates.GetAll()[logsapi.ContextualLogging]; !known {
 		if err := logsapi.AddFeatureGates(gates); err != nil {
@@ -73,10 +88,10 @@ func NewOptions() (*Options, error) {
 		Storage:     NewStorageOptions(),
 		Certificate: NewCertificateOptions(),
 		Controllers: NewControllerOptions(),
-		Plain:       NewPlainOptions(),
+		PlainHTTP:   NewPlainHTTPOptions(),
 		Logs:        logsapi.NewLoggingConfiguration(),
 		Metrics:     metrics.NewOptions(),
-		siblings:    &admission.Siblings{},
+		parents:     &admission.ParentIndex{},
 	}
 	o.Recommended.EgressSelector = nil
 	o.Recommended.ExtraAdmissionInitializers = initializeAdmission
@@ -84,37 +99,91 @@ func NewOptions() (*Options, error) {
 	o.Recommended.SecureServing.BindPort = defaultPort
 	o.Recommended.SecureServing.Required = true
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
-	// At shutdown, requests are refused with a 429 that says when to come again until those under way are done.
+	// At shutdown, new requests get a 429 with a Retry-After header until the requests under way
+	// are done.
 	o.ServerRun.ShutdownSendRetryAfter = true
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = watchDrainTimeout
 	return o, nil
 }
 
-// Flags returns the flags in the sections in which help shows them.
-func (o *Options) Flags() cliflag.NamedFlagSets {
-	var sections cliflag.NamedFlagSets
-
-	o.addHostFlags(sections.FlagSet("host cluster"))
-	o.Storage.addFlags(sections.FlagSet("storage"))
-	o.addEtcdFlags(sections.FlagSet("storage"))
-	o.addServingFlags(sections.FlagSet("secure serving"))
-	o.Certificate.addFlags(sections.FlagSet("secure serving"))
-	o.Plain.addFlags(sections.FlagSet("plain serving"))
-	o.Controllers.addFlags(sections.FlagSet("controllers"))
-	o.Recommended.Authentication.AddFlags(sections.FlagSet("authentication"))
-	o.Recommended.Authorization.AddFlags(sections.FlagSet("authorization"))
-	o.Recommended.Admission.AddFlags(sections.FlagSet("admission"))
-	o.Recommended.Audit.AddFlags(sections.FlagSet("audit"))
-	o.Recommended.Features.AddFlags(sections.FlagSet("features"))
-	o.ServerRun.AddUniversalFlags(sections.FlagSet("requests and shutdown"))
-	o.Recommended.Traces.AddFlags(sections.FlagSet("traces"))
-	addExcept(sections.FlagSet("metrics"), o.Metrics.AddFlags,
-		"allow-metric-labels", "allow-metric-labels-manifest") // for metrics by users' labels, which there are none of
-	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
-	return sections
+// Complete fills in the settings that follow from others. changed reports whether a flag was given.
+func (o *Options) Complete(changed func(flag string) bool) error {
+	dataDir, err := filepath.Abs(o.Storage.DataDir)
+	if err != nil {
+		return fmt.Errorf("--data-dir %s: %w", o.Storage.DataDir, err)
+	}
+	if cert := &o.Recommended.SecureServing.ServerCert; cert.CertDirectory == "" {
+		cert.CertDirectory = filepath.Join(dataDir, "pki")
+	}
+	if !o.embedded() {
+		if !changed("shutdown-delay-duration") {
+			o.ServerRun.ShutdownDelayDuration = shutdownDelay
+		}
+		if !changed("goaway-chance") {
+			o.ServerRun.GoawayChance = goawayChance
+		}
+	}
+	if err := o.Controllers.complete(changed, o.embedded(), o.Certificate.ServiceNamespace); err != nil {
+		return err
+	}
+	if o.Standalone {
+		o.leaveHost()
+		return nil
+	}
+	for _, kubeconfig := range []*string{
+		&o.Recommended.Authentication.RemoteKubeConfigFile,
+		&o.Recommended.Authorization.RemoteKubeConfigFile,
+	} {
+		if *kubeconfig == "" {
+			*kubeconfig = o.Recommended.CoreAPI.CoreAPIKubeconfigPath
+		}
+	}
+	return nil
 }
 
-// embedded says whether the storage is inside this process.
+// leaveHost turns off everything that asks the host.
+func (o *Options) leaveHost() {
+	o.Recommended.Authentication.SkipInClusterLookup = true
+	o.Recommended.Authentication.RemoteKubeConfigFileOptional = true
+	o.Recommended.Authorization.RemoteKubeConfigFileOptional = true
+	o.Recommended.Features.EnablePriorityAndFairness = false
+	o.Recommended.Admission = nil
+}
+
+// Validate returns all errors of completed options.
+func (o *Options) Validate() error {
+	var errs []error
+	errs = append(errs, o.Storage.validate()...)
+	errs = append(errs, o.Certificate.validate()...)
+	errs = append(errs, o.Controllers.validate()...)
+	errs = append(errs, o.PlainHTTP.validate()...)
+	errs = append(errs, o.validateHost()...)
+	errs = append(errs, validateServing(o.Recommended.SecureServing.SecureServingOptions)...)
+	errs = append(errs, o.recommended(o.etcdServers("embedded")).Validate()...)
+	errs = append(errs, o.ServerRun.Validate()...)
+	errs = append(errs, o.Metrics.Validate()...)
+	return utilerrors.NewAggregate(errs)
+}
+
+func (o *Options) validateHost() []error {
+	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
+	inCluster := os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+	switch {
+	case o.Standalone && (kubeconfig != "" || inCluster):
+		return []error{errors.New("--standalone is for development outside a cluster: it cannot be used inside one, or with --kubeconfig")}
+	case o.Standalone:
+		return nil
+	case kubeconfig == "" && !inCluster:
+		return []error{errors.New("no host cluster: --kubeconfig must name a kubeconfig file, unless this process runs in a cluster")}
+	case kubeconfig != "":
+		if _, err := os.Stat(kubeconfig); err != nil {
+			return []error{fmt.Errorf("--kubeconfig: %w", err)}
+		}
+	}
+	return nil
+}
+
+// embedded reports whether the storage is inside this process.
 func (o *Options) embedded() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
-// Run runs a server until the context ends, with completed and valid options. The storage starts before everything else
-// and stops after it. Run returns nil if nothing failed; being told to stop while starting is no failure.
+// Run runs a server until the context ends. The options must be complete and valid. The storage
+// starts before everything else and stops after it. Run returns nil if the context ended during the
+// start, too.
 func (o *Options) Run(ctx context.Context) error {
 	err := o.run(ctx, seams{})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -25,14 +26,14 @@ func (o *Options) Run(ctx context.Context) error {
 	return err
 }
 
-// storage is what has to be there as long as the server runs.
+// storage is what must stay open as long as the server runs.
 type storage interface {
-	// Err delivers the reason if it ends by itself.
+	// Err delivers the reason if the storage ends by itself.
 	Err() <-chan error
 	Close() error
 }
 
-// seams are where tests reach into a run. Each may be nil.
+// seams let tests change a run. Each may be nil.
 type seams struct {
 	config  func(*apiserver.Config)
 	storage func(storage) storage
@@ -73,7 +74,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	if err != nil {
 		return err
 	}
-	closePlain, err := o.Plain.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
+	closePlain, err := o.PlainHTTP.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
 	if err != nil {
 		return err
 	}
@@ -81,8 +82,9 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	return server.Run(serving)
 }
 
-// keepStorage has the server stopped if its storage fails. What it returns closes the storage, once the server has
-// stopped, and says how the storage failed, if it did.
+// keepStorage stops the server if its storage fails. It returns the function that closes the
+// storage after the server has stopped. That function returns the error of the storage, if it
+// failed.
 func keepStorage(kept storage, stopServer context.CancelCauseFunc) func() error {
 	closing := make(chan struct{})
 	var failure error

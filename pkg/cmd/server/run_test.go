@@ -204,7 +204,8 @@ func TestOnlyTextIsSpoken(t *testing.T) {
 	mustGet(t, admin, server.url("/apis"), http.StatusNotAcceptable, "Accept", protobuf)
 }
 
-// As the host's garbage collector and namespace controller do it: they ask for metadata alone, in protobuf if possible.
+// As the host's garbage collector and namespace controller do it: they ask for metadata alone, in
+// protobuf if possible.
 func TestMetadataCanBeReadAlone(t *testing.T) {
 	clients := newClientAuthority(t)
 	server := start(t, serverConfig{dataDir: newDataDir(t), clientCA: clients.file})

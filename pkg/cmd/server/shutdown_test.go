@@ -22,7 +22,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// At the end, the controllers go first, while the API answers; then the API, while the storage is there; then the storage.
+// At the end, the controllers go first, while the API answers; then the API, while the storage is
+// there; then the storage.
 func TestPartsStopInTheOrderThatLosesNothing(t *testing.T) {
 	clients := newClientAuthority(t)
 	running := make(chan struct{})
@@ -190,7 +191,8 @@ func writeWith(config *rest.Config, name string) error {
 	return err
 }
 
-// holdRequests makes requests of others than the server itself wait inside the server, when they write.
+// holdRequests makes requests of others than the server itself wait inside the server, when they
+// write.
 func holdRequests(config *apiserver.Config, arrived chan<- struct{}, letGo <-chan struct{}) {
 	build := config.GenericConfig.BuildHandlerChainFunc
 	config.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, generic *genericapiserver.Config) http.Handler {

@@ -23,8 +23,9 @@ const (
 	childReady   = "ready"
 )
 
-// serveAndWrite is the child: it starts an etcd, and writes into it from several clients, as fast as it acknowledges. Each
-// acknowledged key is a line of the output. It ends only by being killed, or when its parent no longer reads.
+// serveAndWrite is the child: it starts an etcd, and writes into it from several clients, as fast
+// as it acknowledges. Each acknowledged key is a line of the output. It ends only by being killed,
+// or when its parent no longer reads.
 func serveAndWrite(dir string) error {
 	server, err := Start(context.Background(), Config{DataDir: dir})
 	if err != nil {

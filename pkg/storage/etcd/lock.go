@@ -13,16 +13,16 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// lockFileName is the file inside the data directory whose lock says that a process uses the directory.
+// lockFileName is the file in the data directory that the process locks which uses the directory.
 const lockFileName = "lock"
 
-// A LockedError says that another process uses the data directory.
+// LockedError is the error of a data directory that another process uses.
 type LockedError struct {
-	// DataDir is the directory both processes want.
+	// DataDir is the data directory.
 	DataDir string
-	// LockFile is the file whose lock the other process holds.
+	// LockFile is the file that the other process has locked.
 	LockFile string
-	// Holder is what the other process wrote about itself, such as "process 4711 on host a".
+	// Holder describes the other process, for instance "process 4711 on host a".
 	Holder string
 }
 
@@ -31,13 +31,14 @@ func (e *LockedError) Error() string {
 		"stop that process or use another data directory", e.DataDir, e.LockFile, e.Holder)
 }
 
-// directoryLock is an exclusive claim to a data directory. The kernel drops it when the process ends, however it ends.
+// directoryLock is the exclusive lock of a data directory. The kernel releases it when the process
+// ends, however it ends.
 type directoryLock struct {
 	file *fileutil.LockedFile
 }
 
-// lockDirectory claims the data directory or fails at once. etcd's own lock, on its database file, waits for ever and
-// does not say for whom, so ours is taken first.
+// lockDirectory locks the data directory or fails at once. It comes before etcd's own lock, on the
+// database file, which waits without a limit and without naming the holder.
 func lockDirectory(dataDir string) (*directoryLock, error) {
 	path := filepath.Join(dataDir, lockFileName)
 	file, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
@@ -54,8 +55,9 @@ func lockDirectory(dataDir string) (*directoryLock, error) {
 	return lock, nil
 }
 
-// writeHolder leaves the process ID, for whoever finds the lock taken, and the host, because several hosts (or
-// containers, where every process ID is 1) may share the directory.
+// writeHolder writes the process ID and the host into the lock file, for the error of the process
+// that finds it locked. The host is needed because several hosts may share the directory, or
+// containers, where every process ID is 1.
 func (l *directoryLock) writeHolder() error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -70,11 +72,13 @@ func (l *directoryLock) writeHolder() error {
 	return l.file.Sync()
 }
 
-// release gives the directory free. The file stays: removing it would let two processes lock two files of one name.
+// release unlocks the directory. It keeps the file: if it were removed, two processes could lock
+// two files of the same name.
 func (l *directoryLock) release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }
 
+// readHolder returns the description of the process that has locked the file.
 func readHolder(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

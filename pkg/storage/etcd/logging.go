@@ -15,13 +15,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Verbosities at which the levels of etcd appear in our log. etcd tells much of its life at level info.
+// Verbosities of etcd's log levels in our log. etcd logs much at level info.
 const (
 	infoVerbosity  = 4
 	debugVerbosity = 8
 )
 
-// harmless says whether a warning or error of etcd means nothing here.
+// harmless reports whether a warning or error of etcd means nothing here.
 func harmless(message string) bool {
 	switch message {
 	case "serving client traffic insecurely; this is strongly discouraged!",
@@ -31,7 +31,7 @@ func harmless(message string) bool {
 	case "Failed to detect schema version",
 		"Failed to detect storage schema version. Please wait till wal snapshot before upgrading cluster.",
 		"failed to update storage version":
-		// So it is in the first seconds of a new database. etcd tries again.
+		// This happens in the first seconds of a new database. etcd tries again.
 		return true
 	}
 	return false
@@ -41,7 +41,8 @@ func harmless(message string) bool {
 type logBridge struct {
 	logger klog.Logger
 	fields []zapcore.Field
-	// closing turns warnings and errors into info: while it is being closed, etcd calls its own closed listener an error.
+	// closing turns warnings and errors into info. While it closes, etcd logs its own closed
+	// listener as an error.
 	closing *atomic.Bool
 }
 
@@ -49,12 +50,12 @@ func newLogBridge(logger klog.Logger, closing *atomic.Bool) *logBridge {
 	return &logBridge{logger: logger, closing: closing}
 }
 
-// Enabled says whether entries of a level would be seen.
+// Enabled reports whether entries of a level are logged.
 func (b *logBridge) Enabled(level zapcore.Level) bool {
 	return b.loggerFor(level).Enabled()
 }
 
-// loggerFor is our logger at the verbosity of a level of etcd.
+// loggerFor returns our logger at the verbosity for a level of etcd.
 func (b *logBridge) loggerFor(level zapcore.Level) klog.Logger {
 	switch {
 	case level >= zapcore.WarnLevel && !b.closing.Load():
@@ -101,10 +102,11 @@ func (b *logBridge) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return nil
 }
 
-// Sync does nothing: klog is flushed by the command.
+// Sync does nothing: the command flushes klog.
 func (b *logBridge) Sync() error { return nil }
 
-// splitFields makes klog's key and value list of zap's fields, without the error, which klog takes by itself.
+// splitFields returns zap's fields as klog's list of keys and values, and apart from them the first
+// error, which klog takes separately.
 func splitFields(fields []zapcore.Field) ([]any, error) {
 	var first error
 	encoder := zapcore.NewMapObjectEncoder()
@@ -127,9 +129,9 @@ func splitFields(fields []zapcore.Field) ([]any, error) {
 	return keysAndValues, first
 }
 
-// fatalReporter takes the place of os.Exit when etcd finds that it cannot go on, such as with a write-ahead log it can
-// neither read nor write. Only the goroutine that found it ends, without acknowledging anything; the error goes to the
-// owner, who stops the API server in order.
+// fatalReporter replaces os.Exit when etcd cannot go on, for instance because it cannot write its
+// write-ahead log. It ends only the goroutine that logged the error, before that acknowledges
+// anything. The error goes to the owner, which stops the API server in order.
 type fatalReporter struct {
 	report func(error)
 }

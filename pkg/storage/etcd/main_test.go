@@ -14,7 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// childDataDir, in the environment, makes the test binary a process that runs an etcd there until it is killed.
+// childDataDir, in the environment, makes the test binary a process that runs an etcd there until
+// it is killed.
 const childDataDir = "ETCD_TEST_CHILD_DATA_DIR"
 
 func TestMain(m *testing.M) {

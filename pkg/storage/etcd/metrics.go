@@ -10,11 +10,12 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// metricPrefix starts the name of every metric that etcd's server registers for itself.
+// metricPrefix is the prefix of the names of etcd's metrics.
 const metricPrefix = "etcd_"
 
-// Metrics gathers the metrics of the embedded etcd. etcd registers them with Prometheus' default registry, which also
-// holds those of the process and the Go runtime; these are left out, because the API server has its own.
+// Metrics returns a gatherer of the metrics of the embedded etcd. etcd registers them with
+// Prometheus' default registry. The metrics of the process and of the Go runtime in that registry
+// are left out, because the API server has its own.
 func Metrics() prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := prometheus.DefaultGatherer.Gather()

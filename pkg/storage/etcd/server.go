@@ -18,19 +18,23 @@ import (
 )
 
 const (
-	// readyTimeout bounds the start: reading the database and the log back, and electing the one member leader.
+	// readyTimeout bounds the start: reading the database and the log back, and electing the one
+	// member leader.
 	readyTimeout = 60 * time.Second
-	// closeTimeout bounds the end. What is acknowledged is on disk already, so giving up loses nothing.
+	// closeTimeout bounds the end. Acknowledged writes are on disk already, so giving up loses
+	// nothing.
 	closeTimeout = 10 * time.Second
 )
 
-// Config says where an embedded etcd keeps its data.
+// Config is the configuration of an embedded etcd.
 type Config struct {
-	// DataDir is the directory of this server alone. It is made, with mode 0700, if it is missing. The file "lock" in it
-	// shows which process uses it, the directory "etcd" in it holds the data.
+	// DataDir is the data directory, which no other process may use. It is created with mode 0700
+	// if it is missing. The file "lock" in it shows which process uses it, the directory "etcd" in
+	// it holds the data.
 	DataDir string
 
-	// QuotaBytes is the size the database may reach before etcd refuses writes. 0 means etcd's default of 2 GiB.
+	// QuotaBytes is the size of the database above which etcd refuses writes. 0 means etcd's
+	// default of 2 GiB.
 	QuotaBytes int64
 }
 
@@ -41,7 +45,8 @@ type Server struct {
 	socket *clientSocket
 	etcd   *embed.Etcd
 
-	// closing quiets the log, and tells the watch for failures that the end is wanted.
+	// closing is true once Close was called. The end of etcd is no failure then, and is not logged
+	// as one.
 	closing  atomic.Bool
 	fatal    chan error
 	failures chan error
@@ -50,8 +55,9 @@ type Server struct {
 	close    func() error
 }
 
-// Start starts an etcd and returns when it serves. The context bounds the start alone: a started server runs until Close.
-// A data directory that another process uses is a *LockedError, at once.
+// Start starts an etcd and returns when it serves. The context bounds only the start: a started
+// server runs until Close. If another process uses the data directory, Start returns a *LockedError
+// at once.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	dataDir, err := filepath.Abs(config.DataDir)
 	if err != nil {
@@ -108,20 +114,21 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	return nil
 }
 
-// makePrivate makes a directory that only its owner can enter; who enters it can read and write all of the storage.
+// makePrivate creates a directory that only its owner can enter. A process that can enter it can
+// read and write the storage.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("data directory cannot be written: %w", err)
 	}
-	// It may exist with more rights: Kubernetes adds those of the group when a volume has an fsGroup.
+	// It may exist with more rights: Kubernetes gives the group rights to a volume with an fsGroup.
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return fmt.Errorf("directory of etcd cannot be made private: %w", err)
 	}
 	return nil
 }
 
-// launch starts etcd in a goroutine of its own: where etcd would end the process, only that goroutine ends. An etcd is to
-// be closed even if it comes with an error.
+// launch starts etcd in a goroutine of its own, so that only that goroutine ends where etcd would
+// end the process. If it returns an etcd beside an error, the etcd must be closed, too.
 func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
 	type outcome struct {
 		etcd *embed.Etcd
@@ -143,7 +150,7 @@ func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd,
 	case err := <-s.fatal:
 		return nil, err
 	case <-ctx.Done():
-		// Opening the database cannot be interrupted, and seldom takes long.
+		// Opening the database cannot be interrupted. It seldom takes long.
 		patience := time.NewTimer(closeTimeout)
 		defer patience.Stop()
 		select {
@@ -170,7 +177,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// watchForFailure turns every way in which etcd can end by itself into one error.
+// watchForFailure waits until etcd ends by itself, in any way, and delivers the reason.
 func (s *Server) watchForFailure() {
 	var err error
 	select {
@@ -186,20 +193,21 @@ func (s *Server) watchForFailure() {
 	}
 }
 
-// Endpoint is the URL at which clients in this process, and of this user on this host, reach etcd.
+// Endpoint returns the URL of etcd, for clients in this process and other processes of its user.
 func (s *Server) Endpoint() string {
 	url := s.socket.url()
 	return url.String()
 }
 
-// Err delivers at most one error: the reason why etcd stopped serving without having been closed. The server must then
-// be closed; nothing it serves can be relied on.
+// Err delivers at most one error: the reason why etcd ended before Close. The server must be closed
+// then, and nothing that it serves can be relied on.
 func (s *Server) Err() <-chan error {
 	return s.failures
 }
 
-// Close stops etcd and gives its data directory free. It returns within seconds, with an error if etcd did not stop;
-// the directory then stays locked until the process ends. More calls than one do nothing more.
+// Close stops etcd and unlocks its data directory. It returns within seconds. If etcd did not stop,
+// it returns an error, and the directory stays locked until the process ends. Further calls do
+// nothing.
 func (s *Server) Close() error {
 	return s.close()
 }

@@ -245,7 +245,8 @@ func wantMode(t *testing.T, dir string, want fs.FileMode) {
 	}
 }
 
-// shortTempDir is a directory whose path leaves room for a socket, which t.TempDir does not promise.
+// shortTempDir is a directory whose path leaves room for a socket, which t.TempDir does not
+// promise.
 func shortTempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "")

@@ -13,19 +13,21 @@ import (
 const (
 	socketName = "client.sock"
 
-	// maxSocketPath is the longest path of a unix socket that every supported system takes: sun_path has 104 bytes on
-	// BSDs and 108 on Linux, and its end is marked by a zero byte.
+	// maxSocketPath is the maximum length of the path of a unix socket on all supported systems.
+	// sun_path has 104 bytes on BSDs and 108 on Linux, and one of them is the terminating zero.
 	maxSocketPath = 103
 )
 
-// clientSocket is where etcd listens for its one client, the API server beside it.
+// clientSocket is the unix socket that etcd listens at for its only client, the API server.
 type clientSocket struct {
 	path string
-	// ownDir is a directory made for the socket alone, "" if it lies in the data directory.
+	// ownDir is a temporary directory for the socket alone, or "" if the socket is in the data
+	// directory.
 	ownDir string
 }
 
-// newClientSocket puts the socket into etcd's directory, or into a short private directory if that path is too long.
+// newClientSocket puts the socket into etcd's directory, or into a short private directory if that
+// path is too long.
 func newClientSocket(etcdDir string) (*clientSocket, error) {
 	path := filepath.Join(etcdDir, socketName)
 	if len(path) <= maxSocketPath {

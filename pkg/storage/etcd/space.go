@@ -15,9 +15,9 @@ import (
 	"go.etcd.io/etcd/server/v3/storage"
 )
 
-// reclaimSpace makes a database writable again that had reached its quota. etcd then refuses every write until an
-// operator compacts, defragments and disarms the alarm; the API server's own compaction is a write too. At start nobody
-// watches yet, so no revision but the last is needed.
+// reclaimSpace makes a database writable again that has reached its quota. etcd refuses every write
+// to it, and so the API server's own compaction, until an operator compacts it, defragments it and
+// disarms the alarm. At start there are no watches yet, so only the last revision is needed.
 func (s *Server) reclaimSpace(ctx context.Context, quotaBytes int64) error {
 	client := v3client.New(s.etcd.Server)
 	defer client.Close()

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fuzzer fills the API types with random content that has a faithful form in JSON, for round-trip tests.
 package fuzzer
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// Funcs returns the fuzz functions for the internal types. What the public version defaults is never left empty, as an empty
-// value would not come back from a round trip.
+// Funcs returns the fuzz functions for the internal types. They never leave a field empty that the
+// public version defaults, because an empty value would not survive a round trip.
 func Funcs(serializer.CodecFactory) []any {
 	return []any{
 		func(revision *metacontroller.ControllerRevision, c randfill.Continue) {

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install puts every version of the API group into a scheme.
 package install
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Install registers the internal types and all served versions, and says which version is preferred.
+// Install registers the internal types and all served versions, and sets the preferred version.
 func Install(scheme *runtime.Scheme) error {
 	if err := metacontroller.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("registering the internal types of %s: %w", metacontroller.GroupName, err)

@@ -16,7 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// What is stored is what a client sent, with the defaults that the CRDs of Metacontroller 4.17 had, and nothing else.
+// What is stored is what a client sent, with the defaults that the CRDs of Metacontroller 4.17 had,
+// and nothing else.
 func TestStoredForm(t *testing.T) {
 	tests := map[string]struct{ sent, stored string }{
 		"a composite controller gets the version of its hooks and nothing else": {
@@ -166,7 +167,8 @@ children:
 	}
 }
 
-// The CRD of Metacontroller 4.17 let in texts that its own client could not read; one such object broke the list of all.
+// The CRD of Metacontroller 4.17 let in texts that its own client could not read; one such object
+// broke the list of all.
 func TestAnUnreadableTimeoutDoesNotKeepAnObjectFromBeingRead(t *testing.T) {
 	stored := toJSON(t, `
 apiVersion: metacontroller.k8s.io/v1alpha1
@@ -194,7 +196,8 @@ spec:
 	}
 }
 
-// newCodec returns the codec that objects are stored with: v1alpha1 as JSON on one side, the internal types on the other.
+// newCodec returns the codec that objects are stored with: v1alpha1 as JSON on one side, the
+// internal types on the other.
 func newCodec(t *testing.T) runtime.Codec {
 	t.Helper()
 	scheme := runtime.NewScheme()

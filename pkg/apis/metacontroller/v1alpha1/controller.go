@@ -5,12 +5,25 @@ package v1alpha1
 
 import "slices"
 
-// ParentTypes names the types of the objects that the controller is for, each once.
+const (
+	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
+	// finalize hook. It keeps a controller that is being deleted until the controller's own
+	// finalizer is off all objects that carry it. Without the controller, these objects could never
+	// be deleted.
+	DrainFinalizer = GroupName + "/drain"
+
+	// SkipDrainAnnotation, with the value "true" on a controller, lets it be deleted at once. Its
+	// finalizer stays on the objects that carry it, and has to be removed by other means. The
+	// annotation works before and after the deletion.
+	SkipDrainAnnotation = GroupName + "/skip-drain"
+)
+
+// ParentTypes returns the types of the objects that the controller is for, each once.
 func (c *CompositeController) ParentTypes() []ResourceRule {
 	return []ResourceRule{c.Spec.ParentResource.ResourceRule}
 }
 
-// ChildTypes names the types of the objects that the controller manages.
+// ChildTypes returns the types of the objects that the controller manages.
 func (c *CompositeController) ChildTypes() []ResourceRule {
 	var types []ResourceRule
 	for _, rule := range c.Spec.ChildResources {
@@ -25,7 +38,7 @@ func (c *CompositeController) GetSpec() any { return &c.Spec }
 // GetStatus returns the status, which may be changed.
 func (c *CompositeController) GetStatus() *ControllerStatus { return &c.Status }
 
-// ParentTypes names the types of the objects that the controller is for, each once.
+// ParentTypes returns the types of the objects that the controller is for, each once.
 func (d *DecoratorController) ParentTypes() []ResourceRule {
 	var types []ResourceRule
 	for _, rule := range d.Spec.Resources {
@@ -36,7 +49,7 @@ func (d *DecoratorController) ParentTypes() []ResourceRule {
 	return types
 }
 
-// ChildTypes names the types of the objects that the controller manages.
+// ChildTypes returns the types of the objects that the controller manages.
 func (d *DecoratorController) ChildTypes() []ResourceRule {
 	var types []ResourceRule
 	for _, rule := range d.Spec.Attachments {

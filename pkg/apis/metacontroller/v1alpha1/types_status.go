@@ -13,8 +13,8 @@ const (
 	ConditionResourcesFound = "ResourcesFound"
 	// ConditionHooksReachable is True if the last calls of the hooks were answered.
 	ConditionHooksReachable = "HooksReachable"
-	// ConditionStable is True unless children or parents' status are written again and again, because somebody else
-	// undoes it or because the hook answers something else each time. Such writes are slowed down.
+	// ConditionStable is True unless children or parents' status are written again and again, because another client
+	// undoes the writes or because the hook answers differently each time. Such writes are slowed down.
 	ConditionStable = "Stable"
 )
 

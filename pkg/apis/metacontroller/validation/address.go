@@ -4,7 +4,6 @@
 package validation
 
 import (
-	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -14,47 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// hasURL says whether a webhook is called at its url. An empty one is none if there is a service.
-func hasURL(webhook *metacontroller.Webhook) bool {
-	return webhook.URL != nil && (*webhook.URL != "" || webhook.Service == nil)
-}
-
-// addressOf returns the URL that a webhook is called at, nil if it is none that could be called.
+// addressOf returns the URL that a webhook is called at, or nil if it cannot be called.
 func addressOf(webhook *metacontroller.Webhook) *url.URL {
 	if len(validateAddress(webhook, field.NewPath("webhook"))) > 0 {
 		return nil
 	}
-	text := ""
-	if hasURL(webhook) {
-		text = *webhook.URL
-	} else {
-		text = serviceURL(webhook.Service) + *webhook.Path
-	}
-	address, err := url.Parse(text)
+	address, err := webhook.Address().Parse()
 	if err != nil {
 		return nil
 	}
 	return address
 }
 
-// serviceURL is the URL of a service, without a path.
-func serviceURL(service *metacontroller.ServiceReference) string {
-	scheme, port := "http", int32(80)
-	if service.Protocol != nil && *service.Protocol != "" {
-		scheme = *service.Protocol
-	}
-	if service.Port != nil {
-		port = *service.Port
-	}
-	return fmt.Sprintf("%s://%s.%s:%d", scheme, service.Name, service.Namespace, port)
-}
-
-// validateAddress checks the choice between url and service with path. If there is a url, the others have no meaning.
+// validateAddress checks the url, or service and path. If there is a url, the others have no
+// meaning.
 func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
 	switch {
-	case hasURL(webhook):
+	case webhook.Address().HasURL(), webhook.URL != nil && webhook.Service == nil:
 		return validateURL(*webhook.URL, path.Child("url"))
 	case webhook.Service != nil:
 		errs := validateService(webhook.Service, path.Child("service"))
@@ -64,38 +42,22 @@ func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.Er
 	}
 }
 
-// validateURL lets a URL through that has a port but no host: it stands for the machine that the server runs on.
+// validateURL checks a url. It accepts a URL with a port and no host, which is called at the
+// machine that the server runs on.
 func validateURL(text string, path *field.Path) field.ErrorList {
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" || !isHTTP(address.Scheme) {
-		return field.ErrorList{field.Invalid(path, shownURL(text), `must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`)}
+		return field.ErrorList{field.Invalid(path, hookaddress.RedactText(text), `must be a URL with http or https and a host, such as "http://my-hooks.my-namespace/sync"`)}
 	}
 	if host := address.Hostname(); host != "" && !isIP(host) && isASCII(host) && !isHostName(strings.TrimSuffix(host, ".")) {
-		return field.ErrorList{field.Invalid(path, shownURL(text), "must have the name of a host, such as my-hooks.my-namespace, or an IP address")}
+		return field.ErrorList{field.Invalid(path, hookaddress.RedactText(text), "must have the name of a host, such as my-hooks.my-namespace, or an IP address")}
 	}
 	if port := address.Port(); port != "" {
 		if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
-			return field.ErrorList{field.Invalid(path, shownURL(text), "must have a port number between 1 and 65535, or none")}
+			return field.ErrorList{field.Invalid(path, hookaddress.RedactText(text), "must have a port number between 1 and 65535, or none")}
 		}
 	}
 	return nil
-}
-
-// shownURL is a URL as errors may show it: without user name, password and query, any of which may be what lets one in.
-func shownURL(text string) string {
-	if before, _, found := strings.Cut(text, "?"); found {
-		text = before + "?xxxxx"
-	}
-	if at := strings.LastIndex(text, "@"); at >= 0 {
-		scheme, _, found := strings.Cut(text[:at], "://")
-		if found {
-			scheme += "://"
-		} else {
-			scheme = ""
-		}
-		text = scheme + "xxxxx" + text[at:]
-	}
-	return text
 }
 
 func isHTTP(scheme string) bool {
@@ -115,8 +77,8 @@ func validateService(service *metacontroller.ServiceReference, path *field.Path)
 	return errs
 }
 
-// validateHostPart lets dots through: "<name>.<namespace>" becomes a host name as it is, and there are users who write
-// "my-namespace.svc.cluster.local" as the namespace.
+// validateHostPart checks a part of a host name. It accepts dots: "<name>.<namespace>" becomes the
+// host name as it is, and some users write "my-namespace.svc.cluster.local" as the namespace.
 func validateHostPart(text string, path *field.Path) field.ErrorList {
 	if text == "" || isHostName(text) {
 		return nil
@@ -124,7 +86,7 @@ func validateHostPart(text string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, text, "must be part of a host name: letters, digits, '-' and '.'")}
 }
 
-// validatePath checks that a path can follow the port in a URL, and leaves host and port as they are.
+// validatePath checks that a path can follow the port in a URL without changing host and port.
 func validatePath(text *string, path *field.Path) field.ErrorList {
 	if text == nil || *text == "" {
 		return field.ErrorList{field.Required(path, `is the path of the webhook at its service, such as "/sync"`)}
@@ -141,13 +103,13 @@ func isIP(host string) bool {
 	return net.ParseIP(host) != nil
 }
 
-// isASCII tells names that are looked up as they are from those that are encoded first.
+// isASCII reports whether a name is looked up as it is. Other names are encoded first.
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// isHostName says whether a name can be looked up at all. More can be than may be the name of a Service: case does not
-// matter, and there are hosts with underscores.
+// isHostName reports whether a name can be looked up. Other than the name of a Service, it may have
+// capitals and underscores.
 func isHostName(name string) bool {
 	if len(name) > 253 {
 		return false

@@ -11,15 +11,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// ValidateCompositeController returns all that keeps a new CompositeController from being stored.
+// ValidateCompositeController returns the errors of a new CompositeController.
 func ValidateCompositeController(controller *metacontroller.CompositeController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateCompositeControllerSpec(controller, field.NewPath("spec"))...)
 	return append(errs, validateCompositeControllerSize(controller)...)
 }
 
-// ValidateCompositeControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
-// object did not have. Metadata is checked by the registry for all kinds alike.
+// ValidateCompositeControllerUpdate returns the errors of an update: those of the spec that the
+// stored object does not have. The registry checks the metadata of all kinds.
 func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
@@ -42,12 +42,12 @@ func validateCompositeControllerSpec(controller *metacontroller.CompositeControl
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, compositeControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
 }
 
-// compositeControllerHooks returns the hooks that are called, by their names.
+// compositeControllerHooks returns the hooks that are called, with their names.
 func compositeControllerHooks(hooks *metacontroller.CompositeControllerHooks) []namedHook {
 	if hooks == nil {
 		return nil
 	}
-	return called(hooks.Sync, hooks.Finalize, hooks.Customize)
+	return namedHooks(hooks.Sync, hooks.Finalize, hooks.Customize)
 }
 
 func validateParentResource(parent *metacontroller.CompositeControllerParentResourceRule, path *field.Path) field.ErrorList {
@@ -82,14 +82,9 @@ func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerH
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}
-	var errs field.ErrorList
-	if !calls(hooks.Sync) && !calls(hooks.Finalize) {
-		errs = append(errs, noHooks(path.Child("sync")))
-	}
-	errs = append(errs, validateHook(hooks.Sync, path.Child("sync"))...)
-	errs = append(errs, validateFinalizeHook(hooks.Finalize, "compositecontroller-", controller, path.Child("finalize"))...)
-	errs = append(errs, validateHook(hooks.Customize, path.Child("customize"))...)
-	// The two that are never called only have to be readable: whatever else is in them has never mattered.
+	errs := validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, "compositecontroller-", controller, path)
+	// These two are never called, so only their version has to be valid: nothing else in them has
+	// ever mattered.
 	errs = append(errs, validateHookVersion(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)
 	return append(errs, validateHookVersion(hooks.PostUpdateChild, path.Child("postUpdateChild"))...)
 }

@@ -11,71 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// connection is what a webhook and an entry of endpointConfigs have in common.
-type connection struct {
-	caBundle      *metacontroller.CABundle
-	clientTLS     *metacontroller.ClientTLS
-	authorization *metacontroller.Authorization
-	basicAuth     *metacontroller.BasicAuth
-}
-
-func settingsOfWebhook(webhook *metacontroller.Webhook) connection {
-	return connection{caBundle: webhook.CABundle, clientTLS: webhook.ClientTLS, authorization: webhook.Authorization, basicAuth: webhook.BasicAuth}
-}
-
-// reference is a field that names a Secret or a ConfigMap and keys in it.
-type reference struct {
-	path                  *field.Path
-	kind, name, namespace string
-	keys                  []key
-}
-
-type key struct {
-	path *field.Path
-	name string
-}
-
-func (c connection) references(path *field.Path) []reference {
-	var all []reference
-	if bundle := c.caBundle; bundle != nil {
-		for _, source := range []struct {
-			kind, field string
-			ref         *metacontroller.ResourceKeyRef
-		}{{"Secret", "secretRef", bundle.SecretRef}, {"ConfigMap", "configMapRef", bundle.ConfigMapRef}} {
-			if ref := source.ref; ref != nil {
-				at := path.Child("caBundle", source.field)
-				all = append(all, reference{at, source.kind, ref.Name, ref.Namespace, []key{{at.Child("key"), ref.Key}}})
-			}
-		}
-	}
-	if tls := c.clientTLS; tls != nil {
-		at := path.Child("clientTLS")
-		all = append(all, reference{at.Child("secretRef"), "Secret", tls.SecretRef.Name, tls.SecretRef.Namespace, []key{
-			{at.Child("certKey"), tls.CertKey}, {at.Child("privateKeyKey"), tls.PrivateKeyKey},
-		}})
-	}
-	if authorization := c.authorization; authorization != nil {
-		at, ref := path.Child("authorization", "secretRef"), authorization.SecretRef
-		all = append(all, reference{at, "Secret", ref.Name, ref.Namespace, []key{{at.Child("key"), ref.Key}}})
-	}
-	if auth := c.basicAuth; auth != nil {
-		at := path.Child("basicAuth")
-		all = append(all, reference{at.Child("secretRef"), "Secret", auth.SecretRef.Name, auth.SecretRef.Namespace, []key{
-			{at.Child("usernameKey"), auth.UsernameKey}, {at.Child("passwordKey"), auth.PasswordKey},
-		}})
-	}
-	return all
-}
-
-// validateReferences checks that every reference names something.
-func validateReferences(settings connection, path *field.Path) field.ErrorList {
+// validateReferences checks that every reference has a name and a namespace.
+func validateReferences(settings metacontroller.Connection, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, ref := range settings.references(path) {
-		errs = append(errs, validateReference(ref.kind, ref.name, ref.namespace, ref.path)...)
+	for _, ref := range settings.References(path) {
+		errs = append(errs, validateReference(ref.Kind, ref.Name, ref.Namespace, ref.Path)...)
 	}
-	if authorization := settings.authorization; authorization != nil && authorization.SecretRef.Key == "" {
+	if authorization := settings.Authorization; authorization != nil && authorization.SecretRef.Key == "" {
 		errs = append(errs, field.Required(path.Child("authorization", "secretRef", "key"), "is the key of the credential in the Secret"))
 	}
 	return errs
@@ -92,33 +37,34 @@ func validateReference(kind, name, namespace string, path *field.Path) field.Err
 	return errs
 }
 
-// validateConnection checks that connections can be made with the settings, once the objects that they refer to are there.
-func validateConnection(settings connection, path *field.Path) field.ErrorList {
-	errs := validateCABundle(settings.caBundle, path.Child("caBundle"))
-	for _, ref := range settings.references(path) {
+// validateConnection checks that connections can be made with the settings once the objects exist
+// that they refer to.
+func validateConnection(settings metacontroller.Connection, path *field.Path) field.ErrorList {
+	errs := validateCABundle(settings.CABundle, path.Child("caBundle"))
+	for _, ref := range settings.References(path) {
 		errs = append(errs, validateExistable(ref)...)
 	}
-	if settings.authorization != nil {
-		errs = append(errs, validateAuthorizationType(settings.authorization.Type, path.Child("authorization", "type"))...)
-		if settings.basicAuth != nil {
+	if settings.Authorization != nil {
+		errs = append(errs, validateAuthorizationType(settings.Authorization.Type, path.Child("authorization", "type"))...)
+		if settings.BasicAuth != nil {
 			errs = append(errs, field.Forbidden(path.Child("basicAuth"), "cannot be set beside authorization: both are the Authorization header"))
 		}
 	}
 	return errs
 }
 
-// validateExistable checks that there can be an object of the name, with the keys.
-func validateExistable(ref reference) field.ErrorList {
+// validateExistable checks that an object with the name and the keys can exist.
+func validateExistable(ref metacontroller.ObjectReference) field.ErrorList {
 	var errs field.ErrorList
-	if ref.name != "" && len(validation.IsDNS1123Subdomain(ref.name)) > 0 {
-		errs = append(errs, field.Invalid(ref.path.Child("name"), ref.name, "is the name of no "+ref.kind+": they have lower-case letters, digits, '-' and '.'"))
+	if ref.Name != "" && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
+		errs = append(errs, field.Invalid(ref.Path.Child("name"), ref.Name, "is the name of no "+ref.Kind+": they have lower-case letters, digits, '-' and '.'"))
 	}
-	if ref.namespace != "" && len(validation.IsDNS1123Label(ref.namespace)) > 0 {
-		errs = append(errs, field.Invalid(ref.path.Child("namespace"), ref.namespace, "is the name of no namespace: they have lower-case letters, digits and '-'"))
+	if ref.Namespace != "" && len(validation.IsDNS1123Label(ref.Namespace)) > 0 {
+		errs = append(errs, field.Invalid(ref.Path.Child("namespace"), ref.Namespace, "is the name of no namespace: they have lower-case letters, digits and '-'"))
 	}
-	for _, key := range ref.keys {
-		if key.name != "" && len(validation.IsConfigMapKey(key.name)) > 0 {
-			errs = append(errs, field.Invalid(key.path, key.name, "is a key of no "+ref.kind+": they have letters, digits, '-', '_' and '.'"))
+	for _, key := range ref.Keys {
+		if key.Name != "" && len(validation.IsConfigMapKey(key.Name)) > 0 {
+			errs = append(errs, field.Invalid(key.Path, key.Name, "is a key of no "+ref.Kind+": they have letters, digits, '-', '_' and '.'"))
 		}
 	}
 	return errs
@@ -128,17 +74,7 @@ func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.E
 	if bundle == nil {
 		return nil
 	}
-	var set []string
-	if bundle.Inline != nil {
-		set = append(set, "inline")
-	}
-	if bundle.SecretRef != nil {
-		set = append(set, "secretRef")
-	}
-	if bundle.ConfigMapRef != nil {
-		set = append(set, "configMapRef")
-	}
-	switch {
+	switch set := hookaddress.CASources(bundle.Inline, bundle.SecretRef, bundle.ConfigMapRef); {
 	case len(set) == 0:
 		return field.ErrorList{field.Required(path, "must have one of inline, secretRef and configMapRef")}
 	case len(set) > 1:
@@ -150,7 +86,7 @@ func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.E
 	return nil
 }
 
-// beginning is enough of a text to recognise it by.
+// beginning returns the beginning of a text, enough to recognise it by.
 func beginning(text string) string {
 	const most = 40
 	if len(text) <= most {
@@ -167,4 +103,45 @@ func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList 
 		return field.ErrorList{field.Invalid(path, scheme, `must be text that a header can hold, such as "Bearer"`)}
 	}
 	return nil
+}
+
+// validateEndpointConfigs checks the entries of endpointConfigs. Only those that a hook uses have
+// to make a connection; the others do no harm.
+func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	used := usedEndpoints(configs, hooks)
+	for i := range configs {
+		path := path.Index(i)
+		if configs[i].Host == "" {
+			errs = append(errs, field.Required(path.Child("host"),
+				`is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`))
+		}
+		settings := configs[i].Connection()
+		errs = append(errs, validateReferences(settings, path)...)
+		if used[i] {
+			errs = append(errs, validateConnection(settings, path)...)
+		}
+	}
+	return errs
+}
+
+// usedEndpoints returns, for each entry, whether a hook uses it. A hook without a valid address may
+// use any of them.
+func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) []bool {
+	used := make([]bool, len(configs))
+	for _, hook := range hooks {
+		if hook.webhook.Connection() != (metacontroller.Connection{}) {
+			continue
+		}
+		address := addressOf(hook.webhook)
+		for i := range configs {
+			if address == nil {
+				used[i] = true
+			} else if hookaddress.MatchesHost(configs[i].Host, address) {
+				used[i] = true
+				break
+			}
+		}
+	}
+	return used
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// ValidateControllerRevision returns all that keeps a new ControllerRevision from being stored.
+// ValidateControllerRevision returns the errors of a new ControllerRevision.
 func ValidateControllerRevision(revision *metacontroller.ControllerRevision) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&revision.ObjectMeta, true, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateControllerRevisionContent(revision)...)
 	return append(errs, validateControllerRevisionSize(revision)...)
 }
 
-// ValidateControllerRevisionUpdate returns all that keeps an update from being stored: the errors of the content that the stored
-// object did not have. Metadata is checked by the registry for all kinds alike.
+// ValidateControllerRevisionUpdate returns the errors of an update: those of the content that the
+// stored object does not have. The registry checks the metadata of all kinds.
 func ValidateControllerRevisionUpdate(updated, stored *metacontroller.ControllerRevision) field.ErrorList {
 	errs := introduced(validateControllerRevisionContent(updated), validateControllerRevisionContent(stored))
 	return append(errs, outgrown(updated, stored, validateControllerRevisionSize)...)

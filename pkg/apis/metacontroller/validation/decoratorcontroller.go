@@ -11,15 +11,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// ValidateDecoratorController returns all that keeps a new DecoratorController from being stored.
+// ValidateDecoratorController returns the errors of a new DecoratorController.
 func ValidateDecoratorController(controller *metacontroller.DecoratorController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateDecoratorControllerSpec(controller, field.NewPath("spec"))...)
 	return append(errs, validateDecoratorControllerSize(controller)...)
 }
 
-// ValidateDecoratorControllerUpdate returns all that keeps an update from being stored: the errors of the spec that the stored
-// object did not have. Metadata is checked by the registry for all kinds alike.
+// ValidateDecoratorControllerUpdate returns the errors of an update: those of the spec that the
+// stored object does not have. The registry checks the metadata of all kinds.
 func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
@@ -48,12 +48,12 @@ func validateDecoratorControllerSpec(controller *metacontroller.DecoratorControl
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, decoratorControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
 }
 
-// decoratorControllerHooks returns the hooks that are called, by their names.
+// decoratorControllerHooks returns the hooks that are called, with their names.
 func decoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks) []namedHook {
 	if hooks == nil {
 		return nil
 	}
-	return called(hooks.Sync, hooks.Finalize, hooks.Customize)
+	return namedHooks(hooks.Sync, hooks.Finalize, hooks.Customize)
 }
 
 func validateTargetResource(target *metacontroller.DecoratorControllerResourceRule, path *field.Path) field.ErrorList {
@@ -74,11 +74,5 @@ func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerH
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}
-	var errs field.ErrorList
-	if !calls(hooks.Sync) && !calls(hooks.Finalize) {
-		errs = append(errs, noHooks(path.Child("sync")))
-	}
-	errs = append(errs, validateHook(hooks.Sync, path.Child("sync"))...)
-	errs = append(errs, validateFinalizeHook(hooks.Finalize, "decoratorcontroller-", controller, path.Child("finalize"))...)
-	return append(errs, validateHook(hooks.Customize, path.Child("customize"))...)
+	return validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, "decoratorcontroller-", controller, path)
 }

@@ -11,45 +11,58 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// noHooks is the error of a controller that could never call anything.
+// noHooks returns the error of a controller that has no hook to call.
 func noHooks(path *field.Path) *field.Error {
 	return field.Required(path, "a sync hook with a webhook is needed: it answers what is to be done for each parent")
 }
 
-// calls says whether a hook leads to a webhook.
-func calls(hook *metacontroller.Hook) bool {
+// hasWebhook reports whether a hook has a webhook, so that it is called.
+func hasWebhook(hook *metacontroller.Hook) bool {
 	return hook != nil && hook.Webhook != nil
 }
 
-// namedHook is a hook that leads to a webhook.
+// namedHook is a hook that has a webhook, and its name in the spec.
 type namedHook struct {
 	name    string
 	webhook *metacontroller.Webhook
 }
 
-// called returns those hooks that lead to a webhook.
-func called(sync, finalize, customize *metacontroller.Hook) []namedHook {
+// namedHooks returns the hooks that have a webhook.
+func namedHooks(sync, finalize, customize *metacontroller.Hook) []namedHook {
 	var all []namedHook
 	for _, one := range []struct {
 		name string
 		hook *metacontroller.Hook
 	}{{"sync", sync}, {"finalize", finalize}, {"customize", customize}} {
-		if calls(one.hook) {
+		if hasWebhook(one.hook) {
 			all = append(all, namedHook{one.name, one.hook.Webhook})
 		}
 	}
 	return all
 }
 
+// validateHooks checks the hooks that both kinds of controllers have. finalizer is the prefix of
+// the finalizer's name.
+func validateHooks(sync, finalize, customize *metacontroller.Hook, finalizer, controller string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !hasWebhook(sync) && !hasWebhook(finalize) {
+		errs = append(errs, noHooks(path.Child("sync")))
+	}
+	errs = append(errs, validateHook(sync, path.Child("sync"))...)
+	errs = append(errs, validateFinalizeHook(finalize, finalizer, controller, path.Child("finalize"))...)
+	return append(errs, validateHook(customize, path.Child("customize"))...)
+}
+
 func validateHook(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
 	errs := validateHookVersion(hook, path)
-	if calls(hook) {
+	if hasWebhook(hook) {
 		errs = append(errs, validateWebhook(hook.Webhook, path.Child("webhook"))...)
 	}
 	return errs
 }
 
-// validateFinalizeHook checks the hook that holds objects by a finalizer, whose name follows prefix with the controller's.
+// validateFinalizeHook checks the hook that puts a finalizer on objects. The name of the finalizer
+// is the prefix and the name of the controller.
 func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, path *field.Path) field.ErrorList {
 	if hook == nil {
 		return nil
@@ -66,7 +79,7 @@ func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, 
 	return errs
 }
 
-// maxFinalizerLength is how long a finalizer may be behind its domain.
+// maxFinalizerLength is the maximum length of a finalizer without its domain.
 const maxFinalizerLength = 63
 
 func validateHookVersion(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
@@ -103,7 +116,7 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 				[]metacontroller.ResponseUnmarshallMode{metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict}))
 		}
 	}
-	settings := settingsOfWebhook(webhook)
+	settings := webhook.Connection()
 	errs = append(errs, validateReferences(settings, path)...)
 	return append(errs, validateConnection(settings, path)...)
 }

@@ -11,16 +11,16 @@ import (
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// introduced returns those errors of an updated object that the object before the update did not have. An error is the same one
-// if field, value and message are the same. An item of a list may have moved: its index is not looked at if there is no
-// error at the same index.
+// introduced returns the errors of an updated object that the object did not have before the
+// update. Two errors are the same if field, value and message are the same. An item of a list may
+// have moved, so the index in the field may differ if there was no such error at the same index.
 func introduced(updated, before field.ErrorList) field.ErrorList {
 	remaining := without(updated, before, exactly)
 	gone := without(before, updated, exactly)
 	return without(remaining, gone, anywhereInLists)
 }
 
-// without returns errs less those in known, each of which stands for one error only.
+// without returns errs without those in known. Each error in known removes one error.
 func without(errs, known field.ErrorList, identity func(*field.Error) string) field.ErrorList {
 	counts := make(map[string]int, len(known))
 	for _, err := range known {

@@ -12,7 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// validateResourceRule checks that a rule could name a resource; whether the host serves it is not looked at.
+// validateResourceRule checks that a rule can name a resource. It does not check whether the host
+// serves it.
 func validateResourceRule(rule *metacontroller.ResourceRule, path *field.Path) field.ErrorList {
 	errs := validateAPIVersion(rule.APIVersion, path.Child("apiVersion"))
 	return append(errs, validateResource(rule.Resource, path.Child("resource"))...)
@@ -42,34 +43,4 @@ func validateResource(resource string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, resource, "must be "+form)}
 	}
 	return nil
-}
-
-func validateUpdateMethod(method metacontroller.ChildUpdateMethod, path *field.Path) field.ErrorList {
-	switch method {
-	case "",
-		metacontroller.ChildUpdateOnDelete,
-		metacontroller.ChildUpdateRecreate,
-		metacontroller.ChildUpdateInPlace,
-		metacontroller.ChildUpdateRollingRecreate,
-		metacontroller.ChildUpdateRollingInPlace:
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(path, method, []metacontroller.ChildUpdateMethod{
-		metacontroller.ChildUpdateOnDelete,
-		metacontroller.ChildUpdateRecreate,
-		metacontroller.ChildUpdateInPlace,
-		metacontroller.ChildUpdateRollingRecreate,
-		metacontroller.ChildUpdateRollingInPlace,
-	})}
-}
-
-func validateApplyStrategy(strategy metacontroller.ChildApplyStrategy, path *field.Path) field.ErrorList {
-	switch strategy {
-	case "", metacontroller.ChildApplyDynamic, metacontroller.ChildApplyServerSide:
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(path, strategy, []metacontroller.ChildApplyStrategy{
-		metacontroller.ChildApplyDynamic,
-		metacontroller.ChildApplyServerSide,
-	})}
 }

@@ -35,7 +35,8 @@ func validateLabelSelector(selector *metav1.LabelSelector, path *field.Path) fie
 	return errs
 }
 
-// validateAnnotationSelector allows what annotations can be: values are any text, and case does not matter in the domain of a key.
+// validateAnnotationSelector checks a selector by the rules of annotations: values are any text,
+// and keys may have capitals in their domain.
 func validateAnnotationSelector(selector *metacontroller.AnnotationSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return nil
@@ -52,7 +53,7 @@ func validateAnnotationSelector(selector *metacontroller.AnnotationSelector, pat
 	return errs
 }
 
-// validateExpression checks that there are values if the operator needs some.
+// validateExpression checks that there are values if, and only if, the operator needs some.
 func validateExpression(expression metav1.LabelSelectorRequirement, path *field.Path) field.ErrorList {
 	switch expression.Operator {
 	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSize is how many bytes of JSON an object may have. An etcd refuses requests above 1.5 MiB, unless it is told otherwise;
-// the difference leaves room for the status.
+// maxSize is the maximum size of an object in bytes of JSON. By default, etcd refuses requests
+// above 1.5 MiB. The difference leaves room for the status.
 const maxSize = 1_500_000
 
-// validateSize checks that an object, in the form it is stored in, fits into the storage. Err says why it could not be brought
-// into that form. Path is where most of an object is.
+// validateSize checks that an object fits into the storage. object is in the form that is stored,
+// and err is the error of the conversion to it. path is the largest field of the object.
 func validateSize(object any, err error, path *field.Path) field.ErrorList {
 	var data []byte
 	if err == nil {
@@ -34,7 +34,8 @@ func validateSize(object any, err error, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// outgrown returns the errors of the size of an updated object, unless the stored one is too large already.
+// outgrown returns the errors of the size of an updated object. It returns none if the stored
+// object is too large already.
 func outgrown[O any](updated, stored O, validate func(O) field.ErrorList) field.ErrorList {
 	errs := validate(updated)
 	if len(errs) > 0 && len(validate(stored)) > 0 {

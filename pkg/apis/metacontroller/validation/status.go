@@ -10,8 +10,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// ValidateControllerStatusUpdate returns all that keeps a new status of a CompositeController or DecoratorController from being
-// stored: the errors that the stored status did not have.
+// ValidateControllerStatusUpdate returns the errors of a new status of a CompositeController or
+// DecoratorController: those that the stored status does not have.
 func ValidateControllerStatusUpdate(updated, stored *metacontroller.ControllerStatus) field.ErrorList {
 	path := field.NewPath("status")
 	return introduced(validateControllerStatus(updated, path), validateControllerStatus(stored, path))

@@ -64,8 +64,8 @@ func decode[T runtime.Object](t *testing.T, text string) T {
 	return object.(T)
 }
 
-// patched returns the YAML of an object after a JSON merge patch, written as YAML: maps are merged, all else is replaced, and
-// null removes.
+// patched returns the YAML of an object after a JSON merge patch, written as YAML: maps are merged,
+// all else is replaced, and null removes.
 func patched(t *testing.T, object, patch string) string {
 	t.Helper()
 	result, err := jsonpatch.MergePatch(toJSON(t, object), toJSON(t, patch))

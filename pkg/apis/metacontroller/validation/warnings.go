@@ -11,14 +11,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// warnings collects what is likely a mistake, each with the field it is about.
+// warnings collects likely mistakes, each with its field.
 type warnings []string
 
 func (w *warnings) add(path *field.Path, format string, args ...any) {
 	*w = append(*w, path.String()+": "+fmt.Sprintf(format, args...))
 }
 
-// CompositeControllerWarnings returns what is likely a mistake in a valid CompositeController, for its author to read.
+// CompositeControllerWarnings returns warnings for the author of a CompositeController about likely
+// mistakes in it.
 func CompositeControllerWarnings(controller *metacontroller.CompositeController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")
@@ -38,7 +39,8 @@ func CompositeControllerWarnings(controller *metacontroller.CompositeController)
 	return w
 }
 
-// DecoratorControllerWarnings returns what is likely a mistake in a valid DecoratorController, for its author to read.
+// DecoratorControllerWarnings returns warnings for the author of a DecoratorController about likely
+// mistakes in it.
 func DecoratorControllerWarnings(controller *metacontroller.DecoratorController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")

@@ -12,22 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *field.Path) {
-	if !calls(sync) {
+	if !hasWebhook(sync) {
 		w.add(path.Child("sync"), "has no webhook, so that only deletion is handled")
 	}
-	if customize != nil && !calls(customize) {
+	if customize != nil && !hasWebhook(customize) {
 		w.add(path.Child("customize"), "has no webhook, so that it is never called")
 	}
-	for _, hook := range called(sync, finalize, customize) {
+	for _, hook := range namedHooks(sync, finalize, customize) {
 		w.webhook(hook.webhook, path.Child(hook.name, "webhook"))
 	}
 }
 
 func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
-	if hasURL(webhook) {
+	if webhook.Address().HasURL() {
 		w.url(webhook, path)
 	} else {
 		w.service(webhook, path)
@@ -74,7 +75,7 @@ func (w *warnings) url(webhook *metacontroller.Webhook, path *field.Path) {
 }
 
 func (w *warnings) service(webhook *metacontroller.Webhook, path *field.Path) {
-	if webhook.URL != nil {
+	if webhook.URL != nil && webhook.Service != nil {
 		w.add(path.Child("url"), "is empty, so that service and path are used")
 	}
 	if webhook.Path != nil && !strings.HasPrefix(*webhook.Path, "/") {
@@ -112,18 +113,19 @@ func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hook
 	}
 }
 
-// withOtherPort returns the host and port of a hook that a host would match if it had the port, too.
+// withOtherPort returns the host and port of a hook that a host would match if it had the same
+// port. It returns "" if there is none.
 func withOtherPort(host string, hooks []namedHook) string {
 	for _, hook := range hooks {
-		if address := addressOf(hook.webhook); address != nil && !matches(host, address) && strings.EqualFold(host, address.Hostname()) {
+		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) && strings.EqualFold(host, address.Hostname()) {
 			return address.Host
 		}
 	}
 	return ""
 }
 
-// isOutside says whether a host is likely outside of the cluster and its network. A name of two parts is that of a Service and its
-// namespace, unless it ends as names on the Internet do.
+// isOutside reports whether a host is likely outside of the cluster and its network. A name of two
+// parts counts as that of a Service and its namespace unless it ends in a common top-level domain.
 func isOutside(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if ip := net.ParseIP(host); ip != nil {

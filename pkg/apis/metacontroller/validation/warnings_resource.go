@@ -30,7 +30,7 @@ func (w *warnings) parentResource(spec *metacontroller.CompositeControllerSpec, 
 	}
 }
 
-// matchesNothing says why there cannot be a field at a path; it is empty if there can be one.
+// matchesNothing returns why no field can be at a path. It returns "" if one can.
 func matchesNothing(fieldPath string) string {
 	names := strings.Split(fieldPath, ".")
 	for _, name := range names {
@@ -54,14 +54,14 @@ func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, 
 	for i := range spec.ChildResources {
 		child, path := &spec.ChildResources[i], path.Index(i)
 		w.repeated(seen, child.ResourceRule, i, path)
-		if typeOf(child.ResourceRule) == typeOf(spec.ParentResource.ResourceRule) {
+		if child.GroupResource() == spec.ParentResource.GroupResource() {
 			w.add(path, "is the parent type: children are parents, too, and get children of their own")
 		}
 		w.updateStrategy(child.UpdateStrategy, path.Child("updateStrategy"))
 	}
 }
 
-// noRolling is said of what only rolling updates look at.
+// noRolling is the warning about settings that only rolling updates use.
 const noRolling = "has no effect: the method is none of RollingRecreate and RollingInPlace"
 
 func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerChildUpdateStrategy, path *field.Path) {
@@ -94,7 +94,7 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 	}
 }
 
-// noMethod warns of a method that somebody may not have chosen.
+// noMethod warns of an update method that is not set.
 func (w *warnings) noMethod(method metacontroller.ChildUpdateMethod, path *field.Path) {
 	if method == "" {
 		w.add(path.Child("method"), "is not set, so that existing objects of this type are never changed; see InPlace and Recreate")
@@ -107,10 +107,10 @@ func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *f
 	}
 	first := map[schema.GroupResource]int{}
 	for i, target := range spec.Resources {
-		known, found := first[typeOf(target.ResourceRule)]
+		known, found := first[target.GroupResource()]
 		switch {
 		case !found:
-			first[typeOf(target.ResourceRule)] = i
+			first[target.GroupResource()] = i
 		case spec.Resources[known].APIVersion != target.APIVersion:
 			w.add(path.Index(i), "is for the type of item %d in another version: hooks are shown objects in the version of that item", known)
 		}
@@ -120,13 +120,13 @@ func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *f
 func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, path *field.Path) {
 	targets := map[schema.GroupResource]int{}
 	for i := range slices.Backward(spec.Resources) {
-		targets[typeOf(spec.Resources[i].ResourceRule)] = i
+		targets[spec.Resources[i].GroupResource()] = i
 	}
 	seen := map[schema.GroupResource]int{}
 	for i := range spec.Attachments {
 		attachment, path := &spec.Attachments[i], path.Index(i)
 		w.repeated(seen, attachment.ResourceRule, i, path)
-		if target, found := targets[typeOf(attachment.ResourceRule)]; found {
+		if target, found := targets[attachment.GroupResource()]; found {
 			w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own", target)
 		}
 		method := metacontroller.ChildUpdateMethod("")
@@ -140,22 +140,13 @@ func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, pat
 	}
 }
 
-// repeated warns of a rule for a type that an earlier rule is for, and takes the rule down.
+// repeated warns of a rule for a type that an earlier rule is for. It adds the type to seen.
 func (w *warnings) repeated(seen map[schema.GroupResource]int, rule metacontroller.ResourceRule, index int, path *field.Path) {
-	if first, found := seen[typeOf(rule)]; found {
+	if first, found := seen[rule.GroupResource()]; found {
 		w.add(path, "is for the same type as item %d of the list; have one item for each type", first)
 		return
 	}
-	seen[typeOf(rule)] = index
-}
-
-// typeOf returns the type that a rule is for, in whichever version.
-func typeOf(rule metacontroller.ResourceRule) schema.GroupResource {
-	group, _, found := strings.Cut(rule.APIVersion, "/")
-	if !found {
-		group = ""
-	}
-	return schema.GroupResource{Group: group, Resource: rule.Resource}
+	seen[rule.GroupResource()] = index
 }
 
 func rolls(method metacontroller.ChildUpdateMethod) bool {

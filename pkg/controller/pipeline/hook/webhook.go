@@ -89,7 +89,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 	connections := transport.New(name, spec, target, endpoints, transport.Options{
 		MaxIdleConnections: options.MaxIdleConnections, Denied: options.Denied, Sources: options.Sources,
 	})
-	shown := withoutCredentials(target)
+	shown := hookaddress.Redact(target)
 	measured, unmeasure := options.Metrics.measure(connections, name, shown, options.Controller)
 	return &Webhook{
 		name:         name,

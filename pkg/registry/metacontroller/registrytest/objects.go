@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registrytest lets the registry's tests write objects as YAML, send them through strategies as the generic registry does,
-// and keep them in an etcd inside the test process.
 package registrytest
 
 import (
@@ -18,7 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 )
 
-// NewScheme returns a scheme as the server has it: the group's types and what every API server needs beside its own.
+// NewScheme returns a scheme as the server has it: the group's types and what every API server
+// needs beside its own.
 func NewScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -21,8 +21,8 @@ import (
 // Prefix is what the keys of all objects in etcd begin with.
 const Prefix = "/registrytest"
 
-// StartStorage runs an etcd until the end of the test, has config keep objects there, with the watch cache on, and returns a
-// client of the etcd.
+// StartStorage runs an etcd until the end of the test and makes config keep objects there, with the
+// watch cache on. It returns a client of the etcd.
 func StartStorage(t testing.TB, scheme *runtime.Scheme, config *genericapiserver.Config) *kubernetes.Client {
 	t.Helper()
 	client := testserver.RunEtcd(t, nil)

@@ -17,14 +17,14 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// Write is one way to write an object, and what is to become of it. Objects are YAML.
+// Write is a write of an object and its wanted result. Objects are YAML.
 type Write struct {
-	// Stored is the object before. Empty: a create.
+	// Stored is the object before an update; empty for a create.
 	Stored string
 	// Sent is what the client sends.
 	Sent string
 
-	// Want is what is to be stored, if the write is to succeed.
+	// Want is the object to be stored, if the write is to succeed.
 	Want string
 	// WantErrors are to be in the error, if the write is to fail.
 	WantErrors []string
@@ -32,7 +32,7 @@ type Write struct {
 	WantWarnings []string
 }
 
-// Strategy is all of a strategy that a write goes through.
+// Strategy is a strategy for creates and updates.
 type Strategy interface {
 	rest.RESTCreateStrategy
 	rest.RESTUpdateStrategy

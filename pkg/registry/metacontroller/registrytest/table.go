@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Table returns the table of an object or list as kubectl get prints it: one line for the headings, one for each row, and the
-// columns of -o wide after a bar. Ages are left to the caller, by creation timestamps that have one for good.
+// Table returns the table of an object or list as kubectl get prints it: one line for the headings,
+// one for each row, and the columns of -o wide after a bar.
 func Table(t testing.TB, convertor rest.TableConvertor, object runtime.Object) string {
 	t.Helper()
 	table, err := convertor.ConvertToTable(t.Context(), object, &metav1.TableOptions{})

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Watch is that of the store, except that one from a resourceVersion which the storage has not reached is answered with
-// 410 Gone. The store would accept it and then leave out every event up to that version, for days if need be: that is
-// how informers go blind when the storage was restored from a backup or replaced, as on the way from CRDs to this
-// server. On 410 they list anew.
+// Watch is the store's Watch, but answers 410 Gone if the storage has not reached the
+// resourceVersion. The store would accept such a watch and then leave out every event up to that
+// version, for days if need be. That is how informers go blind when the storage is restored from a
+// backup, or replaced as on the way from CRDs to this server. On 410 they list again.
 func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
 	if options == nil {
 		options = &metainternalversion.ListOptions{}
@@ -34,9 +34,9 @@ func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptio
 	return r.Store.Watch(ctx, options)
 }
 
-// List is that of the store, except that one from a resourceVersion which the storage has not reached fails at once. The store
-// would wait for it for three seconds, and then tell the client to retry, which does so ten times before the informer
-// that is behind it learns that it has to begin anew.
+// List is the store's List, but fails at once if the storage has not reached the resourceVersion.
+// The store would wait for three seconds and then have the client retry. The client would retry ten
+// times before its informer starts again.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	if options == nil {
 		options = &metainternalversion.ListOptions{}
@@ -51,7 +51,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	return r.Store.List(ctx, options)
 }
 
-// reach is how far a client wants the storage to be, and how far it is.
+// reach holds the resourceVersion that a client requests and the current one of the storage.
 type reach struct {
 	requested, current uint64
 }
@@ -60,7 +60,8 @@ func (r reach) isExceeded() bool {
 	return r.requested > r.current
 }
 
-// reach asks the storage where it is, which is a read of one key, only if a particular version is requested.
+// reach asks the storage for its current resourceVersion, by reading one key, if the client
+// requests a particular one.
 func (r *REST) reach(ctx context.Context, resourceVersion string) (reach, error) {
 	if resourceVersion == "" || resourceVersion == "0" {
 		return reach{}, nil

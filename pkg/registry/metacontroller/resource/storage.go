@@ -17,18 +17,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// category is the word that stands for all kinds of the group in kubectl get.
+// category is the word for all kinds of the group in kubectl get.
 const category = "metacontroller"
 
 // Storage is the REST storage of one kind.
 type Storage struct {
 	// Main serves the resource itself.
 	Main *REST
-	// Status serves its status subresource. It has no life of its own: it ends with Main.
+	// Status serves its status subresource. Destroying Main destroys both.
 	Status *StatusREST
 }
 
-// NewStorage makes the storage of a kind. Scheme knows the internal type and all served versions of it.
+// NewStorage returns the storage of a kind. scheme knows the internal type and all served versions
+// of it.
 func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
 	main := NewStrategy(kind, scheme)
 	store := &genericregistry.Store{
@@ -78,12 +79,14 @@ func (r *REST) ShortNames() []string {
 	return r.shortNames
 }
 
-// Categories returns the words that stand for groups of resources the resource is in.
+// Categories returns the words that stand for a group of resources, in kubectl get, to which the
+// resource belongs.
 func (r *REST) Categories() []string {
 	return []string{category}
 }
 
-// StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers nothing but what is below.
+// StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers
+// only the verbs below.
 type StatusREST struct {
 	store *genericregistry.Store
 }
@@ -99,7 +102,7 @@ func (r *StatusREST) New() runtime.Object {
 	return r.store.New()
 }
 
-// Destroy does nothing: the storage below is shared with the main resource, which ends it.
+// Destroy does nothing: the main resource destroys the store that they share.
 func (r *StatusREST) Destroy() {}
 
 // Get returns an object.
@@ -107,17 +110,17 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
-// Update changes the status of an object. It never creates one, whatever is asked for.
+// Update changes the status of an object. It never creates an object.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 }
 
-// GetResetFields names what a server-side apply to the status subresource cannot own.
+// GetResetFields returns the fields that a server-side apply to the status subresource cannot own.
 func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.store.GetResetFields()
 }
 
-// ConvertToTable makes the rows that kubectl get --subresource=status prints.
+// ConvertToTable makes the table that kubectl get --subresource=status prints.
 func (r *StatusREST) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
 	return r.store.ConvertToTable(ctx, object, tableOptions)
 }

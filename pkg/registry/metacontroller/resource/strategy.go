@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// Strategy is how objects of a kind are written through the main resource.
+// Strategy is the strategy of writes to the main resource of a kind.
 type Strategy[T any, O Object[T]] struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -30,12 +30,12 @@ var (
 	_ rest.ResetFieldsStrategy = Strategy[metacontroller.CompositeController, *metacontroller.CompositeController]{}
 )
 
-// NewStrategy returns the strategy of a kind. Typer knows the Go types of its objects.
+// NewStrategy returns the strategy of a kind. typer knows the Go types of its objects.
 func NewStrategy[T any, O Object[T]](kind Kind[T, O], typer runtime.ObjectTyper) Strategy[T, O] {
 	return Strategy[T, O]{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, kind: kind}
 }
 
-// NamespaceScoped says whether objects live in a namespace.
+// NamespaceScoped reports whether the objects are in namespaces.
 func (s Strategy[T, O]) NamespaceScoped() bool {
 	return s.kind.Namespaced
 }
@@ -45,7 +45,7 @@ func (s Strategy[T, O]) AllowCreateOnUpdate(context.Context) bool {
 	return false
 }
 
-// AllowUnconditionalUpdate is false: a PUT has to say which resourceVersion it replaces.
+// AllowUnconditionalUpdate is false: a PUT must have the resourceVersion that it replaces.
 func (s Strategy[T, O]) AllowUnconditionalUpdate(context.Context) bool {
 	return false
 }
@@ -72,22 +72,23 @@ func (s Strategy[T, O]) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 	}
 }
 
-// Validate returns all that keeps a new object from being stored.
+// Validate returns the errors of a new object.
 func (s Strategy[T, O]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return s.kind.Validate(obj.(O))
 }
 
-// ValidateUpdate returns all that keeps an update from being stored.
+// ValidateUpdate returns the errors of an update.
 func (s Strategy[T, O]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.kind.ValidateUpdate(obj.(O), old.(O))
 }
 
-// WarningsOnCreate returns what is likely a mistake in a new object.
+// WarningsOnCreate returns warnings about likely mistakes in a new object.
 func (s Strategy[T, O]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	return s.warnings(obj.(O))
 }
 
-// WarningsOnUpdate stays silent if the content is as before: who only labels an object need not be told what is odd about it.
+// WarningsOnUpdate returns warnings if the content has changed. A user who only labels an object
+// gets none.
 func (s Strategy[T, O]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	if !s.contentDiffers(obj.(O), old.(O)) {
 		return nil
@@ -98,7 +99,7 @@ func (s Strategy[T, O]) WarningsOnUpdate(_ context.Context, obj, old runtime.Obj
 // Canonicalize does nothing: objects are in their stored form before they are validated.
 func (s Strategy[T, O]) Canonicalize(runtime.Object) {}
 
-// GetResetFields names what a server-side apply to the main resource cannot own.
+// GetResetFields returns the fields that a server-side apply to the main resource cannot own.
 func (s Strategy[T, O]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	if s.kind.Status == nil {
 		return nil

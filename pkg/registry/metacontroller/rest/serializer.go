@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// textOnly offers the serializers of a codec factory that write text, JSON and YAML. The types of the group have no
-// protobuf form; to a client that asks for protobuf first and JSON second, offering it would be a promise to break.
+// textOnly is a codec factory that offers only the serializers of text, JSON and YAML. The types of
+// the group have no protobuf form. If protobuf were offered, a client that accepts protobuf first
+// and JSON second would get an error.
 type textOnly struct {
 	serializer.CodecFactory
 }
 
-// SupportedMediaTypes lists the media types to negotiate about.
+// SupportedMediaTypes returns the media types to negotiate.
 func (t textOnly) SupportedMediaTypes() []runtime.SerializerInfo {
 	return slices.DeleteFunc(slices.Clone(t.CodecFactory.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
 		return !info.EncodesAsText

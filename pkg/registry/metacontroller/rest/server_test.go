@@ -27,8 +27,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 )
 
-// A server is the API group behind a generic API server that lets everybody do everything, on an etcd of its own. All of it
-// runs inside the test process and ends with the test.
+// A server is the API group behind a generic API server that lets everybody do everything, on an
+// etcd of its own. All of it runs inside the test process and ends with the test.
 type server struct {
 	http.Handler
 	etcd *kubernetes.Client
@@ -92,7 +92,8 @@ type kind struct {
 	resource string
 	client   dynamic.ResourceInterface
 	object   string
-	// otherContent is a merge patch that changes what the object is about, so that its generation rises.
+	// otherContent is a merge patch that changes what the object is about, so that its generation
+	// rises.
 	otherContent string
 	hasStatus    bool
 }

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest puts the storage of all kinds together into the API group that the server installs.
 package rest
 
 import (
@@ -30,8 +29,9 @@ func (p StorageProvider) GroupName() string {
 	return metacontroller.GroupName
 }
 
-// NewRESTStorage makes the storage of every kind, and the group that serves it as JSON and YAML. Options are where objects
-// are stored and how; each resource is asked for once.
+// NewRESTStorage returns the group, which serves the storage of every kind as JSON and YAML.
+// options returns, for each resource, where and how its objects are stored; it is called once for
+// each.
 func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
 	storages, err := p.v1alpha1(options)
 	if err != nil {

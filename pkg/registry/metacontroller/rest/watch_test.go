@@ -118,8 +118,9 @@ func TestAListFromAResourceVersionTheStorageHasNotReachedFailsAtOnce(t *testing.
 	})
 }
 
-// An informer has followed one storage up to some resourceVersion. Then, under the same address, there is another storage that
-// is not that far: it was restored, replaced, or is the one that comes after the CRDs. The informer is to notice by itself.
+// An informer has followed one storage up to some resourceVersion. Then, under the same address,
+// there is another storage that is not that far: it was restored, replaced, or is the one that
+// comes after the CRDs. The informer is to notice by itself.
 func TestAnInformerRecoversWhenTheStorageBehindTheAddressIsAnother(t *testing.T) {
 	for name, streaming := range map[string]bool{"listing": false, "with streaming lists": true} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestAnInformerRecoversWhenTheStorageBehindTheAddressIsAnother(t *testing.T)
 			address.to(after)
 			waitForNames(t, lister, "after")
 
-			// Of this one the informer would have heard nothing: its version is below the one the informer had.
+			// Of this one the informer would have heard nothing: its version is below the one the
+			// informer had.
 			later := createComposite(t, afterClient, "later")
 			if version, err := strconv.Atoi(later.ResourceVersion); err != nil || version >= far {
 				t.Fatalf("the new storage is at %s (%v), the test needs it below %d", later.ResourceVersion, err, far)
@@ -156,7 +158,8 @@ func TestAnInformerRecoversWhenTheStorageBehindTheAddressIsAnother(t *testing.T)
 	}
 }
 
-// changeover is a handler that hands requests to another, which can be replaced. Requests under way then are cut off.
+// changeover is a handler that hands requests to another, which can be replaced. Requests under way
+// then are cut off.
 type changeover struct {
 	current atomic.Pointer[target]
 }

@@ -5,11 +5,10 @@ package transport
 
 import (
 	"fmt"
-	"net"
 	"net/url"
-	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // settings are the connection settings of a hook.
@@ -36,7 +35,7 @@ func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoin
 		return own
 	}
 	for i, endpoint := range endpoints {
-		if matches(endpoint.Host, target) {
+		if hookaddress.MatchesHost(endpoint.Host, target) {
 			return settings{
 				path:          fmt.Sprintf("spec.endpointConfigs[%d]", i),
 				caBundle:      endpoint.CABundle,
@@ -52,25 +51,6 @@ func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoin
 // empty reports whether nothing is set.
 func (s *settings) empty() bool {
 	return s.caBundle == nil && s.clientTLS == nil && s.authorization == nil && s.basicAuth == nil
-}
-
-// matches tells whether a host, with or without a port, is the one of a URL. The port
-// that is the default of the URL's scheme may be left out on either side.
-func matches(host string, target *url.URL) bool {
-	if strings.EqualFold(host, target.Host) {
-		return true
-	}
-	defaultPort := "80"
-	if target.Scheme == "https" {
-		defaultPort = "443"
-	}
-	switch name := target.Hostname(); target.Port() {
-	case "":
-		return strings.EqualFold(host, net.JoinHostPort(name, defaultPort))
-	case defaultPort:
-		return strings.EqualFold(host, name) || strings.EqualFold(host+":"+defaultPort, target.Host)
-	}
-	return false
 }
 
 // resolve reads the values of the settings. If only a change of a Secret or ConfigMap can help, the

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 func (s *settings) resolveAuthorities(find finder, into *credentials) error {
@@ -18,7 +19,7 @@ func (s *settings) resolveAuthorities(find finder, into *credentials) error {
 	if bundle == nil {
 		return nil
 	}
-	switch set := sourcesOf(bundle); {
+	switch set := hookaddress.CASources(bundle.Inline, bundle.SecretRef, bundle.ConfigMapRef); {
 	case len(set) == 0:
 		return fmt.Errorf("%s: none of inline, secretRef and configMapRef is set", field)
 	case len(set) > 1:
@@ -36,20 +37,6 @@ func (s *settings) resolveAuthorities(find finder, into *credentials) error {
 	default:
 		return readAuthorities(find, field+".configMapRef", configMap, bundle.ConfigMapRef, into)
 	}
-}
-
-// sourcesOf names the sources of a bundle that are set.
-func sourcesOf(bundle *v1alpha1.CABundle) (set []string) {
-	if bundle.Inline != nil {
-		set = append(set, "inline")
-	}
-	if bundle.SecretRef != nil {
-		set = append(set, "secretRef")
-	}
-	if bundle.ConfigMapRef != nil {
-		set = append(set, "configMapRef")
-	}
-	return set
 }
 
 func readAuthorities(find finder, field string, kind func(namespace, name string) Source, ref *v1alpha1.ResourceKeyRef, into *credentials) error {

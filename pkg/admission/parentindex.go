@@ -1,0 +1,150 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
+)
+
+// byParent is the name of the index by the resource of parents.
+const byParent = "parent"
+
+// ParentIndex is an index of all CompositeControllers by the resource of their parents. It is empty
+// until Run has filled it.
+type ParentIndex struct {
+	indexer atomic.Pointer[cache.Indexer]
+}
+
+// Run watches the CompositeControllers of the server itself. It returns when the context has ended
+// and the watch has stopped.
+func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
+	client, err := versioned.NewForConfig(loopback)
+	if err != nil {
+		return fmt.Errorf("make a client for the own API: %w", err)
+	}
+	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(trimToParent))
+	informer := factory.Metacontroller().V1alpha1().CompositeControllers().Informer()
+	if err := informer.AddIndexers(cache.Indexers{byParent: parentResource}); err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		indexer := informer.GetIndexer()
+		p.indexer.Store(&indexer)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// trimToParent drops everything of a CompositeController but its name and the type of its parents.
+func trimToParent(object any) (any, error) {
+	whole, ok := object.(*v1alpha1.CompositeController)
+	if !ok {
+		return object, nil // a cache.DeletedFinalStateUnknown
+	}
+	return &v1alpha1.CompositeController{
+		ObjectMeta: metav1.ObjectMeta{Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion},
+		Spec:       v1alpha1.CompositeControllerSpec{ParentResource: whole.Spec.ParentResource},
+	}, nil
+}
+
+// parentResource is the index function of byParent.
+func parentResource(object any) ([]string, error) {
+	parents := object.(*v1alpha1.CompositeController).Spec.ParentResource
+	version, err := schema.ParseGroupVersion(parents.APIVersion)
+	if err != nil {
+		return nil, nil // it cannot run and has no parents
+	}
+	return []string{schema.GroupResource{Group: version.Group, Resource: parents.Resource}.String()}, nil
+}
+
+// warnings returns a warning if other CompositeControllers handle the same parents.
+func (p *ParentIndex) warnings(name string, c *controller) []string {
+	known := p.indexer.Load()
+	if known == nil || c.decorates || len(c.parents) == 0 {
+		return nil
+	}
+	parents := c.parents[0]
+	objects, err := (*known).ByIndex(byParent, parents.GroupResource().String())
+	if err != nil {
+		return nil
+	}
+	var others []string
+	for _, object := range objects {
+		other := object.(*v1alpha1.CompositeController)
+		if other.Name != name && !areDisjoint(parents.selector, other.Spec.ParentResource.LabelSelector) {
+			others = append(others, other.Name)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	slices.Sort(others)
+	more := ""
+	if len(others) > 1 {
+		more = fmt.Sprintf(" and %d more", len(others)-1)
+	}
+	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents: each would write their status, and delete "+
+		"children that only the other wants", parents.path, others[0], more)}
+}
+
+// areDisjoint reports whether two selectors certainly select no object in common.
+func areDisjoint(a, b *metav1.LabelSelector) bool {
+	return slices.ContainsFunc(requirements(a), func(one labels.Requirement) bool {
+		return slices.ContainsFunc(requirements(b), func(other labels.Requirement) bool {
+			return one.Key() == other.Key() && (excludes(one, other) || excludes(other, one))
+		})
+	})
+}
+
+// requirements returns the requirements of a selector. A selector that is nil or invalid has none,
+// and selects everything.
+func requirements(selector *metav1.LabelSelector) labels.Requirements {
+	if selector == nil {
+		return nil
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil
+	}
+	all, _ := parsed.Requirements()
+	return all
+}
+
+// excludes reports whether a requirement of a label admits no value that another requirement of the
+// same label admits.
+func excludes(one, other labels.Requirement) bool {
+	values, others := one.ValuesUnsorted(), sets.New(other.ValuesUnsorted()...)
+	isOther := func(value string) bool { return others.Has(value) }
+	switch one.Operator() {
+	case selection.In, selection.Equals:
+		switch other.Operator() {
+		case selection.In, selection.Equals:
+			return !slices.ContainsFunc(values, isOther)
+		case selection.NotIn:
+			return others.HasAll(values...)
+		case selection.DoesNotExist:
+			return true
+		}
+	case selection.Exists:
+		return other.Operator() == selection.DoesNotExist
+	}
+	return false
+}

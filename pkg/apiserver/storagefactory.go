@@ -1,0 +1,37 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// storedResources returns the resources of the group that are stored in etcd.
+func storedResources() []schema.GroupResource {
+	return []schema.GroupResource{
+		v1alpha1.Resource("compositecontrollers"),
+		v1alpha1.Resource("decoratorcontrollers"),
+		v1alpha1.Resource("controllerrevisions"),
+	}
+}
+
+// NewStorageFactory returns how each resource is stored: as JSON, in a version that is pinned here.
+// The version is not that which the scheme prefers, so that older servers can read the storage when
+// the preferred version changes.
+func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) serverstorage.StorageFactory {
+	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
+	prefixes := map[schema.GroupResource]string{}
+	for _, resource := range storedResources() {
+		encodings.SetResourceEncoding(resource, v1alpha1.SchemeGroupVersion, metacontroller.SchemeGroupVersion)
+		prefixes[resource] = resource.Group + "/" + resource.Resource
+	}
+	return serverstorage.NewDefaultStorageFactory(backend, runtime.ContentTypeJSON, NewCodecs(scheme), encodings,
+		serverstorage.NewResourceConfig(), prefixes)
+}

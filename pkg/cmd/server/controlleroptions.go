@@ -1,0 +1,152 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// leaderElectionFlag is a constant because the default of the flag depends on another flag.
+const leaderElectionFlag = "leader-election"
+
+// defaultClientBurst is the default of --client-go-burst if requests are limited.
+const defaultClientBurst = 10
+
+// ControllerOptions are the settings of the controller loop. Flags have the names of
+// Metacontroller's, and the same defaults unless their help says otherwise.
+type ControllerOptions struct {
+	controller.Options
+	// ResourceLock is the kind of object that leader election uses.
+	ResourceLock string
+	// HookDenyCIDRs is HookDenied as the flag gives it.
+	HookDenyCIDRs []string
+}
+
+// NewControllerOptions returns the defaults.
+func NewControllerOptions() *ControllerOptions {
+	options := controller.DefaultOptions()
+	return &ControllerOptions{Options: options, ResourceLock: resourcelock.LeasesResourceLock, HookDenyCIDRs: options.HookDenied.Strings()}
+}
+
+func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&o.Workers, "workers", o.Workers, "How many parents of one controller are synced at once.")
+	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites, "How many writes to the host cluster may be under way "+
+		"at once, of all controllers together.")
+	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync, "How many writes to the host cluster "+
+		"may be under way at once for one parent.")
+	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: only "+
+		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
+	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval, "How often all parents are synced again, "+
+		"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
+	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval, "How often the types in use are read from the "+
+		"host cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
+		"that come to serve other types under the same APIService. 0 is never.")
+	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS, "How many requests a second there may be to the host cluster in the "+
+		"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike Metacontroller's: the host "+
+		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
+	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
+		"at once. Default: %d.", defaultClientBurst))
+	flags.Float32Var(&o.Events.QPS, "events-qps", o.Events.QPS, "How many events a second are written about one object in the long run.")
+	flags.IntVar(&o.Events.Burst, "events-burst", o.Events.Burst, "How many events may be written about one object at once.")
+	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy), "How children are written whose type "+
+		"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
+	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager, "The field manager under which "+
+		"server-side apply owns the fields of children.")
+	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes, "The size in bytes above which the "+
+		"answer of a hook is refused.")
+	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
+		"What is given replaces the default, the link-local addresses; empty denies none.")
+	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
+		"that holds a Lease of the host cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
+		"processes can share a storage, else false.")
+	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock, "The kind of object to hold. Only \"leases\" is possible.")
+	flags.StringVar(&o.LeaderElection.Name, "leader-election-id", o.LeaderElection.Name, "The name of the Lease.")
+	flags.StringVar(&o.LeaderElection.Namespace, "leader-election-namespace", o.LeaderElection.Namespace, "The namespace of the Lease. "+
+		"Default: --service-namespace.")
+}
+
+// complete fills in the settings that depend on other options.
+func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bool, namespace string) error {
+	if !changed(leaderElectionFlag) {
+		o.LeaderElection.Enabled = !embedded
+	}
+	o.Namespace = namespace
+	if o.LeaderElection.Namespace == "" {
+		o.LeaderElection.Namespace = namespace
+	}
+	if o.Client.QPS > 0 && o.Client.Burst == 0 {
+		o.Client.Burst = defaultClientBurst
+	}
+	if denied, err := hookaddress.Parse(o.HookDenyCIDRs); err == nil { // validate returns the error
+		o.HookDenied = denied
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("naming this process for the leader election: %w", err)
+	}
+	// The UUID keeps apart processes that run one after the other on the same host.
+	o.LeaderElection.Identity = host + "_" + string(uuid.NewUUID())
+	return nil
+}
+
+func (o *ControllerOptions) validate() []error {
+	var errs []error
+	for flag, value := range map[string]int64{
+		"workers":                  int64(o.Workers),
+		"parallel-writes":          int64(o.ParallelWrites),
+		"parallel-writes-per-sync": int64(o.ParallelWritesPerSync),
+		"events-burst":             int64(o.Events.Burst),
+		"hook-max-response-bytes":  o.HookMaxResponseBytes,
+	} {
+		if value < 1 {
+			errs = append(errs, fmt.Errorf("--%s must be at least 1, not %d", flag, value))
+		}
+	}
+	if o.Events.QPS <= 0 {
+		errs = append(errs, errors.New("--events-qps must be greater than 0"))
+	}
+	if o.Client.QPS < 0 || o.Client.Burst < 0 {
+		errs = append(errs, errors.New("--client-go-qps and --client-go-burst must not be negative; 0 is no limit"))
+	}
+	if o.CacheFlushInterval < 0 || o.DiscoveryInterval < 0 {
+		errs = append(errs, errors.New("--cache-flush-interval and --discovery-interval must not be negative; 0 is never"))
+	}
+	if o.ResourceLock != resourcelock.LeasesResourceLock {
+		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock, resourcelock.LeasesResourceLock))
+	}
+	if _, err := hookaddress.Parse(o.HookDenyCIDRs); err != nil {
+		errs = append(errs, fmt.Errorf("--hook-deny-cidrs: %w", err))
+	}
+	if _, err := labels.Parse(o.TargetLabelSelector); err != nil {
+		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))
+	}
+	if o.ApplyStrategy != controller.DynamicApply && o.ApplyStrategy != controller.ServerSideApply {
+		errs = append(errs, fmt.Errorf("--apply-strategy must be %s or %s, not %q", controller.DynamicApply, controller.ServerSideApply, o.ApplyStrategy))
+	}
+	if o.ApplyFieldManager == "" || len(metav1validation.ValidateFieldManager(o.ApplyFieldManager, nil)) > 0 {
+		errs = append(errs, fmt.Errorf("--apply-strategy-ssa-field-manager must be 1 to %d printable characters, not %q",
+			metav1validation.FieldManagerMaxLength, o.ApplyFieldManager))
+	}
+	if o.LeaderElection.Enabled {
+		for _, reason := range validation.IsDNS1123Subdomain(o.LeaderElection.Name) {
+			errs = append(errs, fmt.Errorf("--leader-election-id %q: %s", o.LeaderElection.Name, reason))
+		}
+		for _, reason := range validation.IsDNS1123Label(o.LeaderElection.Namespace) {
+			errs = append(errs, fmt.Errorf("--leader-election-namespace %q: %s", o.LeaderElection.Namespace, reason))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,91 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hookaddress
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Address is where a webhook is called, as the spec of a controller gives it: by a url, or by a
+// service and a path. If there is a url, the others have no meaning. An empty url is none.
+type Address struct {
+	URL     *string
+	Service *Service
+	Path    *string
+}
+
+// Service names a Service of the host cluster. It has the fields of ServiceReference, internal and
+// public, so that both can be converted to it.
+type Service struct {
+	Name      string
+	Namespace string
+	Port      *int32
+	Protocol  *string
+}
+
+// HasURL reports whether the webhook is called at its url.
+func (a Address) HasURL() bool { return a.URL != nil && *a.URL != "" }
+
+// Raw returns the URL that the webhook is called at as it is written, with the secrets in it. It
+// returns "" if the webhook has neither a url nor a service. The URL need not be valid.
+func (a Address) Raw() string {
+	switch {
+	case a.HasURL():
+		return *a.URL
+	case a.Service == nil:
+		return ""
+	}
+	protocol, port, path := "http", int32(80), ""
+	if a.Service.Protocol != nil && *a.Service.Protocol != "" {
+		protocol = *a.Service.Protocol
+	}
+	if a.Service.Port != nil {
+		port = *a.Service.Port
+	}
+	if a.Path != nil {
+		path = *a.Path
+	}
+	return fmt.Sprintf("%s://%s.%s:%d%s", protocol, a.Service.Name, a.Service.Namespace, port, path)
+}
+
+// Parse returns the URL that the webhook is called at. The error says why it cannot be called, and
+// does not have the URL in it: there may be a password in that.
+func (a Address) Parse() (*url.URL, error) {
+	if !a.HasURL() {
+		if a.Service == nil || a.Path == nil || *a.Path == "" {
+			return nil, errors.New("invalid webhook config: must specify either a full 'url', or both 'service' and 'path'")
+		}
+		if a.Service.Name == "" || a.Service.Namespace == "" {
+			return nil, errors.New("invalid webhook config: 'service' must specify both 'name' and 'namespace'")
+		}
+	}
+	text := a.Raw()
+	parsed, err := url.Parse(text)
+	switch wrapped, ok := errors.AsType[*url.Error](err); {
+	case err != nil && strings.Contains(text, "@"):
+		return nil, errors.New("invalid webhook config: the url cannot be parsed; what is special in its user name and password must be percent-encoded")
+	case ok:
+		return nil, fmt.Errorf("invalid webhook config: url: %w", wrapped.Err)
+	case err != nil:
+		return nil, fmt.Errorf("invalid webhook config: url: %w", err)
+	case parsed.Scheme != "http" && parsed.Scheme != "https":
+		return nil, fmt.Errorf("invalid webhook config: the scheme of the url must be http or https, not %q", parsed.Scheme)
+	case parsed.Host == "":
+		return nil, errors.New("invalid webhook config: the url has no host")
+	}
+	return parsed, nil
+}
+
+// Hostname returns the host of the URL without the port. It returns "" if there is none, or if the
+// URL cannot be parsed.
+func (a Address) Hostname() string {
+	parsed, err := url.Parse(a.Raw())
+	if err != nil {
+		return ""
+	}
+	return parsed.Hostname()
+}

@@ -1,0 +1,179 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hookaddress
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+)
+
+func TestAddresses(t *testing.T) {
+	service := Service{Name: "hooks", Namespace: "tools"}
+	tests := map[string]struct {
+		address Address
+		want    string
+	}{
+		"a url": {
+			address: Address{URL: ptr.To("https://hooks.example:8443/sync?a=b")},
+			want:    "https://hooks.example:8443/sync?a=b",
+		},
+		"a url wins over service and path": {
+			address: Address{URL: ptr.To("http://hooks.example"), Service: &service, Path: ptr.To("/sync")},
+			want:    "http://hooks.example",
+		},
+		"an empty url does not": {
+			address: Address{URL: ptr.To(""), Service: &service, Path: ptr.To("/sync")},
+			want:    "http://hooks.tools:80/sync",
+		},
+		"a service is called by http at port 80": {
+			address: Address{Service: &service, Path: ptr.To("/sync")},
+			want:    "http://hooks.tools:80/sync",
+		},
+		"https too is called at port 80": {
+			address: Address{
+				Service: &Service{Name: "hooks", Namespace: "tools", Protocol: ptr.To("https")}, Path: ptr.To("/sync"),
+			},
+			want: "https://hooks.tools:80/sync",
+		},
+		"a protocol in capitals": {
+			address: Address{
+				Service: &Service{Name: "hooks", Namespace: "tools", Protocol: ptr.To("HTTPS"), Port: ptr.To[int32](8443)}, Path: ptr.To("/sync"),
+			},
+			want: "https://hooks.tools:8443/sync",
+		},
+		"no protocol is http": {
+			address: Address{Service: &Service{Name: "hooks", Namespace: "tools", Protocol: ptr.To("")}, Path: ptr.To("/sync")},
+			want:    "http://hooks.tools:80/sync",
+		},
+		"a path is put behind as it is": {
+			address: Address{
+				Service: &Service{Name: "hooks", Namespace: "tools", Port: ptr.To[int32](8080)}, Path: ptr.To("/a/b?c=d"),
+			},
+			want: "http://hooks.tools:8080/a/b?c=d",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := test.address.Parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != test.want {
+				t.Errorf("called at %s, want %s", got, test.want)
+			}
+			if hostname := test.address.Hostname(); hostname != got.Hostname() {
+				t.Errorf("the host is %q, want %q", hostname, got.Hostname())
+			}
+		})
+	}
+}
+
+func TestAddressesThatCannotBeCalled(t *testing.T) {
+	tests := map[string]struct {
+		address Address
+		want    string
+	}{
+		"nothing": {
+			address: Address{},
+			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
+		},
+		"a service without a path": {
+			address: Address{Service: &Service{Name: "hooks", Namespace: "tools"}},
+			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
+		},
+		"a service with an empty path": {
+			address: Address{Service: &Service{Name: "hooks", Namespace: "tools"}, Path: ptr.To("")},
+			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
+		},
+		"a path without a service": {
+			address: Address{Path: ptr.To("/sync")},
+			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
+		},
+		"a service without a name": {
+			address: Address{Service: &Service{Namespace: "tools"}, Path: ptr.To("/sync")},
+			want:    "invalid webhook config: 'service' must specify both 'name' and 'namespace'",
+		},
+		"a service without a namespace": {
+			address: Address{Service: &Service{Name: "hooks"}, Path: ptr.To("/sync")},
+			want:    "invalid webhook config: 'service' must specify both 'name' and 'namespace'",
+		},
+		"a url of another scheme":  {Address{URL: ptr.To("ftp://hooks.example/sync")}, `invalid webhook config: the scheme of the url must be http or https, not "ftp"`},
+		"a url without a scheme":   {Address{URL: ptr.To("//hooks.example/sync")}, `invalid webhook config: the scheme of the url must be http or https, not ""`},
+		"a url that is a path":     {Address{URL: ptr.To("/sync")}, `invalid webhook config: the scheme of the url must be http or https, not ""`},
+		"a url without a host":     {Address{URL: ptr.To("http:///sync")}, "invalid webhook config: the url has no host"},
+		"a url with a broken port": {Address{URL: ptr.To("http://hooks.example:eighty/sync")}, `invalid webhook config: url: invalid port ":eighty" after host`},
+		"a url that is none":       {Address{URL: ptr.To("http://hooks.example/%zz")}, `invalid webhook config: url: invalid URL escape "%zz"`},
+		"a protocol that is none": {
+			address: Address{Service: &Service{Name: "hooks", Namespace: "tools", Protocol: ptr.To("tcp")}, Path: ptr.To("/sync")},
+			want:    `invalid webhook config: the scheme of the url must be http or https, not "tcp"`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			called, err := test.address.Parse()
+			if err == nil {
+				t.Fatalf("it would be called at %s", called)
+			}
+			if err.Error() != test.want {
+				t.Errorf("error is\n%s\nwant\n%s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestPasswordsInAURLAreNotInErrors(t *testing.T) {
+	for name, url := range map[string]string{
+		"a broken escape in the query": "http://hooks.example/sync\x7f?key=s3cret",
+		"a broken port before a query": "http://hooks.example:eighty?key=s3cret",
+		"a broken port":                "http://user:s3cret@hooks.example:eighty/sync",
+		"a broken host":                "http://user:s3cret@hooks example/sync",
+		"a broken escape":              "http://user:s3cret%zz@hooks.example/sync",
+		"a slash in the password":      "http://user:s3cret/x@hooks.example/sync",
+		"a question mark in it":        "http://user:s3cret?x@hooks.example:a/sync",
+		"another scheme":               "ftp://user:s3cret@hooks.example/sync",
+		"a scheme that was forgotten":  "user:s3cret@hooks.example/sync",
+		"slashes that were forgotten":  "http:user:s3cret@hooks.example/sync",
+		"a host that was forgotten":    "http://user:s3cret@/sync",
+		"a control character":          "http://user:s3cret@hooks.example/\x7f",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Address{URL: &url}.Parse()
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+			if shown := RedactText(url); strings.Contains(shown, "s3cret") {
+				t.Errorf("the password is shown: %s", shown)
+			}
+		})
+	}
+}
+
+func TestRawAddresses(t *testing.T) {
+	for name, test := range map[string]struct {
+		address  Address
+		want     string
+		hostname string
+	}{
+		"none":                                  {Address{}, "", ""},
+		"an empty url":                          {Address{URL: ptr.To("")}, "", ""},
+		"a path without a service":              {Address{Path: ptr.To("/sync")}, "", ""},
+		"a service without a path":              {Address{Service: &Service{Name: "hooks", Namespace: "tools"}}, "http://hooks.tools:80", "hooks.tools"},
+		"a url with secrets, as it is":          {Address{URL: ptr.To("HTTP://user:s3cret@Hooks/?key=s3cret")}, "HTTP://user:s3cret@Hooks/?key=s3cret", "Hooks"},
+		"a url that cannot be parsed, as it is": {Address{URL: ptr.To("http://hooks.example:eighty")}, "http://hooks.example:eighty", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.address.Raw(); got != test.want {
+				t.Errorf("the address is %q, want %q", got, test.want)
+			}
+			if got := test.address.Hostname(); got != test.hostname {
+				t.Errorf("the host is %q, want %q", got, test.hostname)
+			}
+		})
+	}
+}

@@ -1,0 +1,15 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hookaddress is all that is known about where a hook is called. In go the fields of a
+// webhook as the spec of a controller has them; out come
+//
+//   - [Address]: the URL that the webhook is called at, made of its url, or of its service and path;
+//   - [MatchesHost]: whether an entry of endpointConfigs is for that URL;
+//   - [Redact], [RedactText] and [WithoutSecrets]: what may be shown of it;
+//   - [Denied]: the networks that hooks may not be in;
+//   - [CASources]: which sources of a CA bundle are set.
+//
+// The package is pure and imports nothing of this module: validation, admission and tables use it
+// with the internal types, the controllers with the public ones.
+package hookaddress

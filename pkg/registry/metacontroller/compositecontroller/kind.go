@@ -1,0 +1,42 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package compositecontroller
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+)
+
+type compositeController = metacontroller.CompositeController
+
+// NewStorage returns the REST storage of CompositeControllers and of their status subresource.
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
+	return resource.NewStorage(kind(), scheme, optsGetter)
+}
+
+// kind returns what is particular to CompositeControllers.
+func kind() resource.Kind[compositeController, *compositeController] {
+	return resource.Kind[compositeController, *compositeController]{
+		Resource:      "compositecontrollers",
+		Singular:      "compositecontroller",
+		ShortNames:    []string{"cc", "cctl"},
+		Version:       v1alpha1.SchemeGroupVersion,
+		NewList:       func() runtime.Object { return &metacontroller.CompositeControllerList{} },
+		ContentFields: []string{"spec"},
+		Content:       func(controller *compositeController) any { return &controller.Spec },
+		Status: func(controller *compositeController) *metacontroller.ControllerStatus {
+			return &controller.Status
+		},
+		Validate:             validation.ValidateCompositeController,
+		ValidateUpdate:       validation.ValidateCompositeControllerUpdate,
+		ValidateStatusUpdate: validation.ValidateControllerStatusUpdate,
+		Warnings:             validation.CompositeControllerWarnings,
+		Table:                newTable(),
+	}
+}

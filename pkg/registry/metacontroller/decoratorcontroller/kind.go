@@ -1,0 +1,42 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decoratorcontroller
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+)
+
+type decoratorController = metacontroller.DecoratorController
+
+// NewStorage returns the REST storage of DecoratorControllers and of their status subresource.
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
+	return resource.NewStorage(kind(), scheme, optsGetter)
+}
+
+// kind returns what is particular to DecoratorControllers.
+func kind() resource.Kind[decoratorController, *decoratorController] {
+	return resource.Kind[decoratorController, *decoratorController]{
+		Resource:      "decoratorcontrollers",
+		Singular:      "decoratorcontroller",
+		ShortNames:    []string{"dec", "decorators"},
+		Version:       v1alpha1.SchemeGroupVersion,
+		NewList:       func() runtime.Object { return &metacontroller.DecoratorControllerList{} },
+		ContentFields: []string{"spec"},
+		Content:       func(controller *decoratorController) any { return &controller.Spec },
+		Status: func(controller *decoratorController) *metacontroller.ControllerStatus {
+			return &controller.Status
+		},
+		Validate:             validation.ValidateDecoratorController,
+		ValidateUpdate:       validation.ValidateDecoratorControllerUpdate,
+		ValidateStatusUpdate: validation.ValidateControllerStatusUpdate,
+		Warnings:             validation.DecoratorControllerWarnings,
+		Table:                newTable(),
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+const (
+	none    = "<none>"
+	unknown = "<unknown>"
+	// maxListed is how many resources a cell names. It counts the others.
+	maxListed = 3
+)
+
+// Controller holds what a table shows of a CompositeController or a DecoratorController.
+type Controller struct {
+	Parents, Children   []metacontroller.ResourceRule
+	Sync                *metacontroller.Hook
+	ResyncPeriodSeconds *int32
+	Status              *metacontroller.ControllerStatus
+}
+
+// NewControllerTable returns the table convertor of CompositeControllers or DecoratorControllers,
+// which have the same columns.
+func NewControllerTable[O any](controller func(O) Controller) rest.TableConvertor {
+	columns := []metav1.TableColumnDefinition{
+		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},
+		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
+		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
+		{Name: "Parents", Type: "string", Description: "How many objects the controller is for."},
+		{Name: "Failing", Type: "string", Description: "How many of these failed to sync the last time."},
+	}
+	wide := []metav1.TableColumnDefinition{
+		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
+		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with it."},
+		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
+	}
+	return NewTable(columns, wide, func(object O) ([]any, []any) {
+		c := controller(object)
+		ready, reason := unknown, none
+		if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); condition != nil {
+			ready, reason = string(condition.Status), worstReason(c.Status.Conditions, condition.Reason)
+		}
+		parents, failing := unknown, unknown
+		if counts := c.Status.Parents; counts != nil {
+			parents, failing = fmt.Sprint(counts.Total), fmt.Sprint(counts.Failing)
+		}
+		return []any{resources(c.Parents), resources(c.Children), ready, parents, failing},
+			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds)}
+	})
+}
+
+// worstReason returns the reason of the first condition that is False, or otherwise if none is.
+func worstReason(conditions []metav1.Condition, otherwise string) string {
+	for _, kind := range []string{
+		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
+	} {
+		if condition := meta.FindStatusCondition(conditions, kind); condition != nil && condition.Status == metav1.ConditionFalse {
+			return condition.Reason
+		}
+	}
+	return otherwise
+}
+
+// resources returns the names of resources as kubectl get takes them.
+func resources(rules []metacontroller.ResourceRule) string {
+	if len(rules) == 0 {
+		return none
+	}
+	var names []string
+	for _, rule := range rules[:min(len(rules), maxListed)] {
+		names = append(names, rule.GroupResource().String())
+	}
+	if rest := len(rules) - maxListed; rest > 0 {
+		names = append(names, fmt.Sprintf("+%d", rest))
+	}
+	return strings.Join(names, ",")
+}
+
+// address returns the address of a hook without what may be secret in it.
+func address(hook *metacontroller.Hook) string {
+	if hook == nil || hook.Webhook == nil {
+		return none
+	}
+	raw := hook.Webhook.Address().Raw()
+	if raw == "" {
+		return none
+	}
+	full, err := url.Parse(raw)
+	if err != nil {
+		return unknown
+	}
+	return hookaddress.WithoutSecrets(full)
+}
+
+func period(seconds *int32) string {
+	if seconds == nil {
+		return none
+	}
+	return fmt.Sprintf("%ds", max(*seconds, 1))
+}

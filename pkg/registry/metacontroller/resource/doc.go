@@ -1,0 +1,16 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package resource makes the REST storage of a kind. In goes a [Kind], which holds what is
+// particular to the kind; out comes a [Storage], which serves the resource and its status
+// subresource. It touches nothing but the storage that it is given.
+//
+// What the kinds have in common is here: how metadata, content and status are kept apart on each
+// way to write, when the generation is raised (Strategy, StatusStrategy), tables
+// (tableconvertor.go) and their columns (controllercolumns.go), and watches from a resourceVersion
+// that the storage has not reached (resourceversion.go).
+//
+// Objects behave as those of a CRD do, since that is what their clients know: the main resource
+// cannot touch the status, the status subresource cannot touch anything else, an update needs a
+// resourceVersion, and no update creates an object.
+package resource

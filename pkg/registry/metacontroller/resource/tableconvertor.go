@@ -1,0 +1,67 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// NewTable returns the table convertor of a kind. columns are those between name and age, which are
+// added; wide are those that only kubectl get -o wide prints. cells returns the cells of these
+// columns for one object.
+func NewTable[O any](columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any)) rest.TableConvertor {
+	metadata := metav1.ObjectMeta{}.SwaggerDoc()
+	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: metadata["name"]}}
+	definitions = append(definitions, columns...)
+	definitions = append(definitions, metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadata["creationTimestamp"]})
+	for _, column := range wide {
+		column.Priority = 1
+		definitions = append(definitions, column)
+	}
+	return tableConvertor[O]{definitions: definitions, cells: cells}
+}
+
+type tableConvertor[O any] struct {
+	definitions []metav1.TableColumnDefinition
+	cells       func(O) (columns, wide []any)
+}
+
+// ConvertToTable makes a table of an object or a list of objects.
+func (c tableConvertor[O]) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+	table := &metav1.Table{}
+	if list, err := meta.ListAccessor(object); err == nil {
+		table.ResourceVersion = list.GetResourceVersion()
+		table.Continue = list.GetContinue()
+		table.RemainingItemCount = list.GetRemainingItemCount()
+	} else if single, err := meta.CommonAccessor(object); err == nil {
+		table.ResourceVersion = single.GetResourceVersion()
+	}
+	if options, ok := tableOptions.(*metav1.TableOptions); !ok || options == nil || !options.NoHeaders {
+		table.ColumnDefinitions = c.definitions
+	}
+	rows, err := metatable.MetaToTableRow(object, c.row)
+	if err != nil {
+		return nil, err
+	}
+	table.Rows = rows
+	return table, nil
+}
+
+func (c tableConvertor[O]) row(object runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
+	typed, ok := object.(O)
+	if !ok {
+		return nil, fmt.Errorf("cannot make a table row of %T, it is no %T", object, *new(O))
+	}
+	columns, wide := c.cells(typed)
+	row := append([]any{name}, columns...)
+	row = append(row, age)
+	return append(row, wide...), nil
+}
