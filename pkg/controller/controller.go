@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -28,70 +26,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
-
-// Config is what the controller loop runs with.
-type Config struct {
-	// Host is the cluster that is extended: where parents and children live.
-	Host *rest.Config
-	// Loopback is the API server of this process, which has the controllers.
-	Loopback *rest.Config
-	// Metrics is where controllers show their metrics while they run.
-	Metrics prometheus.Registerer
-	Options
-}
-
-// Options are the settings of the controller loop.
-type Options struct {
-	// Namespace is the one of the server, which has the ControllerRevisions of
-	// cluster-scoped parents.
-	Namespace string
-	// Workers is how many parents of one controller are synced at once. At least 1.
-	Workers int
-	// ParallelWrites is how many writes to the host may be under way at once in the
-	// whole process, ParallelWritesPerSync how many of them for one parent. At least 1.
-	ParallelWrites        int
-	ParallelWritesPerSync int
-	// TargetLabelSelector selects the controllers to run; empty selects all.
-	TargetLabelSelector string
-	// Events bounds the events that are written about one object.
-	Events report.EventOptions
-	// LeaderElection makes one of several processes run the controllers.
-	LeaderElection LeaderElection
-	// ApplyStrategy is how children are written whose type's rule does not say it, and
-	// ApplyFieldManager the field manager of server-side apply.
-	ApplyStrategy     ApplyStrategy
-	ApplyFieldManager string
-	// Client bounds the rate of requests to the host.
-	Client ClientLimits
-	// CacheFlushInterval is how often all parents are synced again; zero is never.
-	CacheFlushInterval time.Duration
-	// DiscoveryInterval is how often the types in use are read from the host again,
-	// beside what is noticed at once; zero is never.
-	DiscoveryInterval time.Duration
-	// HookMaxResponseBytes is the size above which a hook's answer is refused.
-	HookMaxResponseBytes int64
-	// HookDenied are the networks that hooks may not be in.
-	HookDenied hookaddress.Denied
-}
-
-// DefaultOptions are the settings that hold where nothing else is said.
-func DefaultOptions() Options {
-	return Options{
-		Workers:               5,
-		ParallelWrites:        64,
-		ParallelWritesPerSync: 16,
-		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
-		LeaderElection:        LeaderElection{Name: "metacontroller"},
-		ApplyStrategy:         DynamicApply,
-		ApplyFieldManager:     host.FieldManager,
-		CacheFlushInterval:    30 * time.Minute,
-		DiscoveryInterval:     30 * time.Second,
-		HookMaxResponseBytes:  32 << 20,
-		HookDenied:            hookaddress.LinkLocal(),
-	}
-}
 
 // Run runs the controllers until ctx ends and everything it started has stopped, as
 // long as this process is the leader if there is to be one. It returns early only
