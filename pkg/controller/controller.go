@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,9 +29,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// Run runs the controllers until ctx ends and everything it started has stopped, as
-// long as this process is the leader if there is to be one. It returns early only
-// with an error that says what it cannot begin without.
+// Run runs the controllers until ctx ends and everything it started has stopped. With leader
+// election it runs them only while this process is the leader. It returns early only with an error,
+// if it lacks something that it cannot start without.
 func Run(ctx context.Context, config Config) error {
 	if config.LeaderElection.Enabled {
 		return lead(ctx, config, run)
@@ -38,54 +39,96 @@ func Run(ctx context.Context, config Config) error {
 	return run(ctx, config)
 }
 
+// run runs the controllers, whoever is the leader.
 func run(ctx context.Context, config Config) error {
-	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
-	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
-	config.Client.applyTo(hostConfig)
-	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
+	clients, err := newClients(config)
 	if err != nil {
 		return err
-	}
-	own, err := versioned.NewForConfig(config.Loopback)
-	if err != nil {
-		return fmt.Errorf("make a client for the own API: %w", err)
 	}
 	selector, err := labels.Parse(config.TargetLabelSelector)
 	if err != nil {
 		return fmt.Errorf("target label selector: %w", err)
 	}
-
-	// What the hosted controllers use ends after them.
-	shared, stopShared := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopShared()
-	events, err := report.NewEvents(shared, hostConfig, scheme.Scheme, config.Events)
-	if err != nil {
-		return err
-	}
-	defer events.Shutdown()
-	calls := hook.NewMetrics()
-	if err := config.Metrics.Register(calls); err != nil {
-		return fmt.Errorf("metrics of hooks: %w", err)
-	}
-	defer config.Metrics.Unregister(calls)
-	watches := host.NewWatches(shared, client)
-	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
-	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields),
-		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
 	var reconcilers []*lifecycle.Reconciler
-	discovery := host.NewDiscovery(client, func(group string) {
+	dependencies, release, err := newDependencies(ctx, config, clients, func(group string) {
 		for _, reconciler := range reconcilers {
 			reconciler.GroupChanged(group)
 		}
 	})
-	stored, err := revisions.New(own, externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields)))
 	if err != nil {
 		return err
 	}
-	dependencies := hosted.Dependencies{
+	defer release()
+	informers := newInformers(clients.own, externalversions.WithTweakListOptions(func(options *metav1.ListOptions) {
+		options.LabelSelector = selector.String()
+	}))
+	drainer := &drain.Drainer{Client: clients.host, Discovery: dependencies.Discovery, Actor: dependencies.Actor, Unfinalized: dependencies.Events.NotFinalized}
+	reconcilers = []*lifecycle.Reconciler{
+		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
+		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),
+	}
+	return runUntilEnd(ctx, config, clients, dependencies, informers, reconcilers)
+}
+
+// clients are the clients of the two API servers that the controllers use.
+type clients struct {
+	// hostConfig is the configuration of host, for clients of other kinds.
+	hostConfig *rest.Config
+	host       *host.Client
+	// own is the client of this process's API server.
+	own versioned.Interface
+}
+
+func newClients(config Config) (*clients, error) {
+	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
+	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
+	config.Client.applyTo(hostConfig)
+	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
+	if err != nil {
+		return nil, err
+	}
+	own, err := versioned.NewForConfig(config.Loopback)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the own API: %w", err)
+	}
+	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
+}
+
+// newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
+// which the caller calls after the last controller has stopped. groupChanged is called with the
+// name of each API group of the host whose types may have changed.
+func newDependencies(ctx context.Context, config Config, clients *clients, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	made := []func(){cancel}
+	undo := func() {
+		for _, last := range slices.Backward(made) {
+			last()
+		}
+	}
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	events, err := report.NewEvents(ctx, clients.hostConfig, scheme.Scheme, config.Events)
+	if err != nil {
+		return hosted.Dependencies{}, nil, err
+	}
+	made = append(made, events.Shutdown)
+	calls := hook.NewMetrics()
+	if err := config.Metrics.Register(calls); err != nil {
+		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
+	}
+	made = append(made, func() { config.Metrics.Unregister(calls) })
+	stored, err := revisions.New(clients.own, newInformers(clients.own))
+	if err != nil {
+		return hosted.Dependencies{}, nil, err
+	}
+	watches := host.NewWatches(ctx, clients.host)
+	return hosted.Dependencies{
 		Watches:   watches,
-		Discovery: discovery,
-		Actor:     actor,
+		Discovery: host.NewDiscovery(clients.host, groupChanged),
+		Actor:     &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
 		Events:    events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
@@ -99,32 +142,46 @@ func run(ctx context.Context, config Config) error {
 
 		Revisions:         stored,
 		RevisionNamespace: config.Namespace,
+	}, undo, nil
+}
+
+// newInformers makes informers of the own API, which keep objects without managedFields.
+func newInformers(own versioned.Interface, options ...externalversions.SharedInformerOption) externalversions.SharedInformerFactory {
+	return externalversions.NewSharedInformerFactoryWithOptions(own, 0, append(options, externalversions.WithTransform(withoutManagedFields))...)
+}
+
+// withoutManagedFields drops managedFields, which the controllers do not read. An update without
+// them leaves the stored ones as they are.
+func withoutManagedFields(obj any) (any, error) {
+	if object, ok := obj.(metav1.Object); ok {
+		object.SetManagedFields(nil)
 	}
-	drainer := &drain.Drainer{Client: client, Discovery: discovery, Actor: actor, Unfinalized: events.NotFinalized}
-	reconcilers = []*lifecycle.Reconciler{
-		lifecycle.ForComposites(own, informers, dependencies, drainer),
-		lifecycle.ForDecorators(own, informers, dependencies, drainer),
-	}
+	return obj, nil
+}
+
+// runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
+// one of them fails, and waits until all have stopped.
+func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
+	informers externalversions.SharedInformerFactory, reconcilers []*lifecycle.Reconciler) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
 	var running sync.WaitGroup
-	running.Go(func() { stored.Run(ctx) })
-	running.Go(func() {
-		if err := discovery.Follow(ctx, hostConfig); err != nil {
-			stop(err)
-		}
-	})
-	if config.DiscoveryInterval > 0 {
-		running.Go(func() { discovery.Refresh(ctx, config.DiscoveryInterval) })
-	}
-	for _, reconciler := range reconcilers {
+	start := func(run func(context.Context) error) {
 		running.Go(func() {
-			if err := reconciler.Run(ctx); err != nil {
+			if err := run(ctx); err != nil {
 				stop(err)
 			}
 		})
+	}
+	running.Go(func() { dependencies.Revisions.Run(ctx) })
+	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
+	if config.DiscoveryInterval > 0 {
+		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
+	}
+	for _, reconciler := range reconcilers {
+		start(reconciler.Run)
 	}
 	<-ctx.Done()
 	running.Wait()
@@ -133,13 +190,4 @@ func run(ctx context.Context, config Config) error {
 		return cause
 	}
 	return nil
-}
-
-// withoutManagedFields drops what nobody reads of an object. An update without them leaves the
-// stored ones to the API server, as clients' updates do that have read none.
-func withoutManagedFields(obj any) (any, error) {
-	if object, ok := obj.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	return obj, nil
 }
