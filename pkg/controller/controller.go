@@ -62,7 +62,7 @@ func run(ctx context.Context, config Config) error {
 	informers := newInformers(clients.own, externalversions.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.LabelSelector = selector.String()
 	}))
-	drainer := &drain.Drainer{Client: clients.host, Discovery: dependencies.Discovery, Actor: dependencies.Actor, Unfinalized: dependencies.Events.NotFinalized}
+	drainer := &drain.Drainer{Client: clients.host, Discovery: dependencies.Discovery, Actor: dependencies.Actor, NotFinalized: dependencies.Events.NotFinalized}
 	reconcilers = []*lifecycle.Reconciler{
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),

@@ -4,216 +4,166 @@
 package lifecycle
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// controllerEntry is what there is to one CompositeController or DecoratorController: the
-// controller that runs, and why a newer one does not.
-type controllerEntry struct {
+// controllerState is what is known of the controller object of one name: the controller that runs
+// for it, and why its current spec does not run.
+//
+// The fields above mu are used only by the worker that reconciles the name; the queue gives a name
+// to one worker at a time. The fields below mu are also used by the writer of the status, and mu
+// guards them.
+type controllerState struct {
 	name string
 
-	mu sync.Mutex
-	// controller runs as running said, with the types of spec; nil if none runs.
-	controller *hosted.Controller
-	running    declared
-	spec       *hosted.Spec
-	cancel     context.CancelFunc
-	done       chan struct{}
-	// problem is why the spec of problemOf does not run; nil if that of running does.
-	problem   *report.Problem
-	problemOf declared
-	// stopFollowing ends the following of the Secret or ConfigMap that has to change before
-	// the spec of problemOf can run; nil if there is none. Only reconciling uses it.
+	// stopFollowing ends followSource; nil if no Secret or ConfigMap is followed.
 	stopFollowing func()
-	// seen is the spec that was seen last, and seenSince when it first was.
-	seen      specOf
-	seenSince time.Time
-	// leftovers is only used by reconciling.
+	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
-	// undrained is why parents that are to be let go are not, nil if nothing is known to
-	// stand in the way.
-	undrained error
-	// statusLooked is when the status was last compared with the truth.
-	statusLooked time.Time
-	// statusRefused is when writing the status last failed.
-	statusRefused time.Time
+	// drainErr is why finalizers are still on parents that should have lost them; nil if nothing
+	// is known to prevent it.
+	drainErr error
+
+	mu sync.Mutex
+	// seen is the spec of the object when it was last read.
+	seen seenSpec
+	// running is nil if no controller runs.
+	running *running
+	// problem is why the spec of problemObject does not run; nil if running has the current spec.
+	problem       *report.Problem
+	problemObject controllerObject
+	// statusChecked is when the status of the object was last compared with the state.
+	statusChecked time.Time
+	// statusFailed is when a write of the status last failed.
+	statusFailed time.Time
 }
 
-// specOf is one version of the spec of one object.
-type specOf struct {
+// specID identifies one version of the spec of one object.
+type specID struct {
 	uid        types.UID
 	generation int64
 }
 
-// isNew tells whether the object's spec has been seen for so short a time that the object
-// is to be left alone.
-func (h *controllerEntry) isNew(object declared, now time.Time) bool {
-	if spec := (specOf{object.GetUID(), object.GetGeneration()}); h.seen != spec {
-		h.seen, h.seenSince = spec, now
+func specIDOf(object controllerObject) specID {
+	return specID{object.GetUID(), object.GetGeneration()}
+}
+
+// seenSpec is a version of a spec, and when it was first seen.
+type seenSpec struct {
+	id    specID
+	since time.Time
+}
+
+// writeDelay is how long an object with a new spec is not written. A user who creates a controller
+// and then changes it, based on the answer to the creation, would be in conflict with such a write.
+const writeDelay = statusTick
+
+// isNew reports whether the spec of the object was not seen writeDelay ago.
+func (s seenSpec) isNew(object controllerObject, now time.Time) bool {
+	return s.id != specIDOf(object) || now.Sub(s.since) < writeDelay
+}
+
+// see notes which spec the object has, and since when. It notes this of each object, also of
+// one that is deleted before it is written.
+func (s *controllerState) see(object controllerObject, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id := specIDOf(object); s.seen.id != id {
+		s.seen = seenSpec{id, now}
 	}
-	return now.Sub(h.seenSince) < newFor
 }
 
-// see takes note of the object that there is, also of one that is gone again before anything is
-// written of it.
-func (h *controllerEntry) see(object declared) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.isNew(object, time.Now()) // it notes since when
+// errSpecIsNew is the error of a write that waits for writeDelay.
+var errSpecIsNew = errors.New("the spec has just changed")
+
+// mayWrite returns errSpecIsNew if the object must not be written yet.
+func (s *controllerState) mayWrite(object controllerObject) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen.isNew(object, time.Now()) {
+		return errSpecIsNew
+	}
+	return nil
 }
 
-// runs tells whether what the object asks for is what runs.
-func (h *controllerEntry) runs(object declared, spec *hosted.Spec) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.controller != nil && equalSpecs(h.running, object) && h.spec.SameTypes(spec)
+// getRunning returns what runs; nil if nothing does.
+func (s *controllerState) getRunning() *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running
 }
 
-// setProblem remembers why the object's spec does not run, nil if it does. It tells
-// whether that is news.
-func (h *controllerEntry) setProblem(object declared, problem *report.Problem) (news bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	before := h.problem
-	h.problem, h.problemOf = problem, object
+// setRunning sets what runs, nil for nothing.
+func (s *controllerState) setRunning(running *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = running
+	if running != nil {
+		s.problem = nil
+		// The controller has not seen its parents yet, so its counts are not written at once.
+		s.statusChecked = time.Now()
+	}
+}
+
+// runs reports whether the controller that runs has the spec of the object, with the same types.
+func (s *controllerState) runs(object controllerObject, spec *hosted.Spec) bool {
+	running := s.getRunning()
+	return running != nil && equalSpecs(running.object, object) && running.spec.SameTypes(spec)
+}
+
+// setProblem sets why the spec of the object does not run, nil if it does. It reports whether the
+// problem is another than before.
+func (s *controllerState) setProblem(object controllerObject, problem *report.Problem) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.problem
+	s.problem, s.problemObject = problem, object
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
 }
 
-// setUndrained remembers why parents are not let go, nil if they are. It tells whether
-// that is news.
-func (h *controllerEntry) setUndrained(err error) (news bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	before := h.undrained
-	h.undrained = err
+// setDeleting sets the problem of an object that is being deleted: it does not run, and waits until
+// the finalizers are off its parents.
+func (s *controllerState) setDeleting(object controllerObject) {
+	err := errors.New("the controller is being deleted and no longer runs; it goes when its finalizer is off all its parents")
+	if s.drainErr != nil {
+		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w (the annotation %s: \"true\" has it deleted all the same)",
+			s.drainErr, v1alpha1.SkipDrainAnnotation)
+	}
+	s.setProblem(object, &report.Problem{Reason: report.ReasonDeleting, Err: err})
+}
+
+// setDrainErr sets why finalizers cannot be removed from parents, nil if they can. It reports
+// whether the error is another than before.
+func (s *controllerState) setDrainErr(err error) (changed bool) {
+	before := s.drainErr
+	s.drainErr = err
 	return err != nil && (before == nil || before.Error() != err.Error())
 }
 
-// setDeleting remembers that the object is being deleted, and what it waits for.
-func (h *controllerEntry) setDeleting(object declared) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	err := errors.New("the controller is being deleted and no longer runs; it goes when its finalizer is off all its parents")
-	if h.undrained != nil {
-		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w (the annotation %s: \"true\" has it deleted all the same)",
-			h.undrained, v1alpha1.SkipDrainAnnotation)
+// isCurrent reports whether the problem, or what runs, is that of the object's spec, and not of an
+// earlier one. The caller holds mu.
+func (s *controllerState) isCurrent(object controllerObject) bool {
+	if s.problem != nil {
+		return equalSpecs(s.problemObject, object)
 	}
-	h.problem, h.problemOf = &report.Problem{Reason: report.ReasonDeleting, Err: err}, object
+	return s.running != nil && equalSpecs(s.running.object, object)
 }
 
-// looked tells whether what there is is about the object's spec, and not still about
-// an earlier one.
-func (h *controllerEntry) looked(object declared) bool {
-	if h.problem != nil {
-		return equalSpecs(h.problemOf, object)
-	}
-	return h.controller != nil && equalSpecs(h.running, object)
-}
-
-// misses tells whether what runs under a name has found a type of the group missing.
-func (r *Reconciler) misses(name, group string) bool {
-	r.mu.Lock()
-	entry := r.byName[name]
-	r.mu.Unlock()
-	if entry == nil {
+// equalSpecs reports whether two objects have the same spec. The generation is compared first: it
+// is fast, and the status of each controller asks this four times a second.
+func equalSpecs(a, b controllerObject) bool {
+	if a.GetUID() != b.GetUID() {
 		return false
 	}
-	entry.mu.Lock()
-	defer entry.mu.Unlock()
-	return entry.controller != nil && entry.controller.MissesTypeOf(group)
-}
-
-func (r *Reconciler) of(name string) *controllerEntry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	entry := r.byName[name]
-	if entry == nil {
-		entry = &controllerEntry{name: name}
-		r.byName[name] = entry
-	}
-	return entry
-}
-
-// replace stops what runs and starts next in its place. The watches that both use
-// go on, since next has acquired them already or takes them over.
-func (r *Reconciler) replace(ctx context.Context, entry *controllerEntry, object declared, spec *hosted.Spec, next *hosted.Controller) {
-	next.TakeOver(entry.controller)
-	r.stop(ctx, entry)
-	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
-	logger.Info("Starting controller")
-	r.Events.Starting(object, object.GetName())
-
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		next.Run(running)
-	}()
-	entry.mu.Lock()
-	entry.controller, entry.running, entry.spec = next, object, spec
-	entry.cancel, entry.done, entry.problem = cancel, done, nil
-	// What it counts is not worth telling before it has seen its parents.
-	entry.statusLooked = time.Now()
-	entry.mu.Unlock()
-	logger.Info("Started controller")
-	r.Events.Started(object, object.GetName())
-}
-
-// stop stops what runs, if anything does, and waits until it has.
-func (r *Reconciler) stop(ctx context.Context, entry *controllerEntry) {
-	entry.mu.Lock()
-	running, cancel, done := entry.running, entry.cancel, entry.done
-	entry.controller, entry.running, entry.spec, entry.cancel = nil, nil, nil, nil
-	entry.mu.Unlock()
-	if cancel == nil {
-		return
-	}
-	logger := klog.FromContext(ctx).WithValues("controller", running.GetName())
-	logger.Info("Stopping controller")
-	r.Events.Stopping(running, running.GetName())
-	cancel()
-	<-done
-	logger.Info("Stopped controller")
-	r.Events.Stopped(running, running.GetName())
-}
-
-// remove stops what runs under a name and forgets it.
-func (r *Reconciler) remove(ctx context.Context, name string) {
-	r.mu.Lock()
-	entry := r.byName[name]
-	delete(r.byName, name)
-	r.mu.Unlock()
-	if entry == nil {
-		return
-	}
-	entry.stopWaiting()
-	r.stop(ctx, entry)
-	if err := r.disown(ctx, entry); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Write status of "+r.kind.Name, "controller", name)
-	}
-}
-
-// stopAll stops everything at once.
-func (r *Reconciler) stopAll(ctx context.Context) {
-	var stopping sync.WaitGroup
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, entry := range r.byName {
-		stopping.Go(func() {
-			entry.stopWaiting()
-			r.stop(ctx, entry)
-		})
-	}
-	stopping.Wait()
+	return a.GetGeneration() == b.GetGeneration() && a.GetGeneration() != 0 || equality.Semantic.DeepEqual(a.GetSpec(), b.GetSpec())
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
@@ -177,13 +178,13 @@ func TestDrain(t *testing.T) {
 		"an object that does not keep still": {
 			webs:   map[string][]string{"a": {ours}},
 			meddle: func(c *cluster, name string) { c.webs[name].version++ },
-			want:   map[string][]string{"a": {ours}}, updates: attempts,
-			err: "objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
+			want:   map[string][]string{"a": {ours}}, updates: maxAttempts,
+			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
 		},
 		"an object that the host does not let us write keeps no other": {
 			webs: map[string][]string{"a": {ours}, "b": {ours}, "c": {ours}}, refuse: "b",
 			want: map[string][]string{"a": {}, "b": {ours}, "c": {}}, updates: 3,
-			err: "objects that keep the finalizer " + ours + ": 1; the first: can't update the finalizers of Web default/b: no",
+			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: can't update the finalizers of Web default/b: no",
 		},
 	}
 	for name, test := range tests {
@@ -195,7 +196,8 @@ func TestDrain(t *testing.T) {
 			if test.meddle != nil {
 				c.meddle = func(name string) { test.meddle(c, name) }
 			}
-			err := drainer(t, c).Drain(t.Context(), cmp.Or(test.apiVersion, "ctl.example/v2"), cmp.Or(test.resource, "webs"), ours)
+			rule := v1alpha1.ResourceRule{APIVersion: cmp.Or(test.apiVersion, "ctl.example/v2"), Resource: cmp.Or(test.resource, "webs")}
+			err := drainer(t, c).Drain(t.Context(), ours, []v1alpha1.ResourceRule{rule})
 			if got := fmt.Sprint(err); got != cmp.Or(test.err, "<nil>") {
 				t.Errorf("error is %s, want %s", got, cmp.Or(test.err, "none"))
 			}
@@ -243,8 +245,8 @@ func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 	}}
 	d := drainer(t, c)
 	var told []string
-	d.Unfinalized = func(released *object.Object, finalizer string) { told = append(told, released.Name+" "+finalizer) }
-	if err := d.Drain(t.Context(), "ctl.example/v2", "webs", ours); err != nil {
+	d.NotFinalized = func(parent *object.Object, finalizer string) { told = append(told, parent.Name+" "+finalizer) }
+	if err := d.Drain(t.Context(), ours, []v1alpha1.ResourceRule{{APIVersion: "ctl.example/v2", Resource: "webs"}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff([]string{"dying " + ours}, told); diff != "" {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lifecycle
+package drain
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var websRule, jobsRule = v1alpha1.ResourceRule{APIVersion: "ctl.example/v1", Res
 
 // searching is a host with finalizers on its objects, and the controllers that there are.
 type searching struct {
-	*searches
+	*Scanner
 	mu          sync.Mutex
 	finalizers  sets.Set[string]
 	controllers sets.Set[types.UID]
@@ -34,11 +34,11 @@ type searching struct {
 
 func newSearching(controllers ...types.UID) *searching {
 	s := &searching{finalizers: sets.New[string](), controllers: sets.New(controllers...)}
-	s.searches = &searches{find: s.find, present: func() sets.Set[types.UID] {
+	s.Scanner = &Scanner{find: s.find, existing: func() sets.Set[types.UID] {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.controllers.Clone()
-	}, byType: map[schema.GroupResource]*search{}}
+	}, scans: map[schema.GroupResource]*scan{}}
 	return s
 }
 
@@ -55,7 +55,7 @@ func (s *searching) find(context.Context, v1alpha1.ResourceRule) (sets.Set[strin
 
 func (s *searching) expect(t *testing.T, rule v1alpha1.ResourceRule, controller types.UID, finalizer string, want bool, made int) {
 	t.Helper()
-	found, err := s.finds(t.Context(), rule, controller, finalizer)
+	found, err := s.Has(t.Context(), rule, controller, finalizer)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil || found != want || s.made != made {
@@ -74,7 +74,7 @@ func TestOneSearchDoesForAllControllersThatThereAre(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range controllers {
 			asking.Go(func() {
-				found, err := s.finds(t.Context(), websRule, types.UID(fmt.Sprint(i)), fmt.Sprint("f-", i))
+				found, err := s.Has(t.Context(), websRule, types.UID(fmt.Sprint(i)), fmt.Sprint("f-", i))
 				if err != nil || found != (i == 7 || i == 8) {
 					t.Errorf("that of %d is found: %v, %v", i, found, err)
 				}
@@ -87,7 +87,7 @@ func TestOneSearchDoesForAllControllersThatThereAre(t *testing.T) {
 		otherVersion := v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "webs"}
 		s.expect(t, otherVersion, "7", "f-7", true, 1)
 		s.expect(t, jobsRule, "7", "f-7", true, 2) // is looked for in all types
-		s.takenOff(websRule, "f-7")
+		s.Removed(websRule, "f-7")
 		s.expect(t, websRule, "7", "f-7", false, 2)
 		s.expect(t, jobsRule, "7", "f-7", true, 2)
 	})
@@ -110,7 +110,7 @@ func TestASearchThatHadBegunBeforeAControllerCameDoesNotDoForIt(t *testing.T) {
 		s := newSearching("a")
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			if found, err := s.finds(t.Context(), websRule, "a", "f-a"); found || err != nil {
+			if found, err := s.Has(t.Context(), websRule, "a", "f-a"); found || err != nil {
 				t.Errorf("it is found: %v, %v", found, err)
 			}
 		})
@@ -132,7 +132,7 @@ func TestWhatIsTakenOffDuringASearchIsNotFoundByIt(t *testing.T) {
 		var asking sync.WaitGroup
 		asking.Go(func() { s.expect(t, websRule, "a", "f-a", false, 1) })
 		synctest.Wait()
-		s.takenOff(websRule, "f-a")
+		s.Removed(websRule, "f-a")
 		asking.Wait()
 		s.expect(t, websRule, "a", "f-a", false, 1)
 		s.expect(t, websRule, "b", "f-b", true, 1)
@@ -143,7 +143,7 @@ func TestASearchThatFailsIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearching("a")
 		s.err = errors.New("forbidden")
-		if _, err := s.finds(t.Context(), websRule, "a", "f-a"); !errors.Is(err, s.err) {
+		if _, err := s.Has(t.Context(), websRule, "a", "f-a"); !errors.Is(err, s.err) {
 			t.Errorf("the error is %v", err)
 		}
 		s.err = nil
