@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
@@ -157,7 +158,7 @@ func (d *Drainer) Find(ctx context.Context, apiVersion, resource, prefix string)
 	if err != nil {
 		return nil, err
 	}
-	err = d.Client.Pages(ctx, of, prefix, func(page []*object.Object) error {
+	err = d.Client.MetadataPages(ctx, of, prefix, func(page []metav1.PartialObjectMetadata) error {
 		for _, parent := range page {
 			for _, finalizer := range parent.Finalizers {
 				if strings.HasPrefix(finalizer, prefix) {

@@ -43,6 +43,9 @@ type cluster struct {
 	// refuse has the updates of a web refused.
 	refuse  string
 	updates int
+	// old has lists of metadata answered with whole webs. metadataOnly reports that all lists
+	// asked for metadata.
+	old, metadataOnly bool
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +59,9 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/ctl.example/v2":
 		_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"ctl.example/v2","resources":[{"name":"webs","namespaced":true,"kind":"Web"}]}`)
 	case r.URL.Path == "/apis/ctl.example/v2/webs":
-		c.list(w, r.URL.Query().Get("continue"))
+		metadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList")
+		c.metadataOnly = c.metadataOnly && metadata
+		c.list(w, r.URL.Query().Get("continue"), metadata && !c.old)
 	case ofOne && r.Method == http.MethodGet && c.webs[name] != nil:
 		_, _ = fmt.Fprint(w, c.json(name))
 	case ofOne && r.Method == http.MethodPut:
@@ -66,7 +71,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *cluster) list(w http.ResponseWriter, from string) {
+func (c *cluster) list(w http.ResponseWriter, from string, metadata bool) {
 	names := slices.Sorted(func(yield func(string) bool) {
 		for name := range c.webs {
 			if name >= from && !yield(name) {
@@ -80,7 +85,11 @@ func (c *cluster) list(w http.ResponseWriter, from string) {
 	}
 	var items []string
 	for _, name := range names {
-		items = append(items, c.json(name))
+		item := c.json(name)
+		if metadata {
+			item = strings.Replace(item, spec, "", 1)
+		}
+		items = append(items, item)
 	}
 	_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"9","continue":%q},"items":[%s]}`, next, strings.Join(items, ","))
 }
@@ -95,9 +104,13 @@ func (c *cluster) update(w http.ResponseWriter, r *http.Request, name string) {
 			ResourceVersion string
 			Finalizers      []string
 		}
+		Spec any
 	}
 	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 		c.Error(err)
+	}
+	if sent.Spec == nil {
+		c.Errorf("%s was updated without its spec", name)
 	}
 	stored := c.webs[name]
 	switch {
@@ -121,9 +134,12 @@ func (c *cluster) json(name string) string {
 	if stored.dying {
 		deletion = `,"deletionTimestamp":"2026-03-04T05:06:07Z"`
 	}
-	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}}`,
-		name, stored.version, finalizers, deletion)
+	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}%s}`,
+		name, stored.version, finalizers, deletion, spec)
 }
+
+// spec is the part of a web that a list of metadata leaves out.
+const spec = `,"spec":{"pages":1}`
 
 func failure(w http.ResponseWriter, code int, reason string) {
 	w.WriteHeader(code)
@@ -216,22 +232,28 @@ func TestDrain(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	c := &cluster{T: t, webs: map[string]*web{
+	webs := map[string]*web{
 		"a": {finalizers: []string{ours}}, "b": {finalizers: []string{"x/y"}}, "c": {finalizers: []string{"x/y", ours + "-too"}}, "d": {},
 		"e": {finalizers: []string{"prefix.of/" + ours}},
-	}}
+	}
 	for name, test := range map[string]struct {
 		apiVersion, resource string
+		old                  bool
 		want                 []string
 	}{
-		"on objects of all pages":               {"ctl.example/v2", "webs", []string{ours, ours + "-too"}},
-		"in a version that is no longer served": {"ctl.example/v1", "webs", []string{ours, ours + "-too"}},
-		"of a resource that is gone":            {"ctl.example/v2", "shops", nil},
+		"on objects of all pages":                    {"ctl.example/v2", "webs", false, []string{ours, ours + "-too"}},
+		"of a server that knows no list of metadata": {"ctl.example/v2", "webs", true, []string{ours, ours + "-too"}},
+		"in a version that is no longer served":      {"ctl.example/v1", "webs", false, []string{ours, ours + "-too"}},
+		"of a resource that is gone":                 {"ctl.example/v2", "shops", false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c := &cluster{T: t, webs: webs, old: test.old, metadataOnly: true}
 			found, err := drainer(t, c).Find(t.Context(), test.apiVersion, test.resource, "metacontroller.io/compositecontroller-")
 			if err != nil || !slices.Equal(sets.List(found), slices.Sorted(slices.Values(test.want))) {
 				t.Errorf("found are %v, %v, want %v", sets.List(found), err, test.want)
+			}
+			if !c.metadataOnly {
+				t.Error("a list asked for whole objects")
 			}
 		})
 	}
