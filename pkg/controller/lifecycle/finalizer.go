@@ -162,7 +162,7 @@ func (r *Reconciler) removeLeftFinalizers(ctx context.Context, state *controller
 	}
 	finalizer := r.kind.Finalizer(object.GetName())
 	for _, rule := range object.ParentTypes() {
-		found, err := r.scanner.Has(ctx, rule, object.GetUID(), finalizer)
+		found, err := r.scanner.Search(ctx, rule, object.GetUID(), finalizer)
 		if err != nil {
 			return r.drained(state, object, err)
 		}

@@ -23,7 +23,7 @@ func rules(names ...string) []v1alpha1.ResourceRule {
 
 func TestTypesThatAreNoLongerHeld(t *testing.T) {
 	tests := map[string]struct {
-		held, holds, want []v1alpha1.ResourceRule
+		held, current, want []v1alpha1.ResourceRule
 	}{
 		"another resource":                    {rules("a/v1 webs"), rules("a/v1 shops"), rules("a/v1 webs")},
 		"another group":                       {rules("a/v1 webs"), rules("b/v1 webs"), rules("a/v1 webs")},
@@ -35,8 +35,8 @@ func TestTypesThatAreNoLongerHeld(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := except(test.held, test.holds); len(got) != len(test.want) || len(got) > 0 && !cmp.Equal(test.want, got) {
-				t.Errorf("to let go: %v, want %v", got, test.want)
+			if got := except(test.held, test.current); len(got) != len(test.want) || len(got) > 0 && !cmp.Equal(test.want, got) {
+				t.Errorf("to drain: %v, want %v", got, test.want)
 			}
 		})
 	}

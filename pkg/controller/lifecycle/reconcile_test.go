@@ -20,12 +20,12 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 		done    bool
 		failure error
 	}{
-		"it went well":                     {nil, true, nil},
-		"the object changed meanwhile":     {apierrors.NewConflict(resource, "a", broken), false, nil},
-		"the object went meanwhile":        {apierrors.NewNotFound(resource, "a"), false, nil},
-		"there are more parents to let go": {drain.ErrTurnOver, false, nil},
-		"the spec is too new":              {errSpecIsNew, false, nil},
-		"it failed":                        {broken, false, broken},
+		"it went well":                    {nil, true, nil},
+		"the object changed meanwhile":    {apierrors.NewConflict(resource, "a", broken), false, nil},
+		"the object went meanwhile":       {apierrors.NewNotFound(resource, "a"), false, nil},
+		"there are more parents to drain": {drain.ErrTurnOver, false, nil},
+		"the spec is too new":             {errSpecIsNew, false, nil},
+		"it failed":                       {broken, false, broken},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

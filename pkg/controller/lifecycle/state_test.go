@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Whoever creates a controller and changes it right away is not in conflict with the note
-// that it holds parents.
+// A user who creates a controller and changes it right away is not in conflict with a write of its
+// finalizer.
 func TestANewControllerIsLeftAloneForAMoment(t *testing.T) {
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
 	var state controllerState
@@ -48,7 +48,7 @@ func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
 	refused := errors.New("refused")
 	for i, want := range []bool{true, false} {
 		if got := state.setDrainErr(refused); got != want {
-			t.Errorf("time %d is news: %v", i+1, got)
+			t.Errorf("time %d is a change: %v", i+1, got)
 		}
 	}
 	state.setDeleting(object)
@@ -56,7 +56,7 @@ func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
 		t.Errorf("the problem is %s", got)
 	}
 	if state.setDrainErr(nil) || !state.setDrainErr(refused) {
-		t.Error("that it went well is no news, that it fails again is")
+		t.Error("no error is no change, another error after it is")
 	}
 }
 

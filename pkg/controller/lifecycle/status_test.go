@@ -19,8 +19,8 @@ import (
 	typed "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
 
-// Whoever creates a controller and changes it right away is not in conflict with the
-// status that tells about it.
+// A user who creates a controller and changes it right away is not in conflict with a write of its
+// status.
 func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	start := time.Now()
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
@@ -40,7 +40,7 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 
 	object = object.DeepCopy()
 	object.Generation, object.Spec.ResyncPeriodSeconds = 2, ptr.To(int32(1))
-	expect(time.Second, false) // nobody has looked at it
+	expect(time.Second, false) // it has not been reconciled
 	state.setProblem(object, refused)
 	expect(time.Second+writeDelay-1, false)
 	expect(time.Second+writeDelay, true)
@@ -52,7 +52,7 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	expect(2*time.Second+writeDelay, true)
 }
 
-// Somebody else may write the status at the same time, as one of our own status writers.
+// Others may write the status at the same time, for example the status writer of this process.
 func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
 	state := &controllerState{name: "webs", seen: seenSpec{id: specID{uid: "u"}}}
@@ -66,7 +66,7 @@ func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	}
 }
 
-// busyAPI has one object, of which some updates are in conflict with those of others.
+// busyAPI has one object. The first updates of it are in conflict with others.
 type busyAPI struct {
 	typed.CompositeControllerInterface
 

@@ -5,7 +5,7 @@
 // that were left behind.
 //
 // In come resources and the name of a finalizer. A Drainer removes the finalizer from all objects
-// of the resources. A Scanner reports whether the finalizer of a controller is on any object of a
-// resource, and shares one list of the objects among all controllers of a kind. Both read from the
-// host itself and not from a cache. What they remove is written by act, like the steps of a sync.
+// of the resources. A Scanner searches for the finalizer of a controller on all objects of a
+// resource; one scan of the objects serves all controllers of a kind. Both read from the host itself
+// and not from a cache. What they remove is written by act, like the steps of a sync.
 package drain

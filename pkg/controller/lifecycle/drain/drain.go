@@ -7,12 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -51,7 +48,7 @@ func (d *Drainer) Drain(ctx context.Context, finalizer string, resources []v1alp
 	defer cancel()
 	for _, rule := range resources {
 		klog.FromContext(ctx).Info("Removing finalizer from parents", "finalizer", finalizer, "apiVersion", rule.APIVersion, "resource", rule.Resource)
-		err := d.drain(ctx, rule.APIVersion, rule.Resource, finalizer)
+		err := d.drain(ctx, rule, finalizer)
 		if err == nil {
 			continue
 		}
@@ -68,12 +65,18 @@ func failed(rule v1alpha1.ResourceRule, err error) error {
 	return fmt.Errorf("remove the finalizer from %s of %s: %w", rule.Resource, rule.APIVersion, err)
 }
 
-func (d *Drainer) drain(ctx context.Context, apiVersion, resource, finalizer string) error {
-	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
-	if _, gone := errors.AsType[*host.UnknownTypeError](err); gone {
-		return nil
+// resolve finds the type of a rule, and reports whether the host serves it in any version.
+func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of pipeline.Type, served bool, err error) {
+	of, err = d.Discovery.ResolveInAnyVersion(ctx, rule.APIVersion, rule.Resource)
+	if _, unknown := errors.AsType[*host.UnknownTypeError](err); unknown {
+		return of, false, nil
 	}
-	if err != nil {
+	return of, err == nil, err
+}
+
+func (d *Drainer) drain(ctx context.Context, rule v1alpha1.ResourceRule, finalizer string) error {
+	of, served, err := d.resolve(ctx, rule)
+	if !served {
 		return err
 	}
 	var failures []error
@@ -144,29 +147,4 @@ func removalPlan(of pipeline.Type, finalizer string, objects []*object.Object) (
 		}
 	}
 	return removal, nil
-}
-
-// Find returns the finalizers on objects of a resource whose names begin with the prefix. A
-// resource that the host does not serve in any version has no objects. With an error it returns
-// what it found until then.
-func (d *Drainer) Find(ctx context.Context, apiVersion, resource, prefix string) (sets.Set[string], error) {
-	found := sets.New[string]()
-	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
-	if _, gone := errors.AsType[*host.UnknownTypeError](err); gone {
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = d.Client.MetadataPages(ctx, of, prefix, func(page []metav1.PartialObjectMetadata) error {
-		for _, parent := range page {
-			for _, finalizer := range parent.Finalizers {
-				if strings.HasPrefix(finalizer, prefix) {
-					found.Insert(finalizer)
-				}
-			}
-		}
-		return ctx.Err()
-	})
-	return found, err
 }

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -33,14 +32,14 @@ type web struct {
 	dying      bool
 }
 
-// cluster serves webs of ctl.example/v2, two at a time, and takes updates of them.
+// cluster serves webs of ctl.example/v2, in pages of two, and stores updates of them.
 type cluster struct {
 	*testing.T
 	mu   sync.Mutex
 	webs map[string]*web
-	// meddle is called before an update of a web is looked at.
+	// meddle is called before an update of a web is handled.
 	meddle func(name string)
-	// refuse has the updates of a web refused.
+	// refuse is the web whose updates are refused.
 	refuse  string
 	updates int
 	// old has lists of metadata answered with whole webs. metadataOnly reports that all lists
@@ -231,34 +230,6 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	webs := map[string]*web{
-		"a": {finalizers: []string{ours}}, "b": {finalizers: []string{"x/y"}}, "c": {finalizers: []string{"x/y", ours + "-too"}}, "d": {},
-		"e": {finalizers: []string{"prefix.of/" + ours}},
-	}
-	for name, test := range map[string]struct {
-		apiVersion, resource string
-		old                  bool
-		want                 []string
-	}{
-		"on objects of all pages":                    {"ctl.example/v2", "webs", false, []string{ours, ours + "-too"}},
-		"of a server that knows no list of metadata": {"ctl.example/v2", "webs", true, []string{ours, ours + "-too"}},
-		"in a version that is no longer served":      {"ctl.example/v1", "webs", false, []string{ours, ours + "-too"}},
-		"of a resource that is gone":                 {"ctl.example/v2", "shops", false, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := &cluster{T: t, webs: webs, old: test.old, metadataOnly: true}
-			found, err := drainer(t, c).Find(t.Context(), test.apiVersion, test.resource, "metacontroller.io/compositecontroller-")
-			if err != nil || !slices.Equal(sets.List(found), slices.Sorted(slices.Values(test.want))) {
-				t.Errorf("found are %v, %v, want %v", sets.List(found), err, test.want)
-			}
-			if !c.metadataOnly {
-				t.Error("a list asked for whole objects")
-			}
-		})
-	}
-}
-
 func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 	c := &cluster{T: t, webs: map[string]*web{
 		"alive": {version: 1, finalizers: []string{ours}},
@@ -276,7 +247,7 @@ func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 	}
 }
 
-// drainer drains objects of the cluster.
+// drainer returns a Drainer of the cluster.
 func drainer(t *testing.T, c *cluster) *Drainer {
 	t.Helper()
 	server := httptest.NewServer(c)

@@ -6,8 +6,10 @@ package drain
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -47,12 +49,33 @@ func (d *Drainer) NewScanner(prefix string, existing func() sets.Set[types.UID])
 func (d *Drainer) findInTurn(ctx context.Context, rule v1alpha1.ResourceRule, prefix string) (sets.Set[string], error) {
 	limited, cancel := context.WithTimeout(ctx, turn)
 	defer cancel()
-	found, err := d.Find(limited, rule.APIVersion, rule.Resource, prefix)
+	found, err := d.find(limited, rule, prefix)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Info("Too many objects to look for left finalizers on all of them",
 			"apiVersion", rule.APIVersion, "resource", rule.Resource)
 		return found, nil
 	}
+	return found, err
+}
+
+// find returns the finalizers on objects of a resource whose names begin with the prefix. With an
+// error it returns those that it found before. It reads metadata only.
+func (d *Drainer) find(ctx context.Context, rule v1alpha1.ResourceRule, prefix string) (sets.Set[string], error) {
+	of, served, err := d.resolve(ctx, rule)
+	if !served {
+		return nil, err
+	}
+	found := sets.New[string]()
+	err = d.Client.MetadataPages(ctx, of, prefix, func(page []metav1.PartialObjectMetadata) error {
+		for _, parent := range page {
+			for _, finalizer := range parent.Finalizers {
+				if strings.HasPrefix(finalizer, prefix) {
+					found.Insert(finalizer)
+				}
+			}
+		}
+		return ctx.Err()
+	})
 	return found, err
 }
 
@@ -71,11 +94,11 @@ type scan struct {
 	err     error
 }
 
-// Has reports whether a controller's finalizer is, or may be, on objects of a resource. It waits for
+// Search reports whether a controller's finalizer is, or may be, on objects of a resource. It runs
 // a new scan only if no earlier one covers the controller.
-func (s *Scanner) Has(ctx context.Context, rule v1alpha1.ResourceRule, controller types.UID, finalizer string) (bool, error) {
+func (s *Scanner) Search(ctx context.Context, rule v1alpha1.ResourceRule, controller types.UID, finalizer string) (bool, error) {
 	for {
-		last, isNew := s.lastScan(rule, controller)
+		last, isNew := s.scanFor(rule, controller)
 		if isNew {
 			s.run(ctx, rule, last)
 		}
@@ -96,9 +119,9 @@ func (s *Scanner) Has(ctx context.Context, rule v1alpha1.ResourceRule, controlle
 	}
 }
 
-// lastScan returns the last scan of a resource. If that one is over and does not cover the
+// scanFor returns the last scan of a resource. If that one is over and does not cover the
 // controller, it returns a new one, which the caller runs.
-func (s *Scanner) lastScan(rule v1alpha1.ResourceRule, controller types.UID) (last *scan, isNew bool) {
+func (s *Scanner) scanFor(rule v1alpha1.ResourceRule, controller types.UID) (last *scan, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last = s.scans[GroupResource(rule)]
@@ -127,7 +150,7 @@ func (s *Scanner) run(ctx context.Context, rule v1alpha1.ResourceRule, current *
 	found, err = s.find(ctx, rule)
 }
 
-// end stores the result of a scan. A scan that failed is forgotten, so that the next call of Has
+// end stores the result of a scan. A scan that failed is forgotten, so that the next Search
 // begins a new one.
 func (s *Scanner) end(rule v1alpha1.ResourceRule, ended *scan, found sets.Set[string], err error) {
 	s.mu.Lock()
