@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -30,77 +30,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Config is what the controller loop runs with.
-type Config struct {
-	// Host is the cluster that is extended: where parents and children live.
-	Host *rest.Config
-	// Loopback is the API server of this process, which has the controllers.
-	Loopback *rest.Config
-	// Metrics is where controllers show their metrics while they run.
-	Metrics prometheus.Registerer
-	Options
-}
-
-// Options are the settings of the controller loop.
-type Options struct {
-	// Namespace is the one of the server, which has the ControllerRevisions of
-	// cluster-scoped parents.
-	Namespace string
-	// Workers is how many parents of one controller are synced at once. At least 1.
-	Workers int
-	// ParallelWrites is how many writes to the host may be under way at once in the
-	// whole process, ParallelWritesPerSync how many of them for one parent. At least 1.
-	ParallelWrites        int
-	ParallelWritesPerSync int
-	// TargetLabelSelector selects the controllers to run; empty selects all.
-	TargetLabelSelector string
-	// Events bounds the events that are written about one object.
-	Events report.EventOptions
-	// LeaderElection makes one of several processes run the controllers.
-	LeaderElection LeaderElection
-	// ApplyStrategy is how children are written whose type's rule does not say it, and
-	// ApplyFieldManager the field manager of server-side apply.
-	ApplyStrategy     ApplyStrategy
-	ApplyFieldManager string
-	// Client bounds the rate of requests to the host.
-	Client ClientLimits
-	// CacheFlushInterval is how often all parents are synced again; zero is never.
-	CacheFlushInterval time.Duration
-	// DiscoveryInterval is how often the types in use are read from the host again,
-	// beside what is noticed at once; zero is never.
-	DiscoveryInterval time.Duration
-	// HookMaxResponseBytes is the size above which a hook's answer is refused.
-	HookMaxResponseBytes int64
-	// HookDenied are the networks that hooks may not be in.
-	HookDenied hookaddress.Denied
-}
-
-// DefaultOptions are the settings that hold where nothing else is said.
-func DefaultOptions() Options {
-	return Options{
-		Workers:               5,
-		ParallelWrites:        64,
-		ParallelWritesPerSync: 16,
-		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
-		LeaderElection:        LeaderElection{Name: "metacontroller"},
-		ApplyStrategy:         DynamicApply,
-		ApplyFieldManager:     host.FieldManager,
-		CacheFlushInterval:    30 * time.Minute,
-		DiscoveryInterval:     30 * time.Second,
-		HookMaxResponseBytes:  32 << 20,
-		HookDenied:            hookaddress.LinkLocal(),
-	}
-}
-
-// informerLinger is how long the objects of a type stay in memory that no controller uses any more.
+// informerLinger is how long the objects of a type stay in memory after the last controller that
+// used them. One that replaces another finds them there.
 const informerLinger = 20 * time.Second
 
-// Run runs the controllers until ctx ends and everything it started has stopped, as
-// long as this process is the leader if there is to be one. It returns early only
-// with an error that says what it cannot begin without.
+// Run runs the controllers until ctx ends and everything it started has stopped. With leader
+// election it runs them only while this process is the leader. It returns early only with an error,
+// if it lacks something that it cannot start without.
 func Run(ctx context.Context, config Config) error {
 	if config.LeaderElection.Enabled {
 		return lead(ctx, config, run)
@@ -108,59 +46,101 @@ func Run(ctx context.Context, config Config) error {
 	return run(ctx, config)
 }
 
+// run runs the controllers, whoever is the leader.
 func run(ctx context.Context, config Config) error {
-	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
-	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
-	config.Client.applyTo(hostConfig)
-	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
+	clients, err := newClients(config)
 	if err != nil {
 		return err
-	}
-	own, err := versioned.NewForConfig(config.Loopback)
-	if err != nil {
-		return fmt.Errorf("make a client for the own API: %w", err)
 	}
 	selector, err := labels.Parse(config.TargetLabelSelector)
 	if err != nil {
 		return fmt.Errorf("target label selector: %w", err)
 	}
-
-	// What the hosted controllers use ends after them.
-	shared, stopShared := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopShared()
-	events, err := report.NewEvents(shared, hostConfig, scheme.Scheme, config.Events)
-	if err != nil {
-		return err
-	}
-	defer events.Shutdown()
-	calls := hook.NewMetrics()
-	if err := config.Metrics.Register(calls); err != nil {
-		return fmt.Errorf("metrics of hooks: %w", err)
-	}
-	defer config.Metrics.Unregister(calls)
-	watches := cache.NewInformers(shared, client, informerLinger)
-	defer watches.Shutdown()
-	actor := &act.Actor{Writer: host.NewWriter(client, config.ParallelWrites), Parallel: config.ParallelWritesPerSync}
-	informers := externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields),
-		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = selector.String() }))
 	var reconcilers []*lifecycle.Reconciler
-	discovery := discovery.New(client, func(group string) {
+	dependencies, release, err := newDependencies(ctx, config, clients, func(group string) {
 		for _, reconciler := range reconcilers {
 			reconciler.GroupChanged(group)
 		}
 	})
-	stored, err := revisions.New(own, externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields)))
 	if err != nil {
 		return err
 	}
-	dependencies := hosted.Dependencies{
-		Watches:   watches,
-		Discovery: discovery,
-		Actor:     actor,
+	defer release()
+	informers := newInformers(clients.own, externalversions.WithTweakListOptions(func(options *metav1.ListOptions) {
+		options.LabelSelector = selector.String()
+	}))
+	drainer := &drain.Drainer{Client: clients.host, Discovery: dependencies.Discovery, Actor: dependencies.Actor, NotFinalized: dependencies.Events.NotFinalized}
+	reconcilers = []*lifecycle.Reconciler{
+		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
+		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),
+	}
+	return runUntilEnd(ctx, config, clients, dependencies, informers, reconcilers)
+}
+
+// clients are the clients of the two API servers that the controllers use.
+type clients struct {
+	// hostConfig is the configuration of host, for clients of other kinds.
+	hostConfig *rest.Config
+	host       *host.Client
+	// own is the client of this process's API server.
+	own versioned.Interface
+}
+
+func newClients(config Config) (*clients, error) {
+	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
+	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
+	config.Client.applyTo(hostConfig)
+	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
+	if err != nil {
+		return nil, err
+	}
+	own, err := versioned.NewForConfig(config.Loopback)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the own API: %w", err)
+	}
+	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
+}
+
+// newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
+// which the caller calls after the last controller has stopped. groupChanged is called with the
+// name of each API group of the host whose types may have changed.
+func newDependencies(ctx context.Context, config Config, clients *clients, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	made := []func(){cancel}
+	undo := func() {
+		for _, last := range slices.Backward(made) {
+			last()
+		}
+	}
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	events, err := report.NewEvents(ctx, clients.hostConfig, scheme.Scheme, config.Events)
+	if err != nil {
+		return hosted.Dependencies{}, nil, err
+	}
+	made = append(made, events.Shutdown)
+	calls := hook.NewMetrics()
+	if err := config.Metrics.Register(calls); err != nil {
+		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
+	}
+	made = append(made, func() { config.Metrics.Unregister(calls) })
+	stored, err := revisions.New(clients.own, newInformers(clients.own))
+	if err != nil {
+		return hosted.Dependencies{}, nil, err
+	}
+	objects := cache.NewInformers(ctx, clients.host, informerLinger)
+	made = append(made, objects.Shutdown)
+	return hosted.Dependencies{
+		Watches:   objects,
+		Discovery: discovery.New(clients.host, groupChanged),
+		Actor:     &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
 		Events:    events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Metrics: calls, Sources: watches,
+			Metrics: calls, Sources: objects,
 		},
 		Guards:  writeloop.NewRegistry(),
 		Engine:  config.ApplyStrategy.engine(),
@@ -170,32 +150,46 @@ func run(ctx context.Context, config Config) error {
 
 		Revisions:         stored,
 		RevisionNamespace: config.Namespace,
+	}, undo, nil
+}
+
+// newInformers makes informers of the own API, which keep objects without managedFields.
+func newInformers(own versioned.Interface, options ...externalversions.SharedInformerOption) externalversions.SharedInformerFactory {
+	return externalversions.NewSharedInformerFactoryWithOptions(own, 0, append(options, externalversions.WithTransform(withoutManagedFields))...)
+}
+
+// withoutManagedFields drops managedFields, which the controllers do not read. An update without
+// them leaves the stored ones as they are.
+func withoutManagedFields(obj any) (any, error) {
+	if object, ok := obj.(metav1.Object); ok {
+		object.SetManagedFields(nil)
 	}
-	drainer := &drain.Drainer{Client: client, Discovery: discovery, Actor: actor, Unfinalized: events.NotFinalized}
-	reconcilers = []*lifecycle.Reconciler{
-		lifecycle.ForComposites(own, informers, dependencies, drainer),
-		lifecycle.ForDecorators(own, informers, dependencies, drainer),
-	}
+	return obj, nil
+}
+
+// runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
+// one of them fails, and waits until all have stopped.
+func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
+	informers externalversions.SharedInformerFactory, reconcilers []*lifecycle.Reconciler) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
 	var running sync.WaitGroup
-	running.Go(func() { stored.Run(ctx) })
-	running.Go(func() {
-		if err := discovery.Follow(ctx, hostConfig); err != nil {
-			stop(err)
-		}
-	})
-	if config.DiscoveryInterval > 0 {
-		running.Go(func() { discovery.Refresh(ctx, config.DiscoveryInterval) })
-	}
-	for _, reconciler := range reconcilers {
+	start := func(run func(context.Context) error) {
 		running.Go(func() {
-			if err := reconciler.Run(ctx); err != nil {
+			if err := run(ctx); err != nil {
 				stop(err)
 			}
 		})
+	}
+	running.Go(func() { dependencies.Revisions.Run(ctx) })
+	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
+	if config.DiscoveryInterval > 0 {
+		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
+	}
+	for _, reconciler := range reconcilers {
+		start(reconciler.Run)
 	}
 	<-ctx.Done()
 	running.Wait()
@@ -204,13 +198,4 @@ func run(ctx context.Context, config Config) error {
 		return cause
 	}
 	return nil
-}
-
-// withoutManagedFields drops what nobody reads of an object. An update without them leaves the
-// stored ones to the API server, as clients' updates do that have read none.
-func withoutManagedFields(obj any) (any, error) {
-	if object, ok := obj.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	return obj, nil
 }

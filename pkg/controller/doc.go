@@ -1,13 +1,16 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller is the controller loop of the process. It puts together what all hosted
-// controllers share, and runs the two reconcilers of lifecycle: one for CompositeControllers, one
-// for DecoratorControllers. With leader election it does so only while this process is the leader.
+// Package controller is the controller loop of the process.
+//
+// In come the configurations of two API servers: the host cluster, and this process's own server,
+// which stores the controller objects. Run makes the clients and what all controllers share, and
+// runs the two reconcilers of lifecycle: one for CompositeControllers, one for
+// DecoratorControllers. With leader election it does so only while this process is the leader.
 //
 // The packages below stand in the order of their imports, each importing only what stands after it:
 //
-//	lifecycle   controller objects become running controllers; drain takes finalizers off
+//	lifecycle   controller objects become running controllers; drain removes finalizers
 //	hosted      one running controller, its queue, and what the two kinds differ in
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery

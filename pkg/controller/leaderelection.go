@@ -15,25 +15,25 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LeaderElection says by which Lease of the host the processes agree on a leader.
+// LeaderElection names the Lease of the host by which the processes agree on a leader.
 type LeaderElection struct {
 	Enabled bool
-	// Namespace and Name are the Lease's.
+	// Namespace and Name are those of the Lease.
 	Namespace, Name string
-	// Identity is the name this process goes by. It must differ from the others'.
+	// Identity names this process. It must differ from those of the others.
 	Identity string
 }
 
-// A leader that does not renew its lease in time has lost it when the lease's
-// duration is over.
+// A leader renews its lease every retryPeriod. If it has not been able to for renewDeadline, it
+// stops. Another process may take the lease after leaseDuration.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// lead calls work whenever this process becomes the leader, with a context that ends
-// when it no longer is. The lease is given up only after work has returned.
+// lead calls work each time this process becomes the leader, with a context that ends when it no
+// longer is. It releases the lease only after work has returned.
 func lead(ctx context.Context, config Config, work func(context.Context, Config) error) error {
 	client, err := kubernetes.NewForConfig(config.Host)
 	if err != nil {
@@ -52,8 +52,8 @@ func lead(ctx context.Context, config Config, work func(context.Context, Config)
 	return nil
 }
 
-// term waits until this process is the leader, has work done and returns when that
-// is over. The name is that of the lease in metrics.
+// term waits until this process is the leader, calls work, and returns when work has. The name is
+// that of the lease in metrics.
 func term(ctx context.Context, name string, lock resourcelock.Interface, work func(context.Context) error) error {
 	elected, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -95,8 +95,8 @@ func term(ctx context.Context, name string, lock resourcelock.Interface, work fu
 	return err
 }
 
-// release frees the lease for others if it is still ours. The elector would do so
-// before it tells the work to end.
+// release releases the lease if this process still has it. The elector cannot do this: it would
+// release the lease before work has returned.
 func release(ctx context.Context, lock resourcelock.Interface) {
 	ctx, cancel := context.WithTimeout(ctx, renewDeadline)
 	defer cancel()
@@ -106,6 +106,6 @@ func release(ctx context.Context, lock resourcelock.Interface) {
 		err = lock.Update(ctx, *record)
 	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "The lease is not released; others have to wait until it runs out")
+		klog.FromContext(ctx).Error(err, "Failed to release the lease, other processes wait until it expires")
 	}
 }

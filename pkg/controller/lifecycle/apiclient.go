@@ -20,28 +20,30 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// declared is a CompositeController or DecoratorController.
-type declared interface {
+// controllerObject is a CompositeController or DecoratorController.
+type controllerObject interface {
 	hosted.ControllerObject
 	ParentTypes() []v1alpha1.ResourceRule
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any
 }
 
-// ownAPI is what the own API has of one kind of controllers.
-type ownAPI interface {
+// apiClient reads and writes the controller objects of one kind in the own API.
+type apiClient interface {
 	informer() cache.SharedIndexInformer
-	get(name string) (declared, error)
-	list() ([]declared, error)
-	// live reads an object from the storage, also one that is not selected.
-	live(ctx context.Context, name string) (declared, error)
-	patch(ctx context.Context, name string, mergePatch []byte) (declared, error)
-	updateStatus(ctx context.Context, object declared) (declared, error)
-	resolve(ctx context.Context, discovery *discovery.Discovery, object declared) (*hosted.Spec, error)
+	// get and list read from the informer.
+	get(name string) (controllerObject, error)
+	list() ([]controllerObject, error)
+	// getLive reads from the storage, also an object that the label selector does not select.
+	getLive(ctx context.Context, name string) (controllerObject, error)
+	patch(ctx context.Context, name string, mergePatch []byte) (controllerObject, error)
+	updateStatus(ctx context.Context, object controllerObject) (controllerObject, error)
+	// resolve turns the spec of an object into one that can be run.
+	resolve(ctx context.Context, discovery *discovery.Discovery, object controllerObject) (*hosted.Spec, error)
 }
 
-// controllers is the ownAPI of the kind that T is a pointer to.
-type controllers[T declared] struct {
+// typedClient is the apiClient of the kind that T is a pointer to.
+type typedClient[T controllerObject] struct {
 	client interface {
 		Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 		Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
@@ -51,49 +53,49 @@ type controllers[T declared] struct {
 		List(selector labels.Selector) ([]T, error)
 		Get(name string) (T, error)
 	}
-	shared       cache.SharedIndexInformer
-	resolveTyped func(ctx context.Context, discovery *discovery.Discovery, object T) (*hosted.Spec, error)
+	sharedInformer cache.SharedIndexInformer
+	resolveTyped   func(ctx context.Context, discovery *discovery.Discovery, object T) (*hosted.Spec, error)
 }
 
-func compositeControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) ownAPI {
-	of := informers.Metacontroller().V1alpha1().CompositeControllers()
-	return controllers[*v1alpha1.CompositeController]{
-		client: client.MetacontrollerV1alpha1().CompositeControllers(), lister: of.Lister(), shared: of.Informer(), resolveTyped: composite.Resolve,
+func compositeControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) apiClient {
+	typed := informers.Metacontroller().V1alpha1().CompositeControllers()
+	return typedClient[*v1alpha1.CompositeController]{
+		client: client.MetacontrollerV1alpha1().CompositeControllers(), lister: typed.Lister(), sharedInformer: typed.Informer(), resolveTyped: composite.Resolve,
 	}
 }
 
-func decoratorControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) ownAPI {
-	of := informers.Metacontroller().V1alpha1().DecoratorControllers()
-	return controllers[*v1alpha1.DecoratorController]{
-		client: client.MetacontrollerV1alpha1().DecoratorControllers(), lister: of.Lister(), shared: of.Informer(), resolveTyped: decorator.Resolve,
+func decoratorControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) apiClient {
+	typed := informers.Metacontroller().V1alpha1().DecoratorControllers()
+	return typedClient[*v1alpha1.DecoratorController]{
+		client: client.MetacontrollerV1alpha1().DecoratorControllers(), lister: typed.Lister(), sharedInformer: typed.Informer(), resolveTyped: decorator.Resolve,
 	}
 }
 
-func (c controllers[T]) informer() cache.SharedIndexInformer { return c.shared }
+func (c typedClient[T]) informer() cache.SharedIndexInformer { return c.sharedInformer }
 
-func (c controllers[T]) get(name string) (declared, error) { return c.lister.Get(name) }
+func (c typedClient[T]) get(name string) (controllerObject, error) { return c.lister.Get(name) }
 
-func (c controllers[T]) list() ([]declared, error) {
+func (c typedClient[T]) list() ([]controllerObject, error) {
 	typed, err := c.lister.List(labels.Everything())
-	objects := make([]declared, len(typed))
+	objects := make([]controllerObject, len(typed))
 	for i, object := range typed {
 		objects[i] = object
 	}
 	return objects, err
 }
 
-func (c controllers[T]) live(ctx context.Context, name string) (declared, error) {
+func (c typedClient[T]) getLive(ctx context.Context, name string) (controllerObject, error) {
 	return c.client.Get(ctx, name, metav1.GetOptions{})
 }
 
-func (c controllers[T]) patch(ctx context.Context, name string, mergePatch []byte) (declared, error) {
+func (c typedClient[T]) patch(ctx context.Context, name string, mergePatch []byte) (controllerObject, error) {
 	return c.client.Patch(ctx, name, types.MergePatchType, mergePatch, metav1.PatchOptions{})
 }
 
-func (c controllers[T]) updateStatus(ctx context.Context, object declared) (declared, error) {
+func (c typedClient[T]) updateStatus(ctx context.Context, object controllerObject) (controllerObject, error) {
 	return c.client.UpdateStatus(ctx, object.(T), metav1.UpdateOptions{})
 }
 
-func (c controllers[T]) resolve(ctx context.Context, discovery *discovery.Discovery, object declared) (*hosted.Spec, error) {
+func (c typedClient[T]) resolve(ctx context.Context, discovery *discovery.Discovery, object controllerObject) (*hosted.Spec, error) {
 	return c.resolveTyped(ctx, discovery, object.(T))
 }

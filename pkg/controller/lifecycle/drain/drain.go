@@ -1,19 +1,18 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drain lets go of the objects that a controller has held by its finalizer, once
-// the controller no longer runs.
 package drain
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -22,35 +21,69 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Drainer takes finalizers off objects of the host.
+// Drainer removes finalizers from objects of the host.
 type Drainer struct {
 	Client    *host.Client
 	Discovery *discovery.Discovery
-	// Actor writes, and bounds how many writes are under way at once.
+	// Actor writes, and limits how many writes are under way at once.
 	Actor *act.Actor
-	// Unfinalized is told about each object that is let go while it waits to be finalized.
-	Unfinalized func(released *object.Object, finalizer string)
+	// NotFinalized is called with each object that loses the finalizer while it is being deleted:
+	// its finalize hook has not answered that it is done.
+	NotFinalized func(parent *object.Object, finalizer string)
 }
 
-// attempts is how often an object is looked at again that somebody else writes at the
-// same time.
-const attempts = 5
+// turn is the maximum time for one Drain or one scan. After that the caller sees whether the result
+// is still wanted.
+const turn = 30 * time.Second
 
-// Drain takes the finalizer off all objects of a resource. Nobody may put it on any more.
-// A resource that the host does not serve in any version has no objects. The error tells
-// how many objects keep the finalizer, and why the first of them does; the others have
-// lost it all the same.
-func (d *Drainer) Drain(ctx context.Context, apiVersion, resource, finalizer string) error {
-	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
-	if _, gone := errors.AsType[*discovery.UnknownTypeError](err); gone {
-		return nil
+// ErrTurnOver is the error of a Drain that found more objects than it could write in one turn. The
+// next one continues.
+var ErrTurnOver = errors.New("there are more objects to remove the finalizer from")
+
+// Drain removes a finalizer from all objects of resources, one resource after the other. Nothing may
+// put it on objects at the same time. A resource that the host does not serve in any version has
+// no objects. The error is ErrTurnOver, or says for how many objects of a resource it failed, and
+// why for the first; the other objects of that resource have lost the finalizer.
+func (d *Drainer) Drain(ctx context.Context, finalizer string, resources []v1alpha1.ResourceRule) error {
+	ctx, cancel := context.WithTimeout(ctx, turn)
+	defer cancel()
+	for _, rule := range resources {
+		klog.FromContext(ctx).Info("Removing finalizer from parents", "finalizer", finalizer, "apiVersion", rule.APIVersion, "resource", rule.Resource)
+		err := d.drain(ctx, rule, finalizer)
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ErrTurnOver
+		}
+		return failed(rule, err)
 	}
-	if err != nil {
+	return nil
+}
+
+// failed says of which resource an error is.
+func failed(rule v1alpha1.ResourceRule, err error) error {
+	return fmt.Errorf("remove the finalizer from %s of %s: %w", rule.Resource, rule.APIVersion, err)
+}
+
+// resolve finds the type of a rule, and reports whether the host serves it in any version.
+func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of pipeline.Type, served bool, err error) {
+	of, err = d.Discovery.ResolveInAnyVersion(ctx, rule.APIVersion, rule.Resource)
+	if _, unknown := errors.AsType[*discovery.UnknownTypeError](err); unknown {
+		return of, false, nil
+	}
+	return of, err == nil, err
+}
+
+func (d *Drainer) drain(ctx context.Context, rule v1alpha1.ResourceRule, finalizer string) error {
+	of, served, err := d.resolve(ctx, rule)
+	if !served {
 		return err
 	}
 	var failures []error
+	// Whole objects, since the finalizer is removed by an update.
 	err = d.Client.Pages(ctx, of, finalizer, func(page []*object.Object) error {
-		failures = append(failures, d.release(ctx, of, finalizer, page)...)
+		failures = append(failures, d.remove(ctx, of, finalizer, page)...)
 		return ctx.Err()
 	})
 	if err != nil {
@@ -62,47 +95,25 @@ func (d *Drainer) Drain(ctx context.Context, apiVersion, resource, finalizer str
 	return nil
 }
 
-// Find returns the finalizers whose names begin with the prefix and that are on objects of a
-// resource. A resource that the host does not serve in any version has no objects.
-func (d *Drainer) Find(ctx context.Context, apiVersion, resource, prefix string) (sets.Set[string], error) {
-	found := sets.New[string]()
-	of, err := d.Discovery.ResolveInAnyVersion(ctx, apiVersion, resource)
-	if _, gone := errors.AsType[*discovery.UnknownTypeError](err); gone {
-		return found, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = d.Client.Pages(ctx, of, prefix, func(page []*object.Object) error {
-		for _, held := range page {
-			for _, finalizer := range held.Finalizers {
-				if strings.HasPrefix(finalizer, prefix) {
-					found.Insert(finalizer)
-				}
-			}
-		}
-		return ctx.Err()
-	})
-	return found, err
-}
+// maxAttempts is the maximum number of writes of an object that others write at the same time.
+const maxAttempts = 5
 
-// release takes the finalizer off those of the objects that carry it, and returns what
-// stood in the way.
-func (d *Drainer) release(ctx context.Context, of pipeline.Type, finalizer string, objects []*object.Object) (failures []error) {
-	for range attempts {
-		released, err := releases(of, finalizer, objects)
+// remove removes the finalizer from the objects that have it, and returns the errors.
+func (d *Drainer) remove(ctx context.Context, of pipeline.Type, finalizer string, objects []*object.Object) (failures []error) {
+	for range maxAttempts {
+		removal, err := removalPlan(of, finalizer, objects)
 		if err != nil {
 			return append(failures, err)
 		}
 		objects = nil
-		for _, outcome := range d.Actor.Act(ctx, &pipeline.Snapshot{}, released) {
+		for _, outcome := range d.Actor.Act(ctx, &pipeline.Snapshot{}, removal) {
 			if outcome.Err != nil {
 				failures = append(failures, outcome.Err)
 				continue
 			}
 			if !outcome.Conflict {
 				if outcome.Observed.DeletionTimestamp != nil {
-					d.Unfinalized(outcome.Observed, finalizer)
+					d.NotFinalized(outcome.Observed, finalizer)
 				}
 				continue
 			}
@@ -124,17 +135,17 @@ func (d *Drainer) release(ctx context.Context, of pipeline.Type, finalizer strin
 	return failures
 }
 
-// releases is the plan that takes the finalizer off the objects that carry it.
-func releases(of pipeline.Type, finalizer string, objects []*object.Object) (*pipeline.Plan, error) {
-	planned := &pipeline.Plan{}
-	for _, held := range objects {
-		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: held, Finalizer: finalizer}, "its controller is no longer there for it")
+// removalPlan returns the plan that removes the finalizer from the objects that have it.
+func removalPlan(of pipeline.Type, finalizer string, objects []*object.Object) (*pipeline.Plan, error) {
+	removal := &pipeline.Plan{}
+	for _, parent := range objects {
+		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: parent, Finalizer: finalizer}, "its controller is no longer there for it")
 		if err != nil {
 			return nil, err
 		}
 		if step != nil {
-			planned.Steps = append(planned.Steps, *step)
+			removal.Steps = append(removal.Steps, *step)
 		}
 	}
-	return planned, nil
+	return removal, nil
 }

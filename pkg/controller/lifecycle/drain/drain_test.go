@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -33,16 +33,19 @@ type web struct {
 	dying      bool
 }
 
-// cluster serves webs of ctl.example/v2, two at a time, and takes updates of them.
+// cluster serves webs of ctl.example/v2, in pages of two, and stores updates of them.
 type cluster struct {
 	*testing.T
 	mu   sync.Mutex
 	webs map[string]*web
-	// meddle is called before an update of a web is looked at.
+	// meddle is called before an update of a web is handled.
 	meddle func(name string)
-	// refuse has the updates of a web refused.
+	// refuse is the web whose updates are refused.
 	refuse  string
 	updates int
+	// old has lists of metadata answered with whole webs. metadataOnly reports that all lists
+	// asked for metadata.
+	old, metadataOnly bool
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +59,9 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/ctl.example/v2":
 		_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"ctl.example/v2","resources":[{"name":"webs","namespaced":true,"kind":"Web"}]}`)
 	case r.URL.Path == "/apis/ctl.example/v2/webs":
-		c.list(w, r.URL.Query().Get("continue"))
+		metadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList")
+		c.metadataOnly = c.metadataOnly && metadata
+		c.list(w, r.URL.Query().Get("continue"), metadata && !c.old)
 	case ofOne && r.Method == http.MethodGet && c.webs[name] != nil:
 		_, _ = fmt.Fprint(w, c.json(name))
 	case ofOne && r.Method == http.MethodPut:
@@ -66,7 +71,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *cluster) list(w http.ResponseWriter, from string) {
+func (c *cluster) list(w http.ResponseWriter, from string, metadata bool) {
 	names := slices.Sorted(func(yield func(string) bool) {
 		for name := range c.webs {
 			if name >= from && !yield(name) {
@@ -80,7 +85,11 @@ func (c *cluster) list(w http.ResponseWriter, from string) {
 	}
 	var items []string
 	for _, name := range names {
-		items = append(items, c.json(name))
+		item := c.json(name)
+		if metadata {
+			item = strings.Replace(item, spec, "", 1)
+		}
+		items = append(items, item)
 	}
 	_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"9","continue":%q},"items":[%s]}`, next, strings.Join(items, ","))
 }
@@ -95,9 +104,13 @@ func (c *cluster) update(w http.ResponseWriter, r *http.Request, name string) {
 			ResourceVersion string
 			Finalizers      []string
 		}
+		Spec any
 	}
 	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 		c.Error(err)
+	}
+	if sent.Spec == nil {
+		c.Errorf("%s was updated without its spec", name)
 	}
 	stored := c.webs[name]
 	switch {
@@ -121,9 +134,12 @@ func (c *cluster) json(name string) string {
 	if stored.dying {
 		deletion = `,"deletionTimestamp":"2026-03-04T05:06:07Z"`
 	}
-	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}}`,
-		name, stored.version, finalizers, deletion)
+	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}%s}`,
+		name, stored.version, finalizers, deletion, spec)
 }
+
+// spec is the part of a web that a list of metadata leaves out.
+const spec = `,"spec":{"pages":1}`
 
 func failure(w http.ResponseWriter, code int, reason string) {
 	w.WriteHeader(code)
@@ -178,13 +194,13 @@ func TestDrain(t *testing.T) {
 		"an object that does not keep still": {
 			webs:   map[string][]string{"a": {ours}},
 			meddle: func(c *cluster, name string) { c.webs[name].version++ },
-			want:   map[string][]string{"a": {ours}}, updates: attempts,
-			err: "objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
+			want:   map[string][]string{"a": {ours}}, updates: maxAttempts,
+			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
 		},
 		"an object that the host does not let us write keeps no other": {
 			webs: map[string][]string{"a": {ours}, "b": {ours}, "c": {ours}}, refuse: "b",
 			want: map[string][]string{"a": {}, "b": {ours}, "c": {}}, updates: 3,
-			err: "objects that keep the finalizer " + ours + ": 1; the first: can't update the finalizers of Web default/b: no",
+			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: can't update the finalizers of Web default/b: no",
 		},
 	}
 	for name, test := range tests {
@@ -196,7 +212,8 @@ func TestDrain(t *testing.T) {
 			if test.meddle != nil {
 				c.meddle = func(name string) { test.meddle(c, name) }
 			}
-			err := drainer(t, c).Drain(t.Context(), cmp.Or(test.apiVersion, "ctl.example/v2"), cmp.Or(test.resource, "webs"), ours)
+			rule := v1alpha1.ResourceRule{APIVersion: cmp.Or(test.apiVersion, "ctl.example/v2"), Resource: cmp.Or(test.resource, "webs")}
+			err := drainer(t, c).Drain(t.Context(), ours, []v1alpha1.ResourceRule{rule})
 			if got := fmt.Sprint(err); got != cmp.Or(test.err, "<nil>") {
 				t.Errorf("error is %s, want %s", got, cmp.Or(test.err, "none"))
 			}
@@ -214,28 +231,6 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	c := &cluster{T: t, webs: map[string]*web{
-		"a": {finalizers: []string{ours}}, "b": {finalizers: []string{"x/y"}}, "c": {finalizers: []string{"x/y", ours + "-too"}}, "d": {},
-		"e": {finalizers: []string{"prefix.of/" + ours}},
-	}}
-	for name, test := range map[string]struct {
-		apiVersion, resource string
-		want                 []string
-	}{
-		"on objects of all pages":               {"ctl.example/v2", "webs", []string{ours, ours + "-too"}},
-		"in a version that is no longer served": {"ctl.example/v1", "webs", []string{ours, ours + "-too"}},
-		"of a resource that is gone":            {"ctl.example/v2", "shops", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			found, err := drainer(t, c).Find(t.Context(), test.apiVersion, test.resource, "metacontroller.io/compositecontroller-")
-			if err != nil || !slices.Equal(sets.List(found), slices.Sorted(slices.Values(test.want))) {
-				t.Errorf("found are %v, %v, want %v", sets.List(found), err, test.want)
-			}
-		})
-	}
-}
-
 func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 	c := &cluster{T: t, webs: map[string]*web{
 		"alive": {version: 1, finalizers: []string{ours}},
@@ -244,8 +239,8 @@ func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 	}}
 	d := drainer(t, c)
 	var told []string
-	d.Unfinalized = func(released *object.Object, finalizer string) { told = append(told, released.Name+" "+finalizer) }
-	if err := d.Drain(t.Context(), "ctl.example/v2", "webs", ours); err != nil {
+	d.NotFinalized = func(parent *object.Object, finalizer string) { told = append(told, parent.Name+" "+finalizer) }
+	if err := d.Drain(t.Context(), ours, []v1alpha1.ResourceRule{{APIVersion: "ctl.example/v2", Resource: "webs"}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff([]string{"dying " + ours}, told); diff != "" {
@@ -253,7 +248,7 @@ func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 	}
 }
 
-// drainer drains objects of the cluster.
+// drainer returns a Drainer of the cluster.
 func drainer(t *testing.T, c *cluster) *Drainer {
 	t.Helper()
 	server := httptest.NewServer(c)

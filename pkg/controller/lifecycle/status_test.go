@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -20,73 +19,45 @@ import (
 	typed "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
 
-// Whoever creates a controller and changes it right away is not in conflict with the
-// status that tells about it.
+// A user who creates a controller and changes it right away is not in conflict with a write of its
+// status.
 func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	start := time.Now()
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
-	entry := &controllerEntry{name: "webs"}
+	state := &controllerState{name: "webs"}
 	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
 	expect := func(after time.Duration, want bool) {
 		t.Helper()
-		if _, due := entry.status(object, start.Add(after)); due != want {
+		state.see(object, start.Add(after))
+		if _, due := state.checkStatus(object, start.Add(after)); due != want {
 			t.Errorf("after %s, the status is written: %v, want %v", after, due, want)
 		}
 	}
-	entry.setProblem(object, refused)
+	state.setProblem(object, refused)
 	expect(0, false)
-	expect(newFor-1, false)
-	expect(newFor, true)
+	expect(writeDelay-1, false)
+	expect(writeDelay, true)
 
 	object = object.DeepCopy()
 	object.Generation, object.Spec.ResyncPeriodSeconds = 2, ptr.To(int32(1))
-	expect(time.Second, false) // nobody has looked at it
-	entry.setProblem(object, refused)
-	expect(time.Second+newFor-1, false)
-	expect(time.Second+newFor, true)
+	expect(time.Second, false) // it has not been reconciled
+	state.setProblem(object, refused)
+	expect(time.Second+writeDelay-1, false)
+	expect(time.Second+writeDelay, true)
 
 	object = object.DeepCopy()
 	object.UID, object.Generation = "another", 2
-	entry.setProblem(object, refused)
+	state.setProblem(object, refused)
 	expect(2*time.Second, false)
-	expect(2*time.Second+newFor, true)
+	expect(2*time.Second+writeDelay, true)
 }
 
-func TestEqualSpecs(t *testing.T) {
-	of := func(uid types.UID, generation int64, resync int32) *v1alpha1.CompositeController {
-		return &v1alpha1.CompositeController{
-			ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation},
-			Spec:       v1alpha1.CompositeControllerSpec{ResyncPeriodSeconds: &resync},
-		}
-	}
-	a := of("a", 1, 5)
-	for name, test := range map[string]struct {
-		other *v1alpha1.CompositeController
-		want  bool
-	}{
-		"the same":                      {of("a", 1, 5), true},
-		"a spec that came back":         {of("a", 3, 5), true},
-		"another spec":                  {of("a", 2, 6), false},
-		"another object's of that name": {of("b", 1, 5), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := equalSpecs(a, test.other); got != test.want {
-				t.Errorf("they ask for the same: %v, want %v", got, test.want)
-			}
-		})
-	}
-	same := of("a", 1, 5)
-	if allocations := testing.AllocsPerRun(10, func() { equalSpecs(a, same) }); allocations > 0 {
-		t.Errorf("it takes %.0f allocations", allocations)
-	}
-}
-
-// Somebody else may write the status at the same time, as one of our own status writers.
+// Others may write the status at the same time, for example the status writer of this process.
 func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
-	entry := &controllerEntry{name: "webs", seen: specOf{uid: "u"}}
-	r := &Reconciler{own: controllers[*v1alpha1.CompositeController]{client: api}}
-	if err := r.disown(t.Context(), entry); err != nil {
+	state := &controllerState{name: "webs", seen: seenSpec{id: specID{uid: "u"}}}
+	r := &Reconciler{api: typedClient[*v1alpha1.CompositeController]{client: api}}
+	if err := r.writeNotSelected(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}
 	ready := meta.FindStatusCondition(api.stored.Status.Conditions, v1alpha1.ConditionReady)
@@ -95,7 +66,7 @@ func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	}
 }
 
-// busyAPI has one object, of which some updates are in conflict with those of others.
+// busyAPI has one object. The first updates of it are in conflict with others.
 type busyAPI struct {
 	typed.CompositeControllerInterface
 

@@ -1,12 +1,13 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lifecycle
+package drain
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,31 +22,59 @@ import (
 
 var websRule, jobsRule = v1alpha1.ResourceRule{APIVersion: "ctl.example/v1", Resource: "webs"}, v1alpha1.ResourceRule{APIVersion: "batch/v1", Resource: "jobs"}
 
-// searching is a host with finalizers on its objects, and the controllers that there are.
+func TestFind(t *testing.T) {
+	webs := map[string]*web{
+		"a": {finalizers: []string{ours}}, "b": {finalizers: []string{"x/y"}}, "c": {finalizers: []string{"x/y", ours + "-too"}}, "d": {},
+		"e": {finalizers: []string{"prefix.of/" + ours}},
+	}
+	for name, test := range map[string]struct {
+		apiVersion, resource string
+		old                  bool
+		want                 []string
+	}{
+		"on objects of all pages":                    {"ctl.example/v2", "webs", false, []string{ours, ours + "-too"}},
+		"of a server that knows no list of metadata": {"ctl.example/v2", "webs", true, []string{ours, ours + "-too"}},
+		"in a version that is no longer served":      {"ctl.example/v1", "webs", false, []string{ours, ours + "-too"}},
+		"of a resource that is gone":                 {"ctl.example/v2", "shops", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{T: t, webs: webs, old: test.old, metadataOnly: true}
+			found, err := drainer(t, c).find(t.Context(), v1alpha1.ResourceRule{APIVersion: test.apiVersion, Resource: test.resource}, "metacontroller.io/compositecontroller-")
+			if err != nil || !slices.Equal(sets.List(found), slices.Sorted(slices.Values(test.want))) {
+				t.Errorf("found are %v, %v, want %v", sets.List(found), err, test.want)
+			}
+			if !c.metadataOnly {
+				t.Error("a list asked for whole objects")
+			}
+		})
+	}
+}
+
+// searching is a Scanner of a host with finalizers on its objects, and the controllers that exist.
 type searching struct {
-	*searches
+	*Scanner
 	mu          sync.Mutex
 	finalizers  sets.Set[string]
 	controllers sets.Set[types.UID]
 	err         error
-	// made counts the searches, each of which takes a second.
-	made int
+	// runs counts the scans. Each takes a second.
+	runs int
 }
 
 func newSearching(controllers ...types.UID) *searching {
 	s := &searching{finalizers: sets.New[string](), controllers: sets.New(controllers...)}
-	s.searches = &searches{find: s.find, present: func() sets.Set[types.UID] {
+	s.Scanner = &Scanner{find: s.find, existing: func() sets.Set[types.UID] {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.controllers.Clone()
-	}, byType: map[schema.GroupResource]*search{}}
+	}, scans: map[schema.GroupResource]*scan{}}
 	return s
 }
 
 func (s *searching) find(context.Context, v1alpha1.ResourceRule) (sets.Set[string], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
+	s.runs++
 	found, err := s.finalizers.Clone(), s.err
 	s.mu.Unlock()
 	<-time.After(time.Second)
@@ -53,13 +82,13 @@ func (s *searching) find(context.Context, v1alpha1.ResourceRule) (sets.Set[strin
 	return found, err
 }
 
-func (s *searching) expect(t *testing.T, rule v1alpha1.ResourceRule, controller types.UID, finalizer string, want bool, made int) {
+func (s *searching) expect(t *testing.T, rule v1alpha1.ResourceRule, controller types.UID, finalizer string, want bool, scans int) {
 	t.Helper()
-	found, err := s.finds(t.Context(), rule, controller, finalizer)
+	found, err := s.Search(t.Context(), rule, controller, finalizer)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil || found != want || s.made != made {
-		t.Errorf("%s is found: %v (%v) after %d searches, want %v after %d", finalizer, found, err, s.made, want, made)
+	if err != nil || found != want || s.runs != scans {
+		t.Errorf("%s is found: %v (%v) after %d scans, want %v after %d", finalizer, found, err, s.runs, want, scans)
 	}
 }
 
@@ -74,26 +103,26 @@ func TestOneSearchDoesForAllControllersThatThereAre(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range controllers {
 			asking.Go(func() {
-				found, err := s.finds(t.Context(), websRule, types.UID(fmt.Sprint(i)), fmt.Sprint("f-", i))
+				found, err := s.Search(t.Context(), websRule, types.UID(fmt.Sprint(i)), fmt.Sprint("f-", i))
 				if err != nil || found != (i == 7 || i == 8) {
 					t.Errorf("that of %d is found: %v, %v", i, found, err)
 				}
 			})
 		}
 		asking.Wait()
-		if s.made != 1 {
-			t.Errorf("there were %d searches", s.made)
+		if s.runs != 1 {
+			t.Errorf("there were %d scans", s.runs)
 		}
 		otherVersion := v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "webs"}
 		s.expect(t, otherVersion, "7", "f-7", true, 1)
-		s.expect(t, jobsRule, "7", "f-7", true, 2) // is looked for in all types
-		s.takenOff(websRule, "f-7")
+		s.expect(t, jobsRule, "7", "f-7", true, 2) // each type is scanned
+		s.Removed(websRule, "f-7")
 		s.expect(t, websRule, "7", "f-7", false, 2)
 		s.expect(t, jobsRule, "7", "f-7", true, 2)
 	})
 }
 
-// Another server may have run the controller until it came.
+// Another server may have run the controller before.
 func TestAControllerThatComesLaterIsSearchedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearching("a")
@@ -110,7 +139,7 @@ func TestASearchThatHadBegunBeforeAControllerCameDoesNotDoForIt(t *testing.T) {
 		s := newSearching("a")
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			if found, err := s.finds(t.Context(), websRule, "a", "f-a"); found || err != nil {
+			if found, err := s.Search(t.Context(), websRule, "a", "f-a"); found || err != nil {
 				t.Errorf("it is found: %v, %v", found, err)
 			}
 		})
@@ -124,7 +153,7 @@ func TestASearchThatHadBegunBeforeAControllerCameDoesNotDoForIt(t *testing.T) {
 	})
 }
 
-// A search may have come past an object before the finalizer was taken off it.
+// A scan may have passed an object before the finalizer was removed from it.
 func TestWhatIsTakenOffDuringASearchIsNotFoundByIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearching("a", "b")
@@ -132,7 +161,7 @@ func TestWhatIsTakenOffDuringASearchIsNotFoundByIt(t *testing.T) {
 		var asking sync.WaitGroup
 		asking.Go(func() { s.expect(t, websRule, "a", "f-a", false, 1) })
 		synctest.Wait()
-		s.takenOff(websRule, "f-a")
+		s.Removed(websRule, "f-a")
 		asking.Wait()
 		s.expect(t, websRule, "a", "f-a", false, 1)
 		s.expect(t, websRule, "b", "f-b", true, 1)
@@ -143,7 +172,7 @@ func TestASearchThatFailsIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearching("a")
 		s.err = errors.New("forbidden")
-		if _, err := s.finds(t.Context(), websRule, "a", "f-a"); !errors.Is(err, s.err) {
+		if _, err := s.Search(t.Context(), websRule, "a", "f-a"); !errors.Is(err, s.err) {
 			t.Errorf("the error is %v", err)
 		}
 		s.err = nil

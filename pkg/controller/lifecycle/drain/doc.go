@@ -1,0 +1,11 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drain removes the finalizers of controllers from objects of the host, and finds those
+// that were left behind.
+//
+// In come resources and the name of a finalizer. A Drainer removes the finalizer from all objects
+// of the resources. A Scanner searches for the finalizer of a controller on all objects of a
+// resource; one scan of the objects serves all controllers of a kind. Both read from the host itself
+// and not from a cache. What they remove is written by act, like the steps of a sync.
+package drain

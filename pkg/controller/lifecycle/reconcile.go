@@ -1,0 +1,157 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+)
+
+// reconcile makes the controller of a name run as the spec of the object of that name says. If it
+// is not done, the name is requeued. The error says why it failed; it may be done all the same, if
+// only a change can help.
+func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
+	object, err := r.api.get(name)
+	if apierrors.IsNotFound(err) {
+		r.forget(ctx, name)
+		return true, nil
+	}
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", name)
+		return false, err
+	}
+	state := r.state(name)
+	state.see(object, time.Now())
+	if object.GetDeletionTimestamp() != nil {
+		return resultOf(ctx, name, r.reconcileDelete(ctx, state, object))
+	}
+	spec, err := r.api.resolve(ctx, r.Discovery, object)
+	if err != nil {
+		return r.cannotRun(ctx, state, object, err), err
+	}
+	r.recheckSchemas(ctx, spec)
+	object, err = r.ensureDrainFinalizer(ctx, state, object, spec)
+	if err != nil {
+		return resultOf(ctx, name, err)
+	}
+	if state.runs(object, spec) {
+		r.keepRunning(ctx, state, object, spec)
+	} else if err := r.replace(ctx, state, object, spec); err != nil {
+		return r.cannotRun(ctx, state, object, err), err
+	}
+	return resultOf(ctx, name, r.removeFormerFinalizers(ctx, state, object, spec))
+}
+
+// state returns the state of a name, a new one if there is none.
+func (r *Reconciler) state(name string) *controllerState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.states[name]
+	if state == nil {
+		state = &controllerState{name: name}
+		r.states[name] = state
+	}
+	return state
+}
+
+// forget stops the controller of an object that is gone, or that the label selector no longer
+// selects.
+func (r *Reconciler) forget(ctx context.Context, name string) {
+	r.mu.Lock()
+	state := r.states[name]
+	delete(r.states, name)
+	r.mu.Unlock()
+	if state == nil {
+		return
+	}
+	state.endFollowing()
+	r.stop(ctx, state)
+	if err := r.writeNotSelected(ctx, state); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", name)
+	}
+}
+
+// keepRunning updates the controller that runs with what does not need a new one.
+func (r *Reconciler) keepRunning(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) {
+	state.setProblem(object, nil)
+	controller := state.getRunning().controller
+	controller.SetSchemas(spec.Schemas)
+	controller.Recheck(ctx)
+	state.endFollowing()
+	controller.SetObject(spec.Object)
+}
+
+// cannotRun reports why the spec of an object cannot be run. The controller that runs goes on,
+// unless the host no longer has the types that it needs.
+func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, object controllerObject, err error) (done bool) {
+	if ctx.Err() != nil {
+		return false // the process ends, so the error says nothing about the spec
+	}
+	if running := state.getRunning(); running != nil {
+		if _, err := r.api.resolve(ctx, r.Discovery, running.object); lacksTypes(err) {
+			r.stop(ctx, state)
+		}
+	}
+	problem := problemOf(err)
+	problem.OldRuns = state.getRunning() != nil
+	if state.setProblem(object, problem) {
+		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.name)
+		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
+			r.Events.NoStatusSubresource(object, object.GetName(), missing.Parent.GroupVersionKind().String())
+		} else {
+			r.Events.CreateError(object, err)
+		}
+	}
+	following := r.followSource(ctx, state, err)
+	return following || problem.Reason == report.ReasonInvalidSpec
+}
+
+// lacksTypes reports whether a spec cannot be run because the host lacks a type, or its status.
+func lacksTypes(err error) bool {
+	if err == nil {
+		return false
+	}
+	reason := problemOf(err).Reason
+	return reason == report.ReasonUnknownType || reason == report.ReasonNoStatus
+}
+
+// problemOf classifies why a spec cannot be run.
+func problemOf(err error) *report.Problem {
+	reason := report.ReasonInvalidSpec
+	if _, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
+		reason = report.ReasonUnknownType
+	} else if _, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
+		reason = report.ReasonNoStatus
+	} else if _, ok := errors.AsType[*discovery.Error](err); ok {
+		reason = report.ReasonHostUnreachable
+	} else if _, ok := errors.AsType[*hook.SourceError](err); ok {
+		reason = report.ReasonCredentials
+	}
+	return &report.Problem{Reason: reason, Err: err}
+}
+
+// resultOf returns the result of a reconcile that ends with a write of the controller object or of
+// its parents. A write that was in conflict, that has to wait, or that is not complete is no
+// failure and is requeued.
+func resultOf(ctx context.Context, name string, err error) (done bool, failure error) {
+	if err == nil {
+		return true, nil
+	}
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, drain.ErrTurnOver) || errors.Is(err, errSpecIsNew) {
+		return false, nil
+	}
+	klog.FromContext(ctx).Error(err, "Failed to put or remove finalizers", "controller", name)
+	return false, err
+}

@@ -1,0 +1,37 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+)
+
+func TestWhatIsNextAfterAWrite(t *testing.T) {
+	resource, broken := schema.GroupResource{Resource: "compositecontrollers"}, errors.New("no")
+	tests := map[string]struct {
+		err     error
+		done    bool
+		failure error
+	}{
+		"it went well":                    {nil, true, nil},
+		"the object changed meanwhile":    {apierrors.NewConflict(resource, "a", broken), false, nil},
+		"the object went meanwhile":       {apierrors.NewNotFound(resource, "a"), false, nil},
+		"there are more parents to drain": {drain.ErrTurnOver, false, nil},
+		"the spec is too new":             {errSpecIsNew, false, nil},
+		"it failed":                       {broken, false, broken},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if done, failure := resultOf(t.Context(), "a", test.err); done != test.done || !errors.Is(failure, test.failure) {
+				t.Errorf("done %v, failure %v", done, failure)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// Config is what the controller loop runs with.
+type Config struct {
+	// Host is the cluster that is extended: parents and children live there.
+	Host *rest.Config
+	// Loopback is the API server of this process. It stores the controller objects.
+	Loopback *rest.Config
+	// Metrics is where controllers register their metrics while they run.
+	Metrics prometheus.Registerer
+	Options
+}
+
+// Options are the settings of the controller loop.
+type Options struct {
+	// Namespace is the server's own. It holds the ControllerRevisions of cluster-scoped parents.
+	Namespace string
+	// Workers is how many parents of one controller are synced at once. At least 1.
+	Workers int
+	// ParallelWrites is the maximum number of writes to the host at once in the whole process,
+	// ParallelWritesPerSync the maximum for one parent. At least 1.
+	ParallelWrites        int
+	ParallelWritesPerSync int
+	// TargetLabelSelector selects the controllers to run. Empty selects all.
+	TargetLabelSelector string
+	// Events limits the events that are written about one object.
+	Events report.EventOptions
+	// LeaderElection makes one of several processes run the controllers.
+	LeaderElection LeaderElection
+	// ApplyStrategy is how children are written if the rule of their type does not say it.
+	// ApplyFieldManager is the field manager of server-side apply.
+	ApplyStrategy     ApplyStrategy
+	ApplyFieldManager string
+	// Client limits the rate of requests to the host.
+	Client ClientLimits
+	// CacheFlushInterval is how often all parents are synced again. Zero is never.
+	CacheFlushInterval time.Duration
+	// DiscoveryInterval is how often the types in use are read from the host again. Most changes
+	// are noticed without that, at once. Zero is never.
+	DiscoveryInterval time.Duration
+	// HookMaxResponseBytes is the maximum size of a hook's response. A larger one is refused.
+	HookMaxResponseBytes int64
+	// HookDenied are the networks that hooks must not be in.
+	HookDenied hookaddress.Denied
+}
+
+// DefaultOptions returns the settings of a server without flags.
+func DefaultOptions() Options {
+	return Options{
+		Workers:               5,
+		ParallelWrites:        64,
+		ParallelWritesPerSync: 16,
+		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
+		LeaderElection:        LeaderElection{Name: "metacontroller"},
+		ApplyStrategy:         DynamicApply,
+		ApplyFieldManager:     host.FieldManager,
+		CacheFlushInterval:    30 * time.Minute,
+		DiscoveryInterval:     30 * time.Second,
+		HookMaxResponseBytes:  32 << 20,
+		HookDenied:            hookaddress.LinkLocal(),
+	}
+}
+
+// ApplyStrategy is how a child becomes what its hook wants, by the name that flags use.
+type ApplyStrategy string
+
+const (
+	// DynamicApply merges three ways. What was last applied is in an annotation.
+	DynamicApply ApplyStrategy = "dynamic-apply"
+	// ServerSideApply leaves the merge to the host.
+	ServerSideApply ApplyStrategy = "server-side-apply"
+)
+
+func (s ApplyStrategy) engine() plan.Engine {
+	if s == ServerSideApply {
+		return plan.ServerSideApply
+	}
+	return plan.DynamicApply
+}
+
+// ClientLimits limit the rate of requests to the host, of all controllers together. Events have
+// limits of their own.
+type ClientLimits struct {
+	// QPS is the maximum of requests a second in the long run. Zero is no limit.
+	QPS float32
+	// Burst is the maximum of requests at once. At least 1 if there is a limit.
+	Burst int
+}
+
+// applyTo makes all clients of a configuration, and of its copies, share one limiter.
+func (l ClientLimits) applyTo(config *rest.Config) {
+	config.QPS, config.RateLimiter = -1, nil
+	if l.QPS > 0 {
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(l.QPS, l.Burst)
+	}
+}
