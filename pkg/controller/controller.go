@@ -24,7 +24,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
@@ -143,7 +143,7 @@ func run(ctx context.Context, config Config) error {
 			reconciler.GroupChanged(group)
 		}
 	})
-	stored, err := revisions.New(own, externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields)))
+	stored, err := store.New(own, externalversions.NewSharedInformerFactoryWithOptions(own, 0, externalversions.WithTransform(withoutManagedFields)))
 	if err != nil {
 		return err
 	}

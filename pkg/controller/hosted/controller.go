@@ -25,7 +25,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
 // Dependencies are what the hosted controllers of a process share.
@@ -49,7 +49,7 @@ type Dependencies struct {
 	// Metrics is where a controller shows its metrics while it runs.
 	Metrics prometheus.Registerer
 	// Revisions are the ControllerRevisions of parents that roll out changes.
-	Revisions *revisions.Store
+	Revisions *store.Store
 	// RevisionNamespace is where those of cluster-scoped parents are.
 	RevisionNamespace string
 }

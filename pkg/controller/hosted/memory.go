@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
 // memory is what one sync of a parent leaves to the next. Only the worker that
@@ -40,7 +40,7 @@ type memory struct {
 
 // rolling is what is remembered of a rollout.
 type rolling struct {
-	revisions revisions.Pending
+	revisions store.Pending
 	versions  rollout.Known
 	news      rolloutNews
 	// earlier are what related is about earlier versions of the parent, by the names of

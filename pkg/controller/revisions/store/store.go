@@ -1,9 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revisions reads and writes the ControllerRevisions in the own API, which are the
+// Package store reads and writes the ControllerRevisions in the own API, which are the
 // memory of rolling updates.
-package revisions
+package store
 
 import (
 	"context"
