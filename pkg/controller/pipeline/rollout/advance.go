@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // advance moves as many members to the latest revision as may move now, and says in the
@@ -65,5 +67,5 @@ func (m *members) list(listed []*member) string {
 
 // nameOf names a member as messages do.
 func (m *members) nameOf(member *member) string {
-	return member.Kind + " " + storedName(m.snapshot.Parent, member.Key)
+	return member.Kind + " " + revisions.ChildName(m.snapshot.Parent, member.Key)
 }

@@ -3,6 +3,12 @@
 
 package rollout
 
+import (
+	"iter"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
 // assign puts each member to the revision that it is at: the one that claims it, and the
 // latest if none does or if the child is what the latest wants already.
 //
@@ -30,4 +36,31 @@ func (m *members) assign() error {
 		}
 	}
 	return nil
+}
+
+// claims reads which revision claims which child, by the index of the revision. Of several
+// the first counts: the latest before all others, then the newer before the older.
+func (m *members) claims() map[pipeline.Key]int {
+	claims := map[pipeline.Key]int{}
+	for i, revision := range m.Revisions {
+		for _, record := range revision.stored {
+			for id := range record.ChildKeys(m.snapshot.Parent) {
+				if _, claimed := claims[id]; !claimed {
+					claims[id] = i
+				}
+			}
+		}
+	}
+	return claims
+}
+
+// claimsOf are the members that are at the revision of that index.
+func (m *members) claimsOf(index int) iter.Seq[pipeline.Key] {
+	return func(yield func(pipeline.Key) bool) {
+		for _, member := range m.inOrder {
+			if member.at == index && !yield(member.Key) {
+				return
+			}
+		}
+	}
 }

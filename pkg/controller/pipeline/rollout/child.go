@@ -5,9 +5,7 @@ package rollout
 
 import (
 	"cmp"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -31,23 +29,6 @@ func (r *Rollout) identify(desired *object.Object) (pipeline.Key, *Kind) {
 		return pipeline.Key{}, nil
 	}
 	return id, kind
-}
-
-// storedName is how a revision and a message name a child: relative to its parent.
-func storedName(parent *object.Object, of pipeline.Key) string {
-	if parent.Namespace != "" || of.Namespace == "" {
-		return of.Name
-	}
-	return of.Namespace + "/" + of.Name
-}
-
-// storedChild is the child that a revision of the parent names.
-func storedChild(parent *object.Object, kind schema.GroupKind, name string) pipeline.Key {
-	id := pipeline.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: parent.Namespace, Name: name}}
-	if namespace, name, found := strings.Cut(name, "/"); found && parent.Namespace == "" {
-		id.NamespacedName = types.NamespacedName{Namespace: namespace, Name: name}
-	}
-	return id
 }
 
 // observedChildren are the children of rolling kinds that the snapshot shows.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // UpToDate tells whether nothing is left to write to make the observed child what desired
@@ -21,7 +22,7 @@ type UpToDate func(observed, desired *object.Object) (bool, error)
 type Decision struct {
 	// Writes bring the stored revisions up to date, in this order. After each of them
 	// every child is still named by the revision that it belongs to.
-	Writes []Write
+	Writes []revisions.Write
 	// Response is what the answers of the hooks about all revisions come to. Its status
 	// has the condition.
 	Response *pipeline.Response

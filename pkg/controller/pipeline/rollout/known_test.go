@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // heavy is a world in the middle of a rollout, or without one if there is a single version. The
 // parent has many fields that revisions remember.
-func heavy(t testing.TB, versions ...string) (*world, []*Record) {
+func heavy(t testing.TB, versions ...string) (*world, []*revisions.Stored) {
 	w := newWorld(t, "v1")
 	w.rules.FieldPaths = nil
 	w.has("Pod a v1", "Pod b v1")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // Rollout is how far the children of one parent have come, as a sync finds it.
@@ -32,20 +33,20 @@ type Revision struct {
 	patch []byte
 	// stored are the records there are of this version: none of a new one, and rarely more
 	// than one, of which the first stays.
-	stored []*Record
+	stored []*revisions.Stored
 }
 
 // Open finds the revisions of the snapshot's parent among those stored in its namespace.
 // The latest one may not be stored yet. Errors say what in the controller, the parent or a
 // revision must change.
-func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*Record, known *Known) (*Rollout, error) {
+func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored, known *Known) (*Rollout, error) {
 	at, err := known.latestOf(snapshot, rules.fieldPaths())
 	if err != nil {
 		return nil, err
 	}
 	latest := &Revision{Parent: snapshot.Parent, Name: at.name, patch: at.patch}
 	r := &Rollout{Revisions: []*Revision{latest}, rules: rules, snapshot: snapshot}
-	for _, record := range own(snapshot, stored) {
+	for _, record := range revisions.OwnedBy(snapshot, stored) {
 		if err := r.add(record); err != nil {
 			return nil, err
 		}
@@ -59,13 +60,13 @@ func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*Record, known *Kn
 
 // add puts a stored revision to the version of the parent that it remembers. The name of the
 // latest version could not be given to another revision, so what has it is the latest.
-func (r *Rollout) add(record *Record) error {
+func (r *Rollout) add(record *revisions.Stored) error {
 	latest := r.Revisions[0]
 	if record.Name == latest.Name {
 		latest.stored = slices.Insert(latest.stored, 0, record)
 		return nil
 	}
-	patch, err := record.patch()
+	patch, err := record.Patch()
 	if err != nil {
 		return err
 	}
@@ -75,14 +76,14 @@ func (r *Rollout) add(record *Record) error {
 			return nil
 		}
 	}
-	r.Revisions = append(r.Revisions, &Revision{Name: record.Name, patch: patch, stored: []*Record{record}})
+	r.Revisions = append(r.Revisions, &Revision{Name: record.Name, patch: patch, stored: []*revisions.Stored{record}})
 	return nil
 }
 
 // restore makes the parents of all revisions but the latest.
 func (r *Rollout) restore(known *Known) error {
 	earlier := r.Revisions[1:]
-	var records []*Record
+	var records []*revisions.Stored
 	for _, revision := range earlier {
 		records = append(records, revision.stored[0])
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // simulation is a host whose children take time to become healthy.
@@ -125,7 +127,7 @@ func (s *simulation) sync() *Decision {
 		if dies() {
 			return decision
 		}
-		s.write([]Write{write})
+		s.write([]revisions.Write{write})
 		s.checkNothingIsLost(before, wanted)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

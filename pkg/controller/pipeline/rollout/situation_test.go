@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // situation is a world before a sync, and what the sync does. Texts are separated by commas,
@@ -58,5 +60,5 @@ func apart(text, separator string) []string {
 
 // nameOfV is the name of the revision of a version of the world's parent.
 func nameOfV(version string) string {
-	return revisionName(webs, "parent-uid", []byte(`{"spec":{"version":"`+version+`"}}`))
+	return revisions.Name(webs, "parent-uid", []byte(`{"spec":{"version":"`+version+`"}}`))
 }

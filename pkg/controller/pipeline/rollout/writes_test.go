@@ -16,9 +16,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-func ops(writes []Write) []string {
+func ops(writes []revisions.Write) []string {
 	var texts []string
 	for _, write := range writes {
 		texts = append(texts, string(write.Op)+" "+write.Revision.Name)
@@ -58,7 +59,7 @@ func TestANewRevision(t *testing.T) {
 		ParentPatch: runtime.RawExtension{Raw: []byte(`{"spec":{"version":"v1"}}`)},
 		Children:    []v1alpha1.ControllerRevisionChildren{{Kind: "Pod", Names: []string{"a", "b"}}, {APIGroup: "batch", Kind: "Job", Names: []string{"x"}}},
 	}
-	if diff := cmp.Diff([]Write{{Op: pipeline.Create, Revision: want}}, w.decide().Writes); diff != "" {
+	if diff := cmp.Diff([]revisions.Write{{Op: pipeline.Create, Revision: want}}, w.decide().Writes); diff != "" {
 		t.Errorf("writes differ (-want +got):\n%s", diff)
 	}
 }
@@ -73,8 +74,8 @@ func TestARevisionOfTheOriginalIsTakenOverAsItIs(t *testing.T) {
 	before := w.stored[0].DeepCopy()
 	writes := w.decide().Writes
 	want := before.DeepCopy()
-	want.Annotations = map[string]string{fieldPathsAnnotation: `["spec.version"]`, v1alpha1.CurrentRevisionAnnotation: "true"}
-	if diff := cmp.Diff([]Write{{Op: pipeline.Update, Revision: want}}, writes); diff != "" {
+	want.Annotations = map[string]string{"metacontroller.k8s.io/field-paths": `["spec.version"]`, v1alpha1.CurrentRevisionAnnotation: "true"}
+	if diff := cmp.Diff([]revisions.Write{{Op: pipeline.Update, Revision: want}}, writes); diff != "" {
 		t.Errorf("writes differ (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, w.stored[0]); diff != "" {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // storing is a store of an API that makes version 200 of what it is sent.
@@ -43,7 +43,7 @@ func storing(t *testing.T) *Store {
 
 func (s *Store) write(t *testing.T, pending *Pending, op pipeline.Op, revision *v1alpha1.ControllerRevision) {
 	t.Helper()
-	if err := s.Write(t.Context(), pending, rollout.Write{Op: op, Revision: revision}); err != nil {
+	if err := s.Write(t.Context(), pending, revisions.Write{Op: op, Revision: revision}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -30,7 +30,7 @@ type Store struct {
 	// records are those of the revisions, by UID, as the informer last told them. A sync that
 	// comes before makes one of its own.
 	mu      sync.RWMutex
-	records map[types.UID]*rollout.Record
+	records map[types.UID]*revisions.Stored
 }
 
 // The indices of the cache.
@@ -44,7 +44,7 @@ const (
 func New(client versioned.Interface, informers externalversions.SharedInformerFactory) (*Store, error) {
 	s := &Store{
 		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
-		records: map[types.UID]*rollout.Record{},
+		records: map[types.UID]*revisions.Stored{},
 	}
 	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: orphanIn}); err != nil {
 		return nil, fmt.Errorf("index ControllerRevisions: %w", err)
@@ -62,7 +62,7 @@ func (s *Store) keep(obj any) {
 	revision := obj.(*v1alpha1.ControllerRevision)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records[revision.UID] = rollout.NewRecord(revision)
+	s.records[revision.UID] = revisions.NewStored(revision)
 }
 
 func (s *Store) drop(obj any) {
@@ -75,13 +75,13 @@ func (s *Store) drop(obj any) {
 }
 
 // record is that of a revision out of the cache.
-func (s *Store) record(revision *v1alpha1.ControllerRevision) *rollout.Record {
+func (s *Store) record(revision *v1alpha1.ControllerRevision) *revisions.Stored {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if known := s.records[revision.UID]; known != nil && known.ControllerRevision == revision {
 		return known
 	}
-	return rollout.NewRecord(revision)
+	return revisions.NewStored(revision)
 }
 
 func controllerOf(obj any) ([]string, error) {
@@ -116,8 +116,8 @@ func (s *Store) WaitForSync(ctx context.Context) bool {
 
 // For returns the revisions that may be those of the parent with that UID: the ones it
 // controls, and the ones in the namespace that nobody does.
-func (s *Store) For(parent types.UID, namespace string) ([]*rollout.Record, error) {
-	var found []*rollout.Record
+func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, error) {
+	var found []*revisions.Stored
 	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
 		objects, err := s.cache.GetIndexer().ByIndex(at.index, at.value)
 		if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) For(parent types.UID, namespace string) ([]*rollout.Record, erro
 
 // Write makes one change, and has pending wait until the cache shows it. It is of no effect,
 // and an error, if the revision is no longer as it was read.
-func (s *Store) Write(ctx context.Context, pending *Pending, write rollout.Write) error {
+func (s *Store) Write(ctx context.Context, pending *Pending, write revisions.Write) error {
 	revision := write.Revision
 	client := s.client.MetacontrollerV1alpha1().ControllerRevisions(revision.Namespace)
 	stored := revision

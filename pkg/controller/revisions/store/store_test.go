@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -44,7 +44,7 @@ func revision(uid types.UID, version string) *v1alpha1.ControllerRevision {
 // What was read of a revision is good as long as the revision is the same.
 func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
 	s := newStore(t)
-	only := func(what *v1alpha1.ControllerRevision) *rollout.Record {
+	only := func(what *v1alpha1.ControllerRevision) *revisions.Stored {
 		t.Helper()
 		if err := s.cache.GetIndexer().Add(what); err != nil {
 			t.Fatal(err)

@@ -1,13 +1,14 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revisions
 
 import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -18,7 +19,7 @@ type record = v1alpha1.ControllerRevision
 func orphaned(of *record)     { of.OwnerReferences = nil }
 func unlabelled(of *record)   { of.Labels = nil }
 func renamed(of *record)      { of.Name = "other" }
-func dying(of *record)        { of.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) }
+func dying(of *record)        { of.DeletionTimestamp = &metav1.Time{} }
 func ofOthers(of *record)     { of.OwnerReferences[0].UID = "other-uid" }
 func uncontrolled(of *record) { of.OwnerReferences[0].Controller = nil }
 func otherType(of *record)    { of.Labels[resourceLabel] = "others" }
@@ -50,65 +51,31 @@ func TestWhichRevisionsAreTheParents(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "v1", "Pod a")
-			w.remembers("v1: Pod a")
-			w.has("Pod a v1")
+			patch := []byte(`{"spec":{"version":"v1"}}`)
+			snapshot := &pipeline.Snapshot{
+				ParentType: webs, Selector: labels.SelectorFromSet(labels.Set{"app": "shop"}),
+				Parent: parse(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid}, spec: {version: v1}}`),
+			}
+			stored := &record{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: Name(webs, "parent-uid", patch), Namespace: "default", UID: "uid-of-the-revision",
+					Labels: Labels(snapshot), OwnerReferences: []metav1.OwnerReference{OwnerReference(snapshot)},
+				},
+				ParentPatch: runtime.RawExtension{Raw: patch},
+			}
 			for _, change := range test.is {
-				change(w.stored[0])
+				change(stored)
 			}
 			if test.parentDying {
-				w.setParent(`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid,
-					deletionTimestamp: "2026-03-04T05:06:07Z"}, spec: {version: v1, children: [Pod a]}}`)
+				snapshot.Parent.DeletionTimestamp = &metav1.Time{}
 			}
-			owned := own(&w.snapshot, records(w.stored))
+			owned := OwnedBy(snapshot, []*Stored{NewStored(stored)})
 			if got := len(owned) == 1; got != test.want {
 				t.Fatalf("it is the parent's: %v", got)
 			}
-			if !test.want {
-				return
-			}
-			writes := w.decide().Writes
-			switch {
-			case !test.adopt && len(writes) > 0:
-				t.Errorf("it is written: %v", writes)
-			case test.adopt && (len(writes) != 1 || !writes[0].Adopts || !metav1.IsControlledBy(writes[0].Revision, w.snapshot.Parent)):
-				t.Errorf("it is not adopted: %v", writes)
-			case test.adopt && len(writes[0].Revision.OwnerReferences) != 1:
-				t.Errorf("it has %d owners", len(writes[0].Revision.OwnerReferences))
+			if test.want && owned[0].IsOrphan() != test.adopt {
+				t.Errorf("it is an orphan: %v", owned[0].IsOrphan())
 			}
 		})
-	}
-}
-
-func TestAnOrphanThatNothingUsesGoes(t *testing.T) {
-	w := newWorld(t, "v2", "Pod a")
-	w.remembers("v1: Pod b", "v2: Pod a")
-	orphaned(w.stored[0])
-	writes := w.decide().Writes
-	if len(writes) != 1 || writes[0].Op != "delete" || !writes[0].Adopts || writes[0].Revision.Name != nameOfV("v1") {
-		t.Errorf("the writes are %v", writes)
-	}
-}
-
-func TestAControllerThatRollsNothingLeavesNoRevisions(t *testing.T) {
-	w := newWorld(t, "v2", "Pod a")
-	w.remembers("v1: Pod b", "v2: Pod a", "v3: Pod a")
-	ofOthers(w.stored[2])
-	w.write(Abandon(&w.snapshot, records(w.stored)))
-	if len(w.stored) != 1 || w.stored[0].Name != nameOfV("v3") {
-		t.Errorf("there is left %v", w.remembered())
-	}
-}
-
-func TestAControllerThatRollsNothingLeavesThoseOfAnother(t *testing.T) {
-	w := newWorld(t, "v2")
-	w.remembers("v1: Pod b", "v2: Pod a")
-	w.snapshot.Children = []pipeline.Group{{Type: files}}
-	if writes := Abandon(&w.snapshot, records(w.stored)); len(writes) > 0 {
-		t.Errorf("the writes are %v", writes)
-	}
-	w.snapshot.Children = []pipeline.Group{{Type: files}, {Type: pods}}
-	if writes := Abandon(&w.snapshot, records(w.stored)); len(writes) != 2 {
-		t.Errorf("of its own types the writes are %v", writes)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revisions
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// split takes a dotted path apart. There is no way to name a field with a dot in it.
+// split returns the field names of a dotted path. A field with a dot in its name has no path.
 func split(path string) []string { return strings.Split(path, ".") }
 
-// field returns the raw JSON at a path, nil if it is not there. What the path leads through
-// must be objects.
+// field returns the raw JSON at a path, nil if there is none. Everything that the path leads
+// through must be an object.
 func field(raw []byte, path []string) ([]byte, error) {
 	for i, name := range path {
 		switch {
@@ -30,8 +30,8 @@ func field(raw []byte, path []string) ([]byte, error) {
 	return raw, nil
 }
 
-// withField returns raw with the field at a path set, or taken away if value is nil.
-// Nothing but the objects that the path leads through is decoded.
+// withField returns raw with the field at a path set, or without the field if value is nil.
+// It decodes nothing but the objects that the path leads through.
 func withField(raw []byte, path []string, value []byte) ([]byte, error) {
 	if len(path) > 1 {
 		below := object.Lookup(raw, path[0])

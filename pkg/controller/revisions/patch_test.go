@@ -1,10 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revisions
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,20 +48,12 @@ func TestPatchOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := patchOf(parse(t, `{kind: Web, metadata: {name: shop, namespace: default}, `+test.parent+`}`), test.paths)
+			got, err := Patch(parse(t, `{kind: Web, metadata: {name: shop, namespace: default}, `+test.parent+`}`), test.paths)
 			if string(got) != test.want {
 				t.Errorf("patch is %s, want %s", got, test.want)
 			}
 			wantError(t, err, test.err)
 		})
-	}
-}
-
-func TestWithoutPathsTheSpecIsRolledOut(t *testing.T) {
-	w := newWorld(t, "v1", "Pod a")
-	w.rules.FieldPaths = nil
-	if got, want := string(w.open().Revisions[0].patch), `{"spec":{"children":["Pod a"],"version":"v1"}}`; got != want {
-		t.Errorf("patch is %s, want %s", got, want)
 	}
 }
 
@@ -115,21 +106,21 @@ func TestQ47ARevisionIsReadByThePathsThatItWasTakenWith(t *testing.T) {
 }
 
 func TestQ47ARevisionThatDoesNotTellItsPathsKeepsThePresentValues(t *testing.T) {
-	record := restorable(`{"spec":{"a":1}}`)
-	record.Annotations = nil
-	checkRestored(t, `spec: {a: 2, d: 2}`, record, []string{"spec.a", "spec.d"}, `spec: {a: 1, d: 2}`, "")
+	revision := restorable(`{"spec":{"a":1}}`)
+	revision.Annotations = nil
+	checkRestored(t, `spec: {a: 2, d: 2}`, revision, []string{"spec.a", "spec.d"}, `spec: {a: 1, d: 2}`, "")
 }
 
 func restorable(patch string, paths ...string) *v1alpha1.ControllerRevision {
-	record := &v1alpha1.ControllerRevision{ParentPatch: runtime.RawExtension{Raw: []byte(patch)}}
-	record.Name, record.Annotations = "then", map[string]string{fieldPathsAnnotation: formatPaths(paths)}
-	return record
+	revision := &v1alpha1.ControllerRevision{ParentPatch: runtime.RawExtension{Raw: []byte(patch)}}
+	revision.Name, revision.Annotations = "then", map[string]string{fieldPathsAnnotation: formatPaths(paths)}
+	return revision
 }
 
-func checkRestored(t *testing.T, now string, record *v1alpha1.ControllerRevision, paths []string, want, wantErr string) {
+func checkRestored(t *testing.T, now string, revision *v1alpha1.ControllerRevision, paths []string, want, wantErr string) {
 	t.Helper()
 	const head = `kind: Web, metadata: {name: shop, namespace: default, uid: u, generation: 7}, `
-	got, err := restore(parse(t, "{"+head+now+"}"), record, paths)
+	got, err := Restore(parse(t, "{"+head+now+"}"), revision, paths)
 	wantError(t, err, wantErr)
 	if err != nil {
 		return
@@ -147,17 +138,5 @@ func checkRestored(t *testing.T, now string, record *v1alpha1.ControllerRevision
 	}
 	if got.UID != "u" || got.Generation != 7 {
 		t.Errorf("metadata is %v", got.ObjectMeta)
-	}
-}
-
-func wantError(t *testing.T, err error, want string) {
-	t.Helper()
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("error: %v", err)
-	case want != "" && err == nil:
-		t.Errorf("there is no error, want %q", want)
-	case want != "" && !strings.Contains(err.Error(), want):
-		t.Errorf("error is %q, want it to say %q", err, want)
 	}
 }

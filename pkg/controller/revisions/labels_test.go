@@ -1,36 +1,17 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revisions
 
 import (
-	"crypto/sha1"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-)
 
-func TestRevisionName(t *testing.T) {
-	hash := fmt.Sprintf("%x", sha1.Sum([]byte(`2b6f6b6e-uid{"spec":{"a":1}}`)))
-	tests := map[string]struct{ group, resource, want string }{
-		"a type of a group":          {"ctl.example", "webs", "webs.ctl.example-" + hash},
-		"a type of the core group":   {"", "pods", "pods.core-" + hash},
-		"a name of the length there": {strings.Repeat("g", 207), "webs", "webs." + strings.Repeat("g", 207) + "-" + hash},
-		"a longer name is cut":       {strings.Repeat("g", 300), "webs", "webs." + strings.Repeat("g", 207) + "-" + hash},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			of := typeOf(test.group, "v1", test.resource, "Web", true)
-			if got := revisionName(of, "2b6f6b6e-uid", []byte(`{"spec":{"a":1}}`)); got != test.want {
-				t.Errorf("name is %s, want %s", got, test.want)
-			}
-		})
-	}
-}
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
 
 func TestQ5NewRevisionsMatchTheSelectorOfTheirParent(t *testing.T) {
 	const app, tier = "app", "tier"
@@ -61,16 +42,16 @@ func TestQ5NewRevisionsMatchTheSelectorOfTheirParent(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "v1")
-			w.setParent(`{kind: Web, metadata: {name: shop}, spec: {version: v1, template: {metadata: {labels: ` + test.template + `}}}}`)
-			w.snapshot.Selector, w.snapshot.GeneratedLabels = test.selector, test.generated
-			created := w.decide().Writes[0].Revision
+			got := labels.Set(Labels(&pipeline.Snapshot{
+				ParentType: webs, Selector: test.selector, GeneratedLabels: test.generated,
+				Parent: parse(t, `{kind: Web, metadata: {name: shop}, spec: {version: v1, template: {metadata: {labels: `+test.template+`}}}}`),
+			}))
 			test.want["metacontroller.k8s.io/apiGroup"], test.want["metacontroller.k8s.io/resource"] = "ctl.example", "webs"
-			if diff := cmp.Diff(test.want, labels.Set(created.Labels)); diff != "" {
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("labels differ (-want +got):\n%s", diff)
 			}
-			if !test.selector.Matches(labels.Set(created.Labels)) {
-				t.Errorf("%s does not match %v", test.selector, created.Labels)
+			if !test.selector.Matches(got) {
+				t.Errorf("%s does not match %v", test.selector, got)
 			}
 		})
 	}

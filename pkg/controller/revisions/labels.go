@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revisions
 
 import (
 	"encoding/json"
@@ -15,17 +15,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// The labels that say of which type a revision's parent is.
+// These labels of a revision name the type of its parent.
 const (
 	apiGroupLabel = v1alpha1.GroupName + "/apiGroup"
 	resourceLabel = v1alpha1.GroupName + "/resource"
 )
 
-// labelsOf are the labels of a new revision of the snapshot's parent: those that its
-// children find it by, if they are generated, else those of its Pod template, both as in
-// Metacontroller. Unlike there, they are made to match the parent's selector where they
-// do not.
-func labelsOf(snapshot *pipeline.Snapshot) map[string]string {
+// Labels returns the labels of a new revision of the snapshot's parent.
+//
+// They are the generated labels by which the parent finds its children or, if there are none,
+// those of its Pod template. Metacontroller does the same. Unlike there, labels that do not
+// match the parent's selector are changed until they do.
+func Labels(snapshot *pipeline.Snapshot) map[string]string {
 	set := maps.Clone(snapshot.GeneratedLabels)
 	if set == nil {
 		set = templateLabels(snapshot)
@@ -36,8 +37,8 @@ func labelsOf(snapshot *pipeline.Snapshot) map[string]string {
 	return set
 }
 
-// templateLabels are the labels that the parent's Pod template has, but for what could
-// not be a label.
+// templateLabels returns the labels of the parent's Pod template, without those that are not
+// valid as labels.
 func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
 	set := map[string]string{}
 	raw := snapshot.Parent.Lookup("spec", "template", "metadata", "labels")
@@ -50,7 +51,7 @@ func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
 	return set
 }
 
-// satisfy changes labels as little as is needed for a selector of Kubernetes to match them.
+// satisfy changes as few labels as needed for the selector to match them.
 func satisfy(set map[string]string, selector labels.Selector) {
 	requirements, _ := selector.Requirements()
 	for _, requirement := range requirements {
