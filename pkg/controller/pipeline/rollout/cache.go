@@ -13,76 +13,79 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// Known is what one sync of a parent leaves to the next, which reads only what has changed. The
-// zero value is nothing. It belongs to one parent of one controller, and is not safe for
-// concurrent use.
-type Known struct {
-	// latest is of the parent with this UID whose fields have this hash.
+// RevisionCache keeps what a sync of one parent has parsed of its revisions for the next sync,
+// which parses only what has changed. The zero value is an empty cache. It belongs to one
+// parent of one controller, and is not safe for concurrent use.
+type RevisionCache struct {
+	// latest is the version of the parent with this UID whose fields have this hash.
 	uid    types.UID
 	fields uint64
 	latest version
-	// restored are the parents as of earlier revisions, made from the parent as it was then.
+	// restored are the parents as they were at earlier revisions. They were made from the
+	// parent as it was then, which is from.
 	from     *object.Object
 	restored map[*revisions.Stored]*object.Object
 }
 
-// version is a version of a parent: what a revision remembers of it, in canonical form, and the
-// name of that revision.
+// version is a version of a parent: what its revision records, in canonical form, and the name
+// of that revision.
 type version struct {
 	patch []byte
 	name  string
 }
 
-// latestOf returns the version that the snapshot's parent is at.
-func (k *Known) latestOf(snapshot *pipeline.Snapshot, paths []string) (version, error) {
+// latestVersion returns the version of the snapshot's parent.
+func (c *RevisionCache) latestVersion(snapshot *pipeline.Snapshot, paths []string) (version, error) {
 	parent := snapshot.Parent
 	fields, err := revisions.HashFields(parent, paths)
 	if err != nil {
 		return version{}, err
 	}
-	if k.uid == parent.UID && k.fields == fields && k.latest.name != "" {
-		return k.latest, nil
+	if c.uid == parent.UID && c.fields == fields && c.latest.name != "" {
+		return c.latest, nil
 	}
 	patch, err := revisions.Patch(parent, paths)
 	if err != nil {
 		return version{}, err
 	}
-	k.uid, k.fields = parent.UID, fields
-	k.latest = version{patch, revisions.Name(snapshot.ParentType, parent.UID, patch)}
-	return k.latest, nil
+	c.uid, c.fields = parent.UID, fields
+	c.latest = version{patch, revisions.Name(snapshot.ParentType, parent.UID, patch)}
+	return c.latest, nil
 }
 
-// storedAs has the version take no memory of its own where the record has the same.
-func (k *Known) storedAs(record *revisions.Stored) {
-	if bytes.Equal(record.ParentPatch.Raw, k.latest.patch) {
-		k.latest.patch = record.ParentPatch.Raw
+// shareMemory makes the latest version use the memory of its stored revision, where both have
+// the same content.
+func (c *RevisionCache) shareMemory(stored *revisions.Stored) {
+	if bytes.Equal(stored.ParentPatch.Raw, c.latest.patch) {
+		c.latest.patch = stored.ParentPatch.Raw
 	}
-	if record.Name == k.latest.name {
-		k.latest.name = record.Name
+	if stored.Name == c.latest.name {
+		c.latest.name = stored.Name
 	}
 }
 
-// restore returns the parent as it was at each of the records, and forgets all others.
-func (k *Known) restore(parent *object.Object, records []*revisions.Stored, paths []string) ([]*object.Object, error) {
-	before := k.restored
-	if k.from != parent {
+// restore returns the parent as it was at each of the stored revisions. The cache drops what it
+// has of all other revisions.
+func (c *RevisionCache) restore(parent *object.Object, stored []*revisions.Stored, paths []string) ([]*object.Object, error) {
+	before := c.restored
+	if c.from != parent {
 		before = nil
 	}
-	k.from, k.restored = nil, nil
-	if len(records) == 0 {
+	c.from, c.restored = nil, nil
+	if len(stored) == 0 {
 		return nil, nil
 	}
-	restored, byRecord := make([]*object.Object, len(records)), make(map[*revisions.Stored]*object.Object, len(records))
-	for i, record := range records {
-		known := before[record]
-		if known == nil {
+	restored, byRevision := make([]*object.Object, len(stored)), make(map[*revisions.Stored]*object.Object, len(stored))
+	for i, revision := range stored {
+		cached := before[revision]
+		if cached == nil {
 			var err error
-			if known, err = revisions.Restore(parent, record.ControllerRevision, paths); err != nil {
+			if cached, err = revisions.Restore(parent, revision.ControllerRevision, paths); err != nil {
 				return nil, err
 			}
 		}
-		restored[i], byRecord[record] = known, known
+		restored[i], byRevision[revision] = cached, cached
 	}
-	k.from, k.restored = parent, byRecord
+	c.from, c.restored = parent, byRevision
 	return restored, nil
 }

@@ -41,7 +41,7 @@ func TestAQuietSyncParsesNoRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, stored := heavy(t, versions...)
 			sync := func() {
-				opened, err := Open(&w.rules, &w.snapshot, stored, &w.known)
+				opened, err := Open(&w.rules, &w.snapshot, stored, &w.cache)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,7 @@ func TestWhatIsKnownIsOfTheParentAsItIs(t *testing.T) {
 	w, stored := heavy(t, "v1", "v2")
 	open := func() *Rollout {
 		t.Helper()
-		opened, err := Open(&w.rules, &w.snapshot, stored, &w.known)
+		opened, err := Open(&w.rules, &w.snapshot, stored, &w.cache)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestWhatIsKnownIsOfTheParentAsItIs(t *testing.T) {
 	if replaced := open(); replaced.Revisions[0].Name == before.Revisions[0].Name || len(replaced.Revisions) != 1 {
 		t.Errorf("a parent of the same name has %d revisions, the latest %s", len(replaced.Revisions), replaced.Revisions[0].Name)
 	}
-	if len(w.known.restored) > 0 || w.known.from != nil {
+	if len(w.cache.restored) > 0 || w.cache.from != nil {
 		t.Error("earlier versions are kept that nothing is at any more")
 	}
 }
@@ -109,7 +109,7 @@ func BenchmarkQuietRollout(b *testing.B) {
 			w, stored := heavy(b, versions...)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Open(&w.rules, &w.snapshot, stored, &w.known); err != nil {
+				if _, err := Open(&w.rules, &w.snapshot, stored, &w.cache); err != nil {
 					b.Fatal(err)
 				}
 			}

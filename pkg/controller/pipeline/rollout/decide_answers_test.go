@@ -100,8 +100,8 @@ func TestWhatTheAnswersComeTo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			latest := *test.answers[0]
-			m := &members{Rollout: &Rollout{snapshot: &pipeline.Snapshot{}, rules: &Rules{}}}
-			got := m.compose(test.answers)
+			c := &children{Rollout: &Rollout{snapshot: &pipeline.Snapshot{}, rules: &Rules{}}}
+			got := c.compose(test.answers)
 			if got.ResyncAfter != test.resync || got.Finalized != test.finalized {
 				t.Errorf("resync is after %v, finalized is %v", got.ResyncAfter, got.Finalized)
 			}

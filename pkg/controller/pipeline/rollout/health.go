@@ -12,40 +12,40 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// trouble says why a member is in motion: it is not what its revision wants, or it is not
-// healthy. It is empty for one that is not.
-func (m *members) trouble(member *member) (string, error) {
-	name := m.nameOf(member)
-	if member.observed == nil {
+// whyInMotion returns why a child is in motion: it is not what its revision wants, or it is not
+// healthy. The reason is empty if the child is not in motion.
+func (c *children) whyInMotion(child *child) (string, error) {
+	name := c.nameOf(child)
+	if child.observed == nil {
 		return "missing child " + name, nil
 	}
-	isUpToDate, err := m.upToDate(member.observed, member.forms[member.at])
+	isUpToDate, err := c.upToDate(child.observed, child.desired[child.at])
 	switch {
 	case err != nil:
 		return "", err
 	case !isUpToDate:
 		return "child " + name + " is not updated yet", nil
-	case member.observed.DeletionTimestamp != nil:
+	case child.observed.DeletionTimestamp != nil:
 		return "child " + name + " is being deleted", nil
-	case member.kind.InPlace && !isSpecObserved(member.observed):
+	case child.kind.InPlace && !isSpecObserved(child.observed):
 		return "child " + name + " with RollingInPlace update strategy hasn't observed latest spec", nil
 	}
-	for _, check := range member.kind.Checks {
-		if why := failure(member.observed, check); why != "" {
+	for _, check := range child.kind.Checks {
+		if why := failure(child.observed, check); why != "" {
 			return "child " + name + " failed status check: " + why, nil
 		}
 	}
 	return "", nil
 }
 
-// isSpecObserved tells whether the status of an object is about its latest spec, as far as
-// it says.
+// isSpecObserved reports whether the status of an object is about its latest spec. It is true
+// if the status does not say.
 func isSpecObserved(observed *object.Object) bool {
 	generation, err := strconv.ParseInt(string(observed.Lookup("status", "observedGeneration")), 10, 64)
 	return err != nil || generation <= 0 || generation >= observed.Generation
 }
 
-// failure says why an object does not pass a check; it is empty if it does.
+// failure returns why an object does not pass a check. It is empty if the object passes.
 func failure(observed *object.Object, check v1alpha1.StatusConditionCheck) string {
 	condition := findCondition(observed.Lookup("status", "conditions"), check.Type)
 	switch {
@@ -71,7 +71,7 @@ func findCondition(conditions []byte, conditionType string) []byte {
 	return found
 }
 
-// textOf is the text in a member of a JSON object, empty if there is none.
+// textOf returns the string in a member of a JSON object, empty if there is none.
 func textOf(raw []byte, name string) string {
 	var text string
 	if json.Unmarshal(object.Lookup(raw, name), &text) != nil {

@@ -118,7 +118,7 @@ func TestARevisionThatCannotBeReadIsAnError(t *testing.T) {
 	w := newWorld(t, "v2", "Pod a")
 	w.remembers("v1: Pod a")
 	w.stored[0].ParentPatch.Raw = []byte(`[]`)
-	_, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.known)
+	_, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.cache)
 	wantError(t, err, "parentPatch of ControllerRevision default/"+nameOfV("v1"))
 	wantError(t, err, "delete the revision")
 }

@@ -49,7 +49,7 @@ type world struct {
 	rules    Rules
 	snapshot pipeline.Snapshot
 	stored   []*v1alpha1.ControllerRevision
-	known    Known
+	cache    RevisionCache
 	// hook answers about a parent.
 	hook func(parent *object.Object) *pipeline.Response
 	// created counts the revisions that were made.
@@ -160,7 +160,7 @@ func isUpToDate(observed, desired *object.Object) (bool, error) {
 
 func (w *world) open() *Rollout {
 	w.t.Helper()
-	opened, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.known)
+	opened, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.cache)
 	if err != nil {
 		w.t.Fatal(err)
 	}
