@@ -40,7 +40,7 @@ type memory struct {
 
 // rolling is what is remembered of a rollout.
 type rolling struct {
-	revisions store.Pending
+	revisions store.OwnWrites
 	versions  rollout.RevisionCache
 	news      rolloutNews
 	// earlier are what related is about earlier versions of the parent, by the names of

@@ -72,7 +72,7 @@ func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool,
 
 // showsRevisions tells whether the caches show what was written to the parent's revisions.
 func (c *Controller) showsRevisions(memory *memory) bool {
-	return memory.rolling == nil || c.Revisions.Seen(&memory.rolling.revisions)
+	return memory.rolling == nil || c.Revisions.DropSeen(&memory.rolling.revisions)
 }
 
 // attempt is how a sync went.

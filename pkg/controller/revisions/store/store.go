@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store reads and writes the ControllerRevisions in the own API, which are the
-// memory of rolling updates.
 package store
 
 import (
@@ -21,32 +19,32 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// Store shows the revisions of all parents from a cache, and writes them. It has to be run.
+// Store reads the revisions of all parents from an informer, and writes them. It has to be run.
 type Store struct {
 	client    versioned.Interface
 	informers externalversions.SharedInformerFactory
 	cache     cache.SharedIndexInformer
 
-	// records are those of the revisions, by UID, as the informer last told them. A sync that
-	// comes before makes one of its own.
-	mu      sync.RWMutex
-	records map[types.UID]*revisions.Stored
+	// stored are the revisions by UID, as the event handler last saw them, so that each is
+	// parsed once. A sync that runs before the event handler makes a Stored of its own.
+	mu     sync.RWMutex
+	stored map[types.UID]*revisions.Stored
 }
 
-// The indices of the cache.
+// The indices of the informer.
 const (
 	byController = "controller"
 	orphans      = "orphans"
 )
 
-// New makes a store of the API that the client and the informers are of. The informers are run by the store, and by
-// nobody else.
+// New returns a store for the API of the client and the informers. The store runs the informers;
+// nothing else may run them.
 func New(client versioned.Interface, informers externalversions.SharedInformerFactory) (*Store, error) {
 	s := &Store{
 		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
-		records: map[types.UID]*revisions.Stored{},
+		stored: map[types.UID]*revisions.Stored{},
 	}
-	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: orphanIn}); err != nil {
+	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: namespaceOfOrphan}); err != nil {
 		return nil, fmt.Errorf("index ControllerRevisions: %w", err)
 	}
 	_, err := s.cache.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -62,7 +60,7 @@ func (s *Store) keep(obj any) {
 	revision := obj.(*v1alpha1.ControllerRevision)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records[revision.UID] = revisions.NewStored(revision)
+	s.stored[revision.UID] = revisions.NewStored(revision)
 }
 
 func (s *Store) drop(obj any) {
@@ -71,15 +69,15 @@ func (s *Store) drop(obj any) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.records, obj.(*v1alpha1.ControllerRevision).UID)
+	delete(s.stored, obj.(*v1alpha1.ControllerRevision).UID)
 }
 
-// record is that of a revision out of the cache.
-func (s *Store) record(revision *v1alpha1.ControllerRevision) *revisions.Stored {
+// storedOf returns the Stored of a revision that the informer shows.
+func (s *Store) storedOf(revision *v1alpha1.ControllerRevision) *revisions.Stored {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if known := s.records[revision.UID]; known != nil && known.ControllerRevision == revision {
-		return known
+	if stored := s.stored[revision.UID]; stored != nil && stored.ControllerRevision == revision {
+		return stored
 	}
 	return revisions.NewStored(revision)
 }
@@ -91,7 +89,7 @@ func controllerOf(obj any) ([]string, error) {
 	return nil, nil
 }
 
-func orphanIn(obj any) ([]string, error) {
+func namespaceOfOrphan(obj any) ([]string, error) {
 	revision := obj.(*v1alpha1.ControllerRevision)
 	if metav1.GetControllerOfNoCopy(revision) == nil {
 		return []string{revision.Namespace}, nil
@@ -99,23 +97,24 @@ func orphanIn(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// Run fills the cache and keeps it up to date until ctx ends.
+// Run runs the informer until ctx is done.
 func (s *Store) Run(ctx context.Context) {
 	s.informers.StartWithContext(ctx)
 	<-ctx.Done()
 	s.informers.Shutdown()
 }
 
-// WaitForSync waits until the cache is filled. It tells whether it is, and not ctx has ended.
+// WaitForSync waits until the informer has synced or ctx is done. It reports whether the informer
+// has synced.
 func (s *Store) WaitForSync(ctx context.Context) bool {
 	if s.cache.HasSynced() {
-		return true // as it is for all controllers but the first, each of which would log that it waits
+		return true // without the log message of WaitFor, which each hosted controller would write
 	}
 	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
 }
 
-// For returns the revisions that may be those of the parent with that UID: the ones it
-// controls, and the ones in the namespace that nobody does.
+// For returns the revisions in the namespace that may belong to the parent with that UID: those
+// that it controls, and the orphans.
 func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, error) {
 	var found []*revisions.Stored
 	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
@@ -125,16 +124,16 @@ func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, er
 		}
 		for _, object := range objects {
 			if revision := object.(*v1alpha1.ControllerRevision); revision.Namespace == namespace {
-				found = append(found, s.record(revision))
+				found = append(found, s.storedOf(revision))
 			}
 		}
 	}
 	return found, nil
 }
 
-// Write makes one change, and has pending wait until the cache shows it. It is of no effect,
-// and an error, if the revision is no longer as it was read.
-func (s *Store) Write(ctx context.Context, pending *Pending, write revisions.Write) error {
+// Write makes one change and adds it to writes, until the informer shows it. It fails and changes
+// nothing if the revision is no longer as it was read.
+func (s *Store) Write(ctx context.Context, writes *OwnWrites, write revisions.Write) error {
 	revision := write.Revision
 	client := s.client.MetacontrollerV1alpha1().ControllerRevisions(revision.Namespace)
 	stored := revision
@@ -150,6 +149,6 @@ func (s *Store) Write(ctx context.Context, pending *Pending, write revisions.Wri
 	if err != nil {
 		return fmt.Errorf("can't %s ControllerRevision %s/%s: %w", write.Op, revision.Namespace, revision.Name, err)
 	}
-	pending.add(write.Op, stored)
+	writes.add(write.Op, stored)
 	return nil
 }

@@ -56,7 +56,7 @@ func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
 		return found[0]
 	}
 	first, second := revision("a", "1"), revision("a", "2")
-	only(first) // before the informer has told of it
+	only(first) // before the event handler has seen it
 	s.keep(first)
 	kept := only(first)
 	if only(first) != kept {
@@ -70,7 +70,7 @@ func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
 		t.Error("each time there is another record of the new version")
 	}
 	s.drop(cache.DeletedFinalStateUnknown{Obj: second})
-	if len(s.records) > 0 {
+	if len(s.stored) > 0 {
 		t.Error("the record of a revision that is gone stays")
 	}
 }

@@ -41,7 +41,7 @@ func storing(t *testing.T) *Store {
 	return storeOf(t, api.URL)
 }
 
-func (s *Store) write(t *testing.T, pending *Pending, op pipeline.Op, revision *v1alpha1.ControllerRevision) {
+func (s *Store) write(t *testing.T, pending *OwnWrites, op pipeline.Op, revision *v1alpha1.ControllerRevision) {
 	t.Helper()
 	if err := s.Write(t.Context(), pending, revisions.Write{Op: op, Revision: revision}); err != nil {
 		t.Fatal(err)
@@ -65,13 +65,13 @@ func TestARevisionIsPendingUntilTheCacheShowsIt(t *testing.T) {
 			t.Run(shown+" after "+string(op), func(t *testing.T) {
 				s := storing(t)
 				s.show(t, revision("other", "199"))
-				var pending Pending
+				var pending OwnWrites
 				s.write(t, &pending, op, revision("a", ""))
-				if s.Seen(&pending) {
+				if s.DropSeen(&pending) {
 					t.Fatal("the cache cannot show it yet")
 				}
 				s.show(t, now)
-				if !s.Seen(&pending) {
+				if !s.DropSeen(&pending) {
 					t.Error("it is still pending")
 				}
 			})
@@ -96,13 +96,13 @@ func TestADeletedRevisionIsPendingUntilTheCacheShowsThat(t *testing.T) {
 		t.Run(shown, func(t *testing.T) {
 			s := storing(t)
 			s.show(t, revision("a", "100"))
-			var pending Pending
+			var pending OwnWrites
 			s.write(t, &pending, pipeline.Delete, revision("a", "100"))
-			if s.Seen(&pending) {
+			if s.DropSeen(&pending) {
 				t.Fatal("the cache still shows it")
 			}
 			show(t, s)
-			if !s.Seen(&pending) {
+			if !s.DropSeen(&pending) {
 				t.Error("it is still pending")
 			}
 		})
@@ -113,7 +113,7 @@ func TestADeletedRevisionIsPendingUntilTheCacheShowsThat(t *testing.T) {
 func TestAPendingWriteDoesNotHoldTheRevision(t *testing.T) {
 	for _, op := range []pipeline.Op{pipeline.Create, pipeline.Update, pipeline.Delete} {
 		t.Run(string(op), func(t *testing.T) {
-			var pending Pending
+			var pending OwnWrites
 			written := revision("a", "200")
 			held := weak.Make(written)
 			pending.add(op, written)
