@@ -33,7 +33,7 @@ func TestAnObjectThatIsTargetAndAttachmentIsWatchedAsBoth(t *testing.T) {
 	w := newWorld(t)
 	asTarget, asAttachment := step(pipeline.Metadata, "p", 1), step(pipeline.Update, "c", 2)
 	asAttachment.Type, asAttachment.Namespace, asAttachment.Name = asTarget.Type, asTarget.Namespace, asTarget.Name
-	for range mostUndone {
+	for range maxUndone {
 		for _, step := range []pipeline.Step{asTarget, asAttachment} {
 			if taken, _ := w.sync(step); len(taken) != 1 {
 				t.Fatalf("%s is held back early", step.Op)
@@ -51,7 +51,7 @@ func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
 	w := newWorld(t)
 	finalizer := step(pipeline.Metadata, "p", 0)
 	finalizer.Op, finalizer.Path = pipeline.Finalizer, "metadata.finalizers"
-	for range mostUndone {
+	for range maxUndone {
 		w.guard.Wrote(w.snapshot(), []pipeline.Outcome{{Step: finalizer, Result: observed("p", "2", 0)}}, start)
 	}
 	until, news := w.guard.PostponeStep(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))

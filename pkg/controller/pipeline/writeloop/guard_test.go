@@ -262,8 +262,8 @@ func TestWhatChangesNothingIsNotCounted(t *testing.T) {
 	taken := pipeline.Outcome{Step: step(pipeline.Create, "c", 1), NameConflict: true}
 	adopted := pipeline.Outcome{Step: step(pipeline.Adopt, "c", 1), Result: observed("c", "2", 0)}
 	w.guard.Wrote(w.snapshot(), []pipeline.Outcome{same, failed, overtaken, taken, adopted}, start)
-	if len(w.guard.records) != 0 {
-		t.Errorf("there are records: %v", w.guard.records)
+	if len(w.guard.histories) != 0 {
+		t.Errorf("there are histories: %v", w.guard.histories)
 	}
 }
 

@@ -9,149 +9,148 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// When writes make a loop.
+// Writes of an object are a loop if there are too many of them in a row.
 const (
-	// mostUndone is how many times in a row the same wish may be written, each time
-	// because it is no longer fulfilled within calm after the last time.
-	mostUndone = 5
-	calm       = time.Minute
-	// mostRestless is how many times in a row an object may be written although what the
-	// wish is made from stays as it is, each time because it differs again within soon after
-	// the last time. A longer rest takes one off the count.
-	mostRestless = 20
-	soon         = 500 * time.Millisecond
+	// maxUndone is how many times in a row the same desired object may be written, each time
+	// because the object differs from it again within calm after the last write.
+	maxUndone = 5
+	calm      = time.Minute
+	// maxChanging is how many times in a row an object may be written although the state that
+	// the answer is made from stays the same, each time because the object differs again within
+	// soon after the last write. A longer pause takes one off the count.
+	maxChanging = 20
+	soon        = 500 * time.Millisecond
 )
 
-// The next write of a loop is the first delay after the last one, and the delay doubles up to the
-// longest.
+// The next write of a loop is firstDelay after the last one. The delay doubles with each write
+// up to maxDelay.
 const (
-	firstDelay   = time.Second
-	longestDelay = 5 * time.Minute
+	firstDelay = time.Second
+	maxDelay   = 5 * time.Minute
 )
 
 // tellAgainAfter is how long a loop goes on without being news again.
 const tellAgainAfter = 5 * time.Minute
 
-// record is what is known of the writes of one object.
-type record struct {
-	// last is when it was written, op how, wish the hash of what the hook wanted, and inputs
-	// that of what the wish was made from.
-	last         time.Time
-	op           pipeline.Op
-	wish, inputs uint64
+// history is what is known of the writes of one target.
+type history struct {
+	// last is the time of the last write, op its Op, desired the hash of what the hook wanted,
+	// and state the hash of the state that this was made from.
+	last           time.Time
+	op             pipeline.Op
+	desired, state uint64
 	// path is the field because of which it was written.
 	path string
-	// wanted is since when it is to be written again, zero if it is as it should be.
-	wanted time.Time
-	// undone and restless count the writes in a row, in the sense of the constants.
-	undone, restless int
-	// held is there once a write was held back, or nearly was. Of most objects none ever is.
-	held *held
+	// wantedSince is since when the target has to be written again, zero if it is up to date.
+	wantedSince time.Time
+	// undone and changing count the writes in a row, as maxUndone and maxChanging define them.
+	undone, changing int
+	// loop is the loop that the target is in, nil if it is in none. Few targets ever are.
+	loop *loop
 }
 
-// held is a loop that is slowed down, by us or by the other side.
-type held struct {
+// loop is a write loop that is slowed down, by this guard or by the other side.
+type loop struct {
 	pipeline.WriteLoop
-	// until is when the step that was looked at last may be taken, told when people were told last.
-	until, told time.Time
-	// rivals are the other controllers that were seen to take part.
+	// until is when the latest step may be taken, and reported when the loop was last reported.
+	until, reported time.Time
+	// rivals are the other controllers that were found to take part.
 	rivals []string
 }
 
-// holds tells whether it is too early for a step, and notes whether there is something to write. News is the loop
-// that the step is of, if people are to be told of it now. Also a step that may be taken can be of one: where two
-// sides undo each other's writes, the one that was held back first gives the pace, and the other is always just in
-// time.
-func (r *record) holds(step *pipeline.Step, inputs *inputs, now time.Time) (early bool, news []pipeline.WriteLoop) {
+// attempt notes that a plan has the step, and reports whether it is too early to take it. It
+// also returns the loop of the step, if the loop has to be reported now. A step that may be taken
+// can be in a loop too: if two sides undo each other's writes, the side that was slowed down
+// first sets the pace, and the steps of the other side are always just late enough.
+func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
 	if !watched(step.Op) {
-		r.wanted = time.Time{}
+		h.wantedSince = time.Time{}
 		return false, nil
 	}
-	if r.wanted.IsZero() {
-		r.wanted = now
+	if h.wantedSince.IsZero() {
+		h.wantedSince = now
 	}
-	if r.comesBack(step) {
+	if h.completesRecreate(step) {
 		return false, nil
 	}
-	undone, restless := r.counts(step, inputs)
-	late := max(undone-mostUndone, restless-mostRestless)
-	if late <= 0 || now.Sub(r.last) >= 2*delay(late) {
+	undone, changing := h.counts(step, state)
+	excess := max(undone-maxUndone, changing-maxChanging)
+	if excess <= 0 || now.Sub(h.last) >= 2*delay(excess) {
 		return false, nil
 	}
-	until := r.last.Add(delay(late))
+	until := h.last.Add(delay(excess))
 	early = until.After(now)
-	if r.held == nil {
-		r.held = &held{}
+	if h.loop == nil {
+		h.loop = &loop{}
 	}
-	r.held.until = until
-	r.held.WriteLoop = pipeline.WriteLoop{
-		Parent: pipeline.KeyOf(inputs.snapshot.Parent),
+	h.loop.until = until
+	h.loop.WriteLoop = pipeline.WriteLoop{
+		Parent: pipeline.KeyOf(state.snapshot.Parent),
 		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == pipeline.Status,
 		Path:          step.Path,
-		AnswerChanges: undone <= mostUndone,
-		Writes:        max(undone, restless) - 1,
+		AnswerChanges: undone <= maxUndone,
+		Writes:        max(undone, changing) - 1,
 		Next:          until,
 	}
 	if !early {
-		r.held.Writes++
-		r.held.Next = now.Add(delay(late + 1))
+		h.loop.Writes++
+		h.loop.Next = now.Add(delay(excess + 1))
 	}
-	if r.held.isNews(now) {
-		news = []pipeline.WriteLoop{r.held.WriteLoop}
+	if h.loop.isReportDue(now) {
+		h.loop.reported = now
+		report = []pipeline.WriteLoop{h.loop.WriteLoop}
 	}
-	return early, news
+	return early, report
 }
 
-// counts are what undone and restless become when the step is taken.
-func (r *record) counts(step *pipeline.Step, inputs *inputs) (undone, restless int) {
-	undone, restless = 1, 1
-	rested := r.wanted.Sub(r.last)
-	if r.wish == step.Desired && rested < calm {
-		undone += r.undone
+// counts returns what undone and changing become when the step is taken.
+func (h *history) counts(step *pipeline.Step, state *state) (undone, changing int) {
+	undone, changing = 1, 1
+	pause := h.wantedSince.Sub(h.last)
+	if h.desired == step.Desired && pause < calm {
+		undone += h.undone
 	}
 	switch {
-	case r.inputs != inputs.of(step) || rested >= calm:
-	case rested < soon:
-		restless += r.restless
+	case h.state != state.hashFor(step) || pause >= calm:
+	case pause < soon:
+		changing += h.changing
 	default: // a busy machine may be slow now and then
-		restless = max(r.restless-1, 1)
+		changing = max(h.changing-1, 1)
 	}
-	return undone, restless
+	return undone, changing
 }
 
-// comesBack tells whether the step only creates what was deleted for that.
-func (r *record) comesBack(step *pipeline.Step) bool {
-	return r.op == pipeline.Recreate && step.Creates()
+// completesRecreate reports whether the step creates a child that was deleted to be created
+// again.
+func (h *history) completesRecreate(step *pipeline.Step) bool {
+	return h.op == pipeline.Recreate && step.Creates()
 }
 
-// wrote notes that a step was taken.
-func (r *record) wrote(step *pipeline.Step, inputs *inputs, now time.Time) {
-	if !r.comesBack(step) {
-		r.undone, r.restless = r.counts(step, inputs)
-		if r.undone <= mostUndone && r.restless <= mostRestless {
-			r.held = nil
+// wrote adds a step that was taken.
+func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
+	if !h.completesRecreate(step) {
+		h.undone, h.changing = h.counts(step, state)
+		if h.undone <= maxUndone && h.changing <= maxChanging {
+			h.loop = nil
 		}
 	}
-	r.last, r.op, r.wish, r.inputs, r.wanted = now, step.Op, step.Desired, inputs.of(step), time.Time{}
-	r.path = step.Path
+	h.last, h.op, h.desired, h.state, h.wantedSince = now, step.Op, step.Desired, state.hashFor(step), time.Time{}
+	h.path = step.Path
 }
 
-// delay is how long after the last write the next one is, when that many were too many.
-func delay(late int) time.Duration {
-	const doublings = 9 // from the first delay beyond the longest
-	return min(firstDelay<<min(late-1, doublings), longestDelay)
+// delay returns how long after the last write the next one is due, when there were that many
+// writes too many.
+func delay(excess int) time.Duration {
+	const doublings = 9 // from firstDelay to more than maxDelay
+	return min(firstDelay<<min(excess-1, doublings), maxDelay)
 }
 
-// isNews tells whether people are to be told of the loop, and takes it that they are.
-func (h *held) isNews(now time.Time) bool {
-	if !h.told.IsZero() && now.Sub(h.told) < tellAgainAfter {
-		return false
-	}
-	h.told = now
-	return true
+// isReportDue reports whether the loop was never reported, or not for some time.
+func (l *loop) isReportDue(now time.Time) bool {
+	return l.reported.IsZero() || now.Sub(l.reported) >= tellAgainAfter
 }
 
-// over tells whether the object has not been in need of a write for long enough.
-func (r *record) over(now time.Time) bool {
-	return now.Sub(r.last) > calm && (r.held == nil || now.Sub(r.held.until) > calm)
+// isOver reports whether the target has not needed a write for long enough.
+func (h *history) isOver(now time.Time) bool {
+	return now.Sub(h.last) > calm && (h.loop == nil || now.Sub(h.loop.until) > calm)
 }

@@ -73,7 +73,7 @@ func TestWhatIsUndoneAfterTwiceItsPauseIsNotSlowedDown(t *testing.T) {
 func TestALoopWhoseLastWriteIsNotMadeIsOverAfterAMinute(t *testing.T) {
 	w := newWorld(t)
 	w.fight(time.Millisecond, 10*time.Minute, constantly(step(pipeline.Update, "c", 1)))
-	w.now = w.written[len(w.written)-1] + longestDelay
+	w.now = w.written[len(w.written)-1] + maxDelay
 	now := start.Add(w.now)
 	if next, _ := w.guard.Postpone(w.snapshot(), &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1)}}, now); !next.IsZero() {
 		t.Fatalf("it is held back until %s", next)
@@ -95,7 +95,7 @@ func TestALoopIsOverAfterAMinute(t *testing.T) {
 		t.Errorf("a minute after the last write %d loops are told, want one", len(loops))
 	}
 	w.now++
-	if loops := w.loops(); len(loops) != 0 || len(w.guard.records) != 0 {
-		t.Errorf("after more than that there are %+v and %d records", loops, len(w.guard.records))
+	if loops := w.loops(); len(loops) != 0 || len(w.guard.histories) != 0 {
+		t.Errorf("after more than that there are %+v and %d histories", loops, len(w.guard.histories))
 	}
 }

@@ -11,103 +11,104 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Registry are those of all controllers of the process that run. By them it is known whether a
-// loop is one between two of these. Nil ones know of none.
+// Registry has the guards of all hosted controllers that run in this process. It finds out which
+// of them undo each other's writes. A nil Registry has none.
 type Registry struct {
 	mu     sync.Mutex
 	byName map[*Guard]string
 }
 
-// NewRegistry makes them for a process in which no controller runs yet.
+// NewRegistry returns an empty registry.
 func NewRegistry() *Registry { return &Registry{byName: map[*Guard]string{}} }
 
-// Add makes the guard of a controller known under the controller's name until remove is called.
-func (a *Registry) Add(guard *Guard, name string) (remove func()) {
-	if a == nil {
+// Add adds the guard of a controller, under the controller's name, until remove is called.
+func (r *Registry) Add(guard *Guard, name string) (remove func()) {
+	if r == nil {
 		return func() {}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.byName[guard] = name
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byName[guard] = name
 	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.byName, guard)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.byName, guard)
 	}
 }
 
-// Rivals are the names of the other controllers that write what a loop of this one is about
-// again and again, in order.
-func (a *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
-	if a == nil || loop.AnswerChanges || loop.Path == "" {
+// Rivals returns the names of the other controllers that take part in a loop of a guard: they
+// write the same part of the object again and again. The names are sorted.
+func (r *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
+	if r == nil || loop.AnswerChanges || loop.Path == "" {
 		return nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	known := of.rivals(loop)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := of.knownRivals(loop)
 	var rivals []string
-	for other, name := range a.byName {
-		if other != of && (slices.Contains(known, name) || other.fightsFor(loop)) {
+	for other, name := range r.byName {
+		if other != of && (slices.Contains(known, name) || other.isRivalIn(loop)) {
 			rivals = append(rivals, name)
 		}
 	}
 	slices.Sort(rivals)
-	of.remember(loop, rivals)
+	of.setRivals(loop, rivals)
 	return rivals
 }
 
-// rivals are those that were seen to take part in a loop. When one side pauses for more than a minute, the other
-// counts as calm, since it seldom writes then. It fights on all the same.
-func (g *Guard) rivals(loop pipeline.WriteLoop) []string {
+// knownRivals returns the controllers that were found to take part in a loop before. While this
+// side pauses for more than a minute, the other side seldom writes, so its guard has no history.
+// It takes part in the loop all the same.
+func (g *Guard) knownRivals(loop pipeline.WriteLoop) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if held := g.held(loop); held != nil {
-		return held.rivals
+	if found := g.findLoop(loop); found != nil {
+		return found.rivals
 	}
 	return nil
 }
 
-func (g *Guard) remember(loop pipeline.WriteLoop, rivals []string) {
+func (g *Guard) setRivals(loop pipeline.WriteLoop, rivals []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if held := g.held(loop); held != nil {
-		held.rivals = rivals
+	if found := g.findLoop(loop); found != nil {
+		found.rivals = rivals
 	}
 }
 
-// held is what is known of a loop of this controller, nil if it is over. The guard has to be locked.
-func (g *Guard) held(loop pipeline.WriteLoop) *held {
+// findLoop returns a loop of this guard, nil if it is over. The guard must be locked.
+func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 	for _, as := range writtenAs {
-		if record := g.records[target{Key: loop.Object, ofParent: as}]; record != nil && record.held != nil && record.held.Path == loop.Path {
-			return record.held
+		if history := g.histories[target{Key: of.Object, ofParent: as}]; history != nil && history.loop != nil && history.loop.Path == of.Path {
+			return history.loop
 		}
 	}
 	return nil
 }
 
-// writtenAs are the ways an object can be a target.
+// writtenAs are the values of target.ofParent.
 var writtenAs = [...]pipeline.Op{"", pipeline.Status, pipeline.Metadata, pipeline.Finalizer}
 
-// aFight is how many writes in a row make it likely that they are undone by the other side
-// of a loop: that may have been seen before on this side.
-const aFight = 3
+// minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone,
+// because the loop may be noticed on the other side first.
+const minRivalWrites = 3
 
-// fightsFor tells whether the controller, too, writes again and again what a loop of another
-// one is about.
-func (g *Guard) fightsFor(loop pipeline.WriteLoop) bool {
+// isRivalIn reports whether this controller too writes the part of the object again and again
+// that a loop of another controller is about.
+func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, as := range writtenAs {
-		record := g.records[target{Key: loop.Object, ofParent: as}]
-		if record != nil && max(record.undone, record.restless) >= aFight && part(record.path) == part(loop.Path) {
+		history := g.histories[target{Key: loop.Object, ofParent: as}]
+		if history != nil && max(history.undone, history.changing) >= minRivalWrites && part(history.path) == part(loop.Path) {
 			return true
 		}
 	}
 	return false
 }
 
-// part is the part of an object that a field is in: the labels, the annotations, the status,
-// the spec. Where several fields are fought over, each side may name another one.
+// part returns the part of an object that a field is in: its labels, its annotations, its status,
+// its spec. If the sides differ in several fields, each may name another one.
 func part(path string) string {
 	first, rest, _ := strings.Cut(path, ".")
 	if first == "metadata" {

@@ -67,7 +67,7 @@ func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
 	guards.Add(ours.guard, "ours")
 	remove := guards.Add(theirs.guard, "theirs")
 	update := step(pipeline.Update, "c", 1)
-	for range aFight {
+	for range minRivalWrites {
 		theirs.sync(update)
 	}
 	ours.fight(time.Millisecond, time.Second, constantly(update))
@@ -76,7 +76,7 @@ func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
 		t.Fatalf("the rivals are %v", rivals)
 	}
 	theirs.now += 2 * calm
-	if theirs.loops(); len(theirs.guard.records) > 0 {
+	if theirs.loops(); len(theirs.guard.histories) > 0 {
 		t.Fatal("they are not calm yet")
 	}
 	if rivals := named(); !slices.Equal(rivals, []string{"theirs"}) {

@@ -10,42 +10,45 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// inputs are what a hook makes its answer from. If they stay as they are, there is no reason
-// for another answer.
-type inputs struct {
+// state is the state of the host that a hook makes its answer from. While it stays the same,
+// there is no reason for another answer.
+type state struct {
 	snapshot *pipeline.Snapshot
-	// others is the hash of the objects beside the parent, once it was seen.
-	others uint64
-	seen   bool
+	// others is the hash of the objects other than the parent, once it is computed.
+	others   uint64
+	computed bool
 }
 
-// of is the hash of what a step's wish is made from. For a child this is the parent alone:
-// writing children changes them and, through controllers of the host, their status, so
-// that a loop would not be seen for its own traces. The parent's status, and a target's labels
-// and annotations, mostly tell about the children and may change as often as they do; what is
-// written there is not what it is made from.
-func (i *inputs) of(step *pipeline.Step) uint64 {
+// hashFor returns the hash of the state that the desired object of a step is made from.
+//
+// For a child this is the parent without its status. It does not include the children: writing
+// children changes them and, through controllers of the host, their status. If that counted, a
+// loop would hide itself.
+//
+// For the parent's status and a target's labels and annotations it includes the children and
+// the related objects, because they often describe these and may change as often as they do. It
+// leaves out what the step itself writes.
+func (s *state) hashFor(step *pipeline.Step) uint64 {
 	switch step.Op {
 	case pipeline.Status:
-		return i.parent(i.snapshot.Parent.Hash)
+		return s.withOthers(s.snapshot.Parent.Hash)
 	case pipeline.Metadata:
-		return i.parent(hashContent(i.snapshot.Parent))
+		return s.withOthers(hashContent(s.snapshot.Parent))
 	default:
-		return i.snapshot.Parent.Hash
+		return s.snapshot.Parent.Hash
 	}
 }
 
-// parent is the hash of what a write of the parent is made from, of which content is the
-// parent's own.
-func (i *inputs) parent(content uint64) uint64 {
-	if !i.seen {
-		i.seen, i.others = true, hashOthers(i.snapshot)
+// withOthers adds the hash of the objects other than the parent to that of the parent.
+func (s *state) withOthers(parent uint64) uint64 {
+	if !s.computed {
+		s.computed, s.others = true, hashOthers(s.snapshot)
 	}
-	return content + i.others
+	return parent + s.others
 }
 
-// hashContent is the hash of what an object has beside metadata and status. Its generation
-// does not tell: that of a Deployment rises with its annotations too.
+// hashContent returns the hash of an object without its metadata and status. The generation
+// cannot be used instead: that of a Deployment increases when its annotations change.
 func hashContent(o *object.Object) uint64 {
 	content := o.JSON()
 	for _, written := range []string{"metadata", "status"} {
@@ -56,10 +59,11 @@ func hashContent(o *object.Object) uint64 {
 	return xxhash.Sum64(content)
 }
 
+// hashOthers returns the hash of the children and the related objects.
 func hashOthers(snapshot *pipeline.Snapshot) (sum uint64) {
 	add := func(objects []*object.Object) {
 		for _, object := range objects {
-			// The order does not matter, so neither does that of caches.
+			// The sum does not depend on the order, which caches do not keep.
 			sum += xxhash.Sum64String(string(object.UID) + object.ResourceVersion)
 		}
 	}
