@@ -105,7 +105,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.related = c.newRelated()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
-			Watch: observe.Acquire(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
+			Watch: observe.AcquireParents(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
 			Rules: target.Rules, ForeignStatus: target.ForeignStatus,
 		})
 	}

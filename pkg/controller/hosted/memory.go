@@ -24,7 +24,7 @@ import (
 type memory struct {
 	// uid is whose memory it is; empty before the first sync.
 	uid     types.UID
-	pending observe.Pending
+	pending observe.OwnWrites
 	// awaits is since when the caches have not shown the last writes; zero if they have.
 	awaits  time.Time
 	settled plan.UpToDateCache

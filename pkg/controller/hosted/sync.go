@@ -54,7 +54,7 @@ func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Re
 // awaitsOwnWrites tells whether the caches do not show yet what the last sync has written. The
 // error says what they have not shown for long.
 func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool, err error) {
-	if memory.pending.Seen() && c.showsRevisions(memory) {
+	if memory.pending.DropSeen() && c.showsRevisions(memory) {
 		memory.awaits = time.Time{}
 		return false, nil
 	}
@@ -202,7 +202,7 @@ func (c *Controller) verdict(ctx context.Context, key pipeline.Key, memory *memo
 		}
 		return syncqueue.RequeueAfter(throttled.After)
 	}
-	if waiting, ok := errors.AsType[*related.Waiting](attempt.err); ok {
+	if waiting, ok := errors.AsType[*related.NotListedError](attempt.err); ok {
 		return syncqueue.RequeueAfter(waiting.After)
 	}
 	if down, ok := errors.AsType[*hook.CircuitOpenError](attempt.err); ok {

@@ -48,7 +48,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 	if err != nil {
 		return nil, err
 	}
-	spec.Claims = observe.NewByLabels(isTrue(object.Spec.GenerateSelector))
+	spec.Claims = observe.NewLabelClaims(isTrue(object.Spec.GenerateSelector))
 	spec.Rollout = rolloutOf(&object.Spec)
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {

@@ -39,7 +39,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 	if err != nil {
 		return nil, err
 	}
-	spec.Claims = observe.ByAnnotation{Name: object.Name}
+	spec.Claims = observe.AnnotationClaims{Name: object.Name}
 	for i := range object.Spec.Resources {
 		if err := resolveTargets(ctx, discovery, spec, i, &object.Spec.Resources[i]); err != nil {
 			return nil, err

@@ -12,17 +12,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// SeesAll tells whether a controller with these rules for a type needs to see all of its
+// NeedsAllObjects tells whether a controller with these rules for a type needs to see all of its
 // objects. One that finalizes does: it also has to see the parents that it holds and is
 // for no longer, and they cannot be told by their labels.
-func SeesAll(rules []Rule, finalizes bool) bool {
+func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
 }
 
-// Acquire returns the watch of a type's parents, which shows no others that the controller
+// AcquireParents returns the watch of a type's parents, which shows no others that the controller
 // need not see.
-func Acquire(watches *host.Watches, of pipeline.Type, rules []Rule, finalizes bool) *host.Watch {
-	if SeesAll(rules, finalizes) {
+func AcquireParents(watches *host.Watches, of pipeline.Type, rules []Rule, finalizes bool) *host.Watch {
+	if NeedsAllObjects(rules, finalizes) {
 		return watches.Acquire(of)
 	}
 	selectors := make([]labels.Selector, len(rules))

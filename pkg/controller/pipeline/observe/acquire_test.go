@@ -23,7 +23,7 @@ func TestWhoNeedsToSeeAllParents(t *testing.T) {
 		"it selects everything":              {[]Rule{unlabelled}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := SeesAll(test.rules, test.finalizes); got != test.want {
+			if got := NeedsAllObjects(test.rules, test.finalizes); got != test.want {
 				t.Errorf("it needs to see all parents: %v", got)
 			}
 		})

@@ -18,27 +18,27 @@ func isAttachment(o *object.Object) bool {
 	return attached
 }
 
-// ByAnnotation finds the attachments of a DecoratorController's targets: what a target
+// AnnotationClaims finds the attachments of a DecoratorController's targets: what a target
 // controls and an annotation says to be of this controller. Nothing is adopted or let go.
-type ByAnnotation struct {
+type AnnotationClaims struct {
 	// Name is that of the DecoratorController.
 	Name string
 }
 
-// Begin puts the annotation that attachments bear into the snapshot.
-func (a ByAnnotation) Begin(snapshot *pipeline.Snapshot) error {
+// Prepare puts the annotation that attachments bear into the snapshot.
+func (a AnnotationClaims) Prepare(snapshot *pipeline.Snapshot) error {
 	snapshot.Selector = labels.Everything()
 	snapshot.GeneratedAnnotations = map[string]string{object.DecoratorAnnotation: a.Name}
 	return nil
 }
 
 // Claim finds the attachments of a type.
-func (a ByAnnotation) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
+func (a AnnotationClaims) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
 	parent := snapshot.Parent
 	controlled := watch.ControlledBy(parent.UID)
 	group := pipeline.Group{Type: watch.Type, Claimed: make([]*object.Object, 0, len(controlled))}
 	for _, child := range controlled {
-		if a.Concerns(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
+		if a.MayClaim(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
 			group.Claimed = append(group.Claimed, child)
 		}
 	}
@@ -46,16 +46,16 @@ func (a ByAnnotation) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipe
 	return group
 }
 
-// Concerns tells whether an object is an attachment of this controller.
-func (a ByAnnotation) Concerns(child *object.Object) bool {
+// MayClaim tells whether an object is an attachment of this controller.
+func (a AnnotationClaims) MayClaim(child *object.Object) bool {
 	return child.Annotations[object.DecoratorAnnotation] == a.Name
 }
 
 // MayAdopt says that no target adopts an orphan.
-func (a ByAnnotation) MayAdopt(*object.Object) bool { return false }
+func (a AnnotationClaims) MayAdopt(*object.Object) bool { return false }
 
 // Adopts says that the target does not adopt the orphan.
-func (a ByAnnotation) Adopts(_, _ *object.Object) bool { return false }
+func (a AnnotationClaims) Adopts(_, _ *object.Object) bool { return false }
 
 // Forget has nothing to drop.
-func (a ByAnnotation) Forget(pipeline.Key) {}
+func (a AnnotationClaims) Forget(pipeline.Key) {}

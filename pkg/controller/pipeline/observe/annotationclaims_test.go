@@ -18,7 +18,7 @@ const (
 )
 
 func TestAttachments(t *testing.T) {
-	observer, _ := observing(t, webs, ByAnnotation{Name: "pages"}, shop,
+	observer, _ := observing(t, webs, AnnotationClaims{Name: "pages"}, shop,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: default, `+attached+`, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, `+attached+`, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: of-another-decorator, namespace: default, `+byOthers+`, `+ofShop+`}}`,
@@ -46,7 +46,7 @@ func TestAttachments(t *testing.T) {
 
 func TestAttachmentsOfAClusterScopedTargetAreInAnyNamespace(t *testing.T) {
 	const of = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]`
-	observer, _ := observing(t, fleets, ByAnnotation{Name: "pages"},
+	observer, _ := observing(t, fleets, AnnotationClaims{Name: "pages"},
 		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one, `+attached+`, `+of+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: two, `+attached+`, `+of+`}}`,
@@ -61,7 +61,7 @@ func TestAttachmentsOfAClusterScopedTargetAreInAnyNamespace(t *testing.T) {
 }
 
 func TestTargetsOfAChange(t *testing.T) {
-	observer, _ := observing(t, webs, ByAnnotation{Name: "pages"}, shop, blog)
+	observer, _ := observing(t, webs, AnnotationClaims{Name: "pages"}, shop, blog)
 	child := func(rest string) string {
 		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
 	}
@@ -91,7 +91,7 @@ func TestTargetsOfAChange(t *testing.T) {
 
 // A composite and a decorator may have the same parents and the same types of children.
 func TestAttachmentsAreNoChildrenOfAComposite(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false), shop,
+	observer, _ := observing(t, webs, NewLabelClaims(false), shop,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: child, namespace: default, labels: {app: shop}, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: alike, namespace: default, labels: {app: shop}, `+attached+`, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: unlike, namespace: default, `+attached+`, `+ofShop+`}}`,
@@ -117,8 +117,8 @@ func TestAttachmentsAreNoChildrenOfAComposite(t *testing.T) {
 
 func TestParentsOfSeveralKinds(t *testing.T) {
 	const blogFleet = `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: blog, uid: u-fleet}}`
-	observer, _ := observing(t, webs, ByAnnotation{Name: "pages"}, shop)
-	fleetObserver, _ := observing(t, fleets, ByAnnotation{Name: "pages"}, blogFleet)
+	observer, _ := observing(t, webs, AnnotationClaims{Name: "pages"}, shop)
+	fleetObserver, _ := observing(t, fleets, AnnotationClaims{Name: "pages"}, blogFleet)
 	observer.Targets = append(observer.Targets, fleetObserver.Targets...)
 
 	for _, key := range []pipeline.Key{name("default", "shop"), name("", "blog")} {

@@ -20,7 +20,7 @@ func BenchmarkParentsOfAnOrphan(b *testing.B) {
 				objects = append(objects, fmt.Sprintf(`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: web-%d, namespace: ns-%d, uid: u-%d},
 					spec: {replicas: 3, text: %q, selector: {matchLabels: {app: web-%d}}}}`, i, i%namespaces, i, strings.Repeat("x", 1000), i))
 			}
-			observer, _ := observing(b, webs, NewByLabels(false), objects...)
+			observer, _ := observing(b, webs, NewLabelClaims(false), objects...)
 			orphan := parsed(b, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns-0, labels: {app: web-0}}}`)
 			for b.Loop() {
 				if found := observer.ParentsOf(nil, orphan); len(found) != 1 {

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Begin puts the parent's selector into the snapshot. An error means that it is not usable.
-func (l *ByLabels) Begin(snapshot *pipeline.Snapshot) (err error) {
+// Prepare puts the parent's selector into the snapshot. An error means that it is not usable.
+func (l *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 	snapshot.GeneratedLabels = l.generated(snapshot.Parent)
 	snapshot.Selector, err = l.selectorOf(snapshot.Parent)
 	return err
@@ -26,22 +26,22 @@ func (l *ByLabels) Begin(snapshot *pipeline.Snapshot) (err error) {
 // controls, the ones its selector matches are; the others are let go. Of the orphans,
 // the ones its selector matches become its children. A parent that is being deleted
 // neither adopts nor lets go.
-func (l *ByLabels) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
+func (l *LabelClaims) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
 	parent := snapshot.Parent
 	return claim(watch.Type, parent, snapshot.Selector, watch.ControlledBy(parent.UID), watch.Orphans(parent.Namespace))
 }
 
-// Concerns tells whether an object that a parent controls may be its child. The attachments
+// MayClaim tells whether an object that a parent controls may be its child. The attachments
 // of decorators are not, although their target controls them.
-func (l *ByLabels) Concerns(child *object.Object) bool { return !isAttachment(child) }
+func (l *LabelClaims) MayClaim(child *object.Object) bool { return !isAttachment(child) }
 
 // MayAdopt tells whether any parent's selector can match the orphan.
-func (l *ByLabels) MayAdopt(orphan *object.Object) bool {
+func (l *LabelClaims) MayAdopt(orphan *object.Object) bool {
 	return !isAttachment(orphan) && (!l.generate || orphan.Labels[generatedLabel] != "")
 }
 
 // Adopts tells whether the parent's selector matches the orphan.
-func (l *ByLabels) Adopts(parent, orphan *object.Object) bool {
+func (l *LabelClaims) Adopts(parent, orphan *object.Object) bool {
 	selector, err := l.selectorOf(parent)
 	return err == nil && selector.Matches(labels.Set(orphan.Labels))
 }

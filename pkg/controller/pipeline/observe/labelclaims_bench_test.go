@@ -19,9 +19,9 @@ type claiming struct {
 
 func claimings() map[string]claiming {
 	return map[string]claiming{
-		"by the parent's selector": {NewByLabels(false), func(parent string) string { return fmt.Sprintf(`labels: {app: %s}`, parent) }},
-		"by a generated selector":  {NewByLabels(true), func(parent string) string { return fmt.Sprintf(`labels: {controller-uid: u-%s}`, parent) }},
-		"by annotation":            {ByAnnotation{Name: "pages"}, func(string) string { return attached }},
+		"by the parent's selector": {NewLabelClaims(false), func(parent string) string { return fmt.Sprintf(`labels: {app: %s}`, parent) }},
+		"by a generated selector":  {NewLabelClaims(true), func(parent string) string { return fmt.Sprintf(`labels: {controller-uid: u-%s}`, parent) }},
+		"by annotation":            {AnnotationClaims{Name: "pages"}, func(string) string { return attached }},
 	}
 }
 

@@ -19,7 +19,7 @@ func TestSelectorOfTheSpec(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			selector, err := NewByLabels(false).selectorOf(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}, spec: `+test.spec+`}`))
+			selector, err := NewLabelClaims(false).selectorOf(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}, spec: `+test.spec+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestASpecWithoutAUsableSelector(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			selector, err := NewByLabels(false).selectorOf(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}`+test.spec+`}`))
+			selector, err := NewLabelClaims(false).selectorOf(parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u}`+test.spec+`}`))
 			if err == nil {
 				t.Fatalf("the selector is %s", selector)
 			}
@@ -60,7 +60,7 @@ func TestASpecWithoutAUsableSelector(t *testing.T) {
 }
 
 func TestAGeneratedSelectorIsTheParentsUID(t *testing.T) {
-	selectors := NewByLabels(true)
+	selectors := NewLabelClaims(true)
 	parent := parsed(t, `{kind: Web, metadata: {name: shop, namespace: default, uid: u-1}, spec: {selector: {matchLabels: {app: shop}}}}`)
 	selector, err := selectors.selectorOf(parent)
 	if err != nil {
@@ -75,13 +75,13 @@ func TestAGeneratedSelectorIsTheParentsUID(t *testing.T) {
 }
 
 func TestNoLabelIsGeneratedForASelectorOfTheSpec(t *testing.T) {
-	if got := NewByLabels(false).generated(parsed(t, `{metadata: {uid: u}}`)); got != nil {
+	if got := NewLabelClaims(false).generated(parsed(t, `{metadata: {uid: u}}`)); got != nil {
 		t.Errorf("generated labels are %v", got)
 	}
 }
 
 func TestASelectorFollowsItsSpec(t *testing.T) {
-	selectors := NewByLabels(false)
+	selectors := NewLabelClaims(false)
 	for _, step := range []struct{ parent, want string }{
 		{`{metadata: {name: one, resourceVersion: "1"}, spec: {selector: {matchLabels: {app: one}}}}`, "app=one"},
 		{`{metadata: {name: two, resourceVersion: "2"}, spec: {selector: {matchLabels: {app: two}}}}`, "app=two"},
@@ -102,7 +102,7 @@ func TestASelectorFollowsItsSpec(t *testing.T) {
 }
 
 func TestASelectorIsParsedOnceAndForgotten(t *testing.T) {
-	selectors := NewByLabels(false)
+	selectors := NewLabelClaims(false)
 	parent := `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, resourceVersion: %q}, spec: {selector: {matchLabels: {app: shop}}}}`
 	const text = `{"matchLabels":{"app":"shop"}}`
 	for _, version := range []string{"1", "2"} {
@@ -121,7 +121,7 @@ func TestASelectorIsParsedOnceAndForgotten(t *testing.T) {
 
 // A sync or an event may come upon a parent that is deleted at the same time.
 func TestNothingIsRememberedOfAParentThatIsGone(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false), shop)
+	observer, _ := observing(t, webs, NewLabelClaims(false), shop)
 	gone := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: gone, namespace: default, uid: u}, spec: {selector: {matchLabels: {app: gone}}}}`)
 	if err := observer.Claim(observer.ParentAs(gone)); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestNothingIsRememberedOfAParentThatIsGone(t *testing.T) {
 	if err := observer.Claim(observer.Parent(name("default", "shop"))); err != nil {
 		t.Fatal(err)
 	}
-	if known := observer.Claims.(*ByLabels).parsed; len(known) != 1 || known[name("default", "shop")].text == "" {
+	if known := observer.Claims.(*LabelClaims).parsed; len(known) != 1 || known[name("default", "shop")].text == "" {
 		t.Errorf("remembered are %v", known)
 	}
 }

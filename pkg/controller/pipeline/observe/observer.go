@@ -33,13 +33,13 @@ type Observer struct {
 
 // Claims tells which objects are the children of which parent.
 type Claims interface {
-	// Begin completes the snapshot with what children are known by. An error means that
+	// Prepare completes the snapshot with what children are known by. An error means that
 	// the parent does not say it in a usable way.
-	Begin(snapshot *pipeline.Snapshot) error
+	Prepare(snapshot *pipeline.Snapshot) error
 	// Claim decides which objects of a type are the children of the snapshot's parent.
 	Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group
-	// Concerns tells whether an object that a parent controls may be a child.
-	Concerns(child *object.Object) bool
+	// MayClaim tells whether an object that a parent controls may be a child.
+	MayClaim(child *object.Object) bool
 	// MayAdopt tells whether there may be a parent that the orphan is to become a child of,
 	// and Adopts whether the parent is one.
 	MayAdopt(orphan *object.Object) bool
@@ -51,7 +51,7 @@ type Claims interface {
 // Claim completes the snapshot with the parent's children. An error means that the parent
 // does not say in a usable way which they are.
 func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
-	err := o.Claims.Begin(snapshot)
+	err := o.Claims.Prepare(snapshot)
 	if key := pipeline.KeyOf(snapshot.Parent); o.Get(key) == nil {
 		o.Claims.Forget(key) // it was deleted meanwhile
 	}
@@ -90,7 +90,7 @@ func (o *Observer) Parents() []*object.Object {
 	var parents []*object.Object
 	for _, target := range o.Targets {
 		for _, parent := range target.Watch.List() {
-			if o.concerns(target, parent) {
+			if o.handles(target, parent) {
 				parents = append(parents, parent)
 			}
 		}
@@ -105,7 +105,7 @@ func (o *Observer) CountChange(before, after *object.Object) int {
 		if parent == nil {
 			return 0
 		}
-		if target := o.target(parent.GroupVersionKind().GroupKind()); target == nil || !o.concerns(target, parent) {
+		if target := o.target(parent.GroupVersionKind().GroupKind()); target == nil || !o.handles(target, parent) {
 			return 0
 		}
 		return 1

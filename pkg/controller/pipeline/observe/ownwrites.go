@@ -15,16 +15,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Pending are writes of one parent's syncs that the caches may not show yet. Until
+// OwnWrites are writes of one parent's syncs that the caches may not show yet. Until
 // they do, a sync would decide on a state that is no more. The zero value is empty.
 // It is not safe for concurrent use.
-type Pending struct {
-	writes []pendingWrite
+type OwnWrites struct {
+	writes []ownWrite
 }
 
-// pendingWrite is what is to be seen of a write. When many parents are new, their next syncs are far away, and all that
+// ownWrite is what is to be seen of a write. When many parents are new, their next syncs are far away, and all that
 // the writes were about would be in memory meanwhile.
-type pendingWrite struct {
+type ownWrite struct {
 	watch *host.Watch // shows it
 	op    pipeline.Op
 	name  types.NamespacedName
@@ -35,14 +35,14 @@ type pendingWrite struct {
 }
 
 // Wrote adds what a sync has written.
-func (o *Observer) Wrote(pending *Pending, outcomes []pipeline.Outcome) {
+func (o *Observer) Wrote(pending *OwnWrites, outcomes []pipeline.Outcome) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		watch := o.watchOf(outcome.Type.GroupVersionResource)
 		if watch == nil || outcome.Err != nil || outcome.Conflict {
 			continue
 		}
-		write := pendingWrite{watch: watch, op: outcome.Op, name: outcome.Key().NamespacedName}
+		write := ownWrite{watch: watch, op: outcome.Op, name: outcome.Key().NamespacedName}
 		if outcome.Observed != nil {
 			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
 		}
@@ -68,9 +68,9 @@ func (o *Observer) watchOf(resource schema.GroupVersionResource) *host.Watch {
 	return nil
 }
 
-// Seen tells whether the caches show all writes, and forgets those they do.
-func (p *Pending) Seen() bool {
-	p.writes = slices.DeleteFunc(p.writes, pendingWrite.seen)
+// DropSeen tells whether the caches show all writes, and forgets those they do.
+func (p *OwnWrites) DropSeen() bool {
+	p.writes = slices.DeleteFunc(p.writes, ownWrite.seen)
 	if len(p.writes) == 0 {
 		p.writes = nil
 	}
@@ -79,7 +79,7 @@ func (p *Pending) Seen() bool {
 
 // Unseen tells which write the caches have not shown, and why if that is known. It is nil if
 // there is none.
-func (p *Pending) Unseen() error {
+func (p *OwnWrites) Unseen() error {
 	if len(p.writes) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (p *Pending) Unseen() error {
 	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.watch.Type, why)
 }
 
-func (w pendingWrite) seen() bool {
+func (w ownWrite) seen() bool {
 	switch {
 	case w.observed != "" && w.watch.Get(w.name) == nil:
 		return true // gone, whatever was written

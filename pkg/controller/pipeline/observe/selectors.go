@@ -20,9 +20,9 @@ import (
 // parent's UID.
 const generatedLabel = "controller-uid"
 
-// ByLabels finds the children of a CompositeController's parents: by a generated label
+// LabelClaims finds the children of a CompositeController's parents: by a generated label
 // or by those of the parent's spec.selector.
-type ByLabels struct {
+type LabelClaims struct {
 	generate bool
 
 	mu     sync.Mutex
@@ -35,14 +35,14 @@ type parsedSelector struct {
 	selector      labels.Selector
 }
 
-// NewByLabels makes the claims of one controller.
-func NewByLabels(generate bool) *ByLabels {
-	return &ByLabels{generate: generate, parsed: map[pipeline.Key]parsedSelector{}}
+// NewLabelClaims makes the claims of one controller.
+func NewLabelClaims(generate bool) *LabelClaims {
+	return &LabelClaims{generate: generate, parsed: map[pipeline.Key]parsedSelector{}}
 }
 
 // generated returns the labels that make a child match its parent's generated
 // selector; nil if selectors are not generated.
-func (l *ByLabels) generated(parent *object.Object) map[string]string {
+func (l *LabelClaims) generated(parent *object.Object) map[string]string {
 	if !l.generate {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (l *ByLabels) generated(parent *object.Object) map[string]string {
 
 // selectorOf returns the selector of a parent. The error says what is wrong with its
 // spec.selector.
-func (l *ByLabels) selectorOf(parent *object.Object) (labels.Selector, error) {
+func (l *LabelClaims) selectorOf(parent *object.Object) (labels.Selector, error) {
 	if l.generate {
 		return labels.SelectorFromSet(l.generated(parent)), nil
 	}
@@ -76,7 +76,7 @@ func (l *ByLabels) selectorOf(parent *object.Object) (labels.Selector, error) {
 }
 
 // Forget drops what is known of a parent that is gone.
-func (l *ByLabels) Forget(parent pipeline.Key) {
+func (l *LabelClaims) Forget(parent pipeline.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.parsed, parent)

@@ -26,11 +26,11 @@ func (o *Observer) Parent(key pipeline.Key) *pipeline.Snapshot {
 // if the parent is not for this controller.
 func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	target := o.target(parent.GroupVersionKind().GroupKind())
-	if !o.concerns(target, parent) {
+	if !o.handles(target, parent) {
 		return nil
 	}
 	alive := parent.DeletionTimestamp == nil
-	held := o.Finalizes && (alive || o.holds(parent))
+	held := o.Finalizes && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
 		ParentType:     target.Watch.Type,
 		Parent:         parent,
@@ -38,23 +38,23 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 		Finalizer:      o.Finalizer,
 		NeedsFinalizer: held,
 		Finalizing:     o.Finalizes && (!alive || !target.selects(parent)),
-		Managed:        alive || held && !collected(parent),
+		Managed:        alive || held && !isLeftToGarbageCollector(parent),
 	}
 }
 
-// concerns tells whether the controller has to do with the parent: it is for it, or
+// handles tells whether the controller has to do with the parent: it is for it, or
 // has held it since it was.
-func (o *Observer) concerns(target *Target, parent *object.Object) bool {
-	return target.selects(parent) || o.holds(parent)
+func (o *Observer) handles(target *Target, parent *object.Object) bool {
+	return target.selects(parent) || o.hasFinalizer(parent)
 }
 
-func (o *Observer) holds(parent *object.Object) bool {
+func (o *Observer) hasFinalizer(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, o.Finalizer)
 }
 
-// collected tells whether the host's garbage collector is to decide what becomes of
+// isLeftToGarbageCollector tells whether the host's garbage collector is to decide what becomes of
 // the children of a parent that is being deleted.
-func collected(parent *object.Object) bool {
+func isLeftToGarbageCollector(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, metav1.FinalizerDeleteDependents) ||
 		slices.Contains(parent.Finalizers, metav1.FinalizerOrphanDependents)
 }

@@ -126,7 +126,7 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
 			metadata := append([]string{"name: shop", "namespace: default", "uid: u-shop"}, test.parent...)
-			observer, _ := observing(t, webs, NewByLabels(true),
+			observer, _ := observing(t, webs, NewLabelClaims(true),
 				`{apiVersion: ctl.example/v1, kind: Web, metadata: {`+strings.Join(metadata, ", ")+`}}`,
 				`{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: default, uid: u-old, labels: {controller-uid: u-shop}, `+ofShop+`}}`)
 			observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})

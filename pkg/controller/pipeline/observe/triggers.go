@@ -21,10 +21,10 @@ func (o *Observer) Ignores(before, after *object.Object) bool {
 	switch {
 	case target == nil:
 		return true // the host sends other kinds than it says
-	case o.concerns(target, after):
+	case o.handles(target, after):
 		return onlyStatusChanged(before, after) && target.ignoresStatus(after)
 	default:
-		return before == nil || !o.concerns(target, before)
+		return before == nil || !o.handles(target, before)
 	}
 }
 
@@ -73,7 +73,7 @@ func (o *Observer) mayBeControlled(child *object.Object) bool {
 // ownership returns what controls a child, and of which type of parents that is. The type is
 // nil if it is none of ours.
 func (o *Observer) ownership(child *object.Object) (*metav1.OwnerReference, *Target) {
-	if child == nil || !o.Claims.Concerns(child) {
+	if child == nil || !o.Claims.MayClaim(child) {
 		return nil, nil
 	}
 	reference := metav1.GetControllerOfNoCopy(child)
@@ -105,7 +105,7 @@ func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
 	var adopters []pipeline.Key
 	for _, target := range o.Targets {
 		for _, parent := range target.near(orphan) {
-			if o.concerns(target, parent) && o.adopts(parent, orphan) {
+			if o.handles(target, parent) && o.adopts(parent, orphan) {
 				adopters = append(adopters, pipeline.KeyOf(parent))
 			}
 		}

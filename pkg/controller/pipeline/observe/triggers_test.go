@@ -6,7 +6,7 @@ package observe
 import "testing"
 
 func TestIgnores(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false))
+	observer, _ := observing(t, webs, NewLabelClaims(false))
 	observer.Finalizer = "example/held"
 	const web = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, generation: 1, `
 	const (

@@ -13,21 +13,21 @@ import (
 
 // index finds the rules about a type that may select an object, without looking at
 // those that name others.
-type index map[place]sets.Set[*rule]
+type index map[indexKey]sets.Set[*rule]
 
-// place is where an object may be and what it may be called; an empty field stands
+// indexKey is where an object may be and what it may be called; an empty field stands
 // for any.
-type place struct{ namespace, name string }
+type indexKey struct{ namespace, name string }
 
-// places are where the rule looks.
-func (r *rule) places() iter.Seq[place] {
-	return func(yield func(place) bool) {
+// indexKeys are where the rule looks.
+func (r *rule) indexKeys() iter.Seq[indexKey] {
+	return func(yield func(indexKey) bool) {
 		if len(r.names) == 0 {
-			yield(place{namespace: r.namespace})
+			yield(indexKey{namespace: r.namespace})
 			return
 		}
 		for _, name := range r.names {
-			if !yield(place{namespace: r.namespace, name: name}) {
+			if !yield(indexKey{namespace: r.namespace, name: name}) {
 				return
 			}
 		}
@@ -35,7 +35,7 @@ func (r *rule) places() iter.Seq[place] {
 }
 
 func (x index) add(r *rule) {
-	for place := range r.places() {
+	for place := range r.indexKeys() {
 		if x[place] == nil {
 			x[place] = sets.New[*rule]()
 		}
@@ -44,7 +44,7 @@ func (x index) add(r *rule) {
 }
 
 func (x index) remove(r *rule) {
-	for place := range r.places() {
+	for place := range r.indexKeys() {
 		x[place].Delete(r)
 		if len(x[place]) == 0 {
 			delete(x, place)
@@ -54,7 +54,7 @@ func (x index) remove(r *rule) {
 
 // at returns the rules that look where the object is.
 func (x index) at(o *object.Object) iter.Seq[*rule] {
-	places := []place{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
+	places := []indexKey{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
 	if o.Namespace == "" {
 		places = places[:2]
 	}

@@ -39,8 +39,8 @@ func (o *Observer) note(answer *Answer, parent pipeline.Key, err error) {
 	}
 }
 
-// Misses tells whether a rule names a type of the API group that the host does not have.
-func (o *Observer) Misses(group string) bool {
+// MissesTypeOf tells whether a rule names a type of the API group that the host does not have.
+func (o *Observer) MissesTypeOf(group string) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	for _, missing := range o.missing {

@@ -49,7 +49,7 @@ type Observer struct {
 
 // New makes an observer, which must be closed.
 func New(config Config) *Observer {
-	config.Resolve = recently(config.Resolve)
+	config.Resolve = cacheTypes(config.Resolve)
 	return &Observer{
 		Config:   config,
 		patience: 10 * time.Second,
@@ -59,14 +59,14 @@ func New(config Config) *Observer {
 	}
 }
 
-// Waiting is the error of an observation that the first list of a related type has to
+// NotListedError is the error of an observation that the first list of a related type has to
 // come before. The parent is synced again when it has.
-type Waiting struct {
+type NotListedError struct {
 	// After is how long to wait for that at most.
 	After time.Duration
 }
 
-func (w *Waiting) Error() string { return "the related objects have not been listed yet" }
+func (w *NotListedError) Error() string { return "the related objects have not been listed yet" }
 
 // Observe puts the related objects of its parent into the snapshot. The hook is asked if
 // the last answer does not last; where the hook fails, or a rule of its answer cannot be
@@ -123,7 +123,7 @@ func (o *Observer) show(snapshot *pipeline.Snapshot, rules []*rule) error {
 
 // listed returns nil if all that the rules are about has been listed.
 func (o *Observer) listed(rules []*rule) error {
-	var waiting *Waiting
+	var waiting *NotListedError
 	for _, r := range rules {
 		for _, of := range r.needs() {
 			source := o.sources[of]
@@ -135,7 +135,7 @@ func (o *Observer) listed(rules []*rule) error {
 				return notListed(source.watch)
 			}
 			if waiting == nil || left < waiting.After {
-				waiting = &Waiting{After: left}
+				waiting = &NotListedError{After: left}
 			}
 		}
 	}

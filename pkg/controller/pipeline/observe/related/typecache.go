@@ -11,14 +11,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// recentFor is how long a type that was found is not looked for again. Of types whose
+// typesLast is how long a type that was found is not looked for again. Of types whose
 // definitions have just changed, at the start of the process all of them, nothing is kept
 // by discovery, and the syncs of a thousand parents would ask the host as often.
-const recentFor = time.Second
+const typesLast = time.Second
 
-// recently returns a function that finds types as resolve does and knows for a moment
+// cacheTypes returns a function that finds types as resolve does and knows for a moment
 // those it has found.
-func recently(resolve ResolveFunc) ResolveFunc {
+func cacheTypes(resolve ResolveFunc) ResolveFunc {
 	type name struct{ apiVersion, resource string }
 	type found struct {
 		pipeline.Type
@@ -31,7 +31,7 @@ func recently(resolve ResolveFunc) ResolveFunc {
 		mu.Lock()
 		last, ok := known[name]
 		mu.Unlock()
-		if ok && time.Since(last.at) < recentFor {
+		if ok && time.Since(last.at) < typesLast {
 			return last.Type, nil
 		}
 		of, err := resolve(ctx, apiVersion, resource)

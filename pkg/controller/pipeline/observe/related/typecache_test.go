@@ -15,7 +15,7 @@ import (
 func TestTypesFoundRecentlyAreNotLookedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		find := recently(func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+		find := cacheTypes(func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
 			asked++
 			return resolve(ctx, apiVersion, resource)
 		})
@@ -27,7 +27,7 @@ func TestTypesFoundRecentlyAreNotLookedForAgain(t *testing.T) {
 			{"a type", "configmaps", 0, 1},
 			{"the same at once", "configmaps", 0, 1},
 			{"another", "secrets", 0, 2},
-			{"the first after a while", "configmaps", recentFor, 3},
+			{"the first after a while", "configmaps", typesLast, 3},
 			{"one that is not there", "shops", 0, 4},
 			{"it again", "shops", 0, 5},
 		} {
