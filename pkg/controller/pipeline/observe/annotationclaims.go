@@ -13,32 +13,28 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-func isAttachment(o *object.Object) bool {
-	_, attached := o.Annotations[object.DecoratorAnnotation]
-	return attached
-}
-
-// AnnotationClaims finds the attachments of a DecoratorController's targets: what a target
-// controls and an annotation says to be of this controller. Nothing is adopted or let go.
+// AnnotationClaims finds the attachments of a DecoratorController's targets: the objects that a
+// target controls and that have the controller's name in an annotation. It neither adopts nor
+// releases.
 type AnnotationClaims struct {
-	// Name is that of the DecoratorController.
+	// Name is the name of the DecoratorController.
 	Name string
 }
 
-// Prepare puts the annotation that attachments bear into the snapshot.
-func (a AnnotationClaims) Prepare(snapshot *pipeline.Snapshot) error {
+// Prepare adds the annotation of attachments to the snapshot.
+func (c AnnotationClaims) Prepare(snapshot *pipeline.Snapshot) error {
 	snapshot.Selector = labels.Everything()
-	snapshot.GeneratedAnnotations = map[string]string{object.DecoratorAnnotation: a.Name}
+	snapshot.GeneratedAnnotations = map[string]string{object.DecoratorAnnotation: c.Name}
 	return nil
 }
 
-// Claim finds the attachments of a type.
-func (a AnnotationClaims) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
+// Claim returns the attachments of a type.
+func (c AnnotationClaims) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) pipeline.Group {
 	parent := snapshot.Parent
 	controlled := watch.ControlledBy(parent.UID)
 	group := pipeline.Group{Type: watch.Type, Claimed: make([]*object.Object, 0, len(controlled))}
 	for _, child := range controlled {
-		if a.MayClaim(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
+		if c.MayClaim(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
 			group.Claimed = append(group.Claimed, child)
 		}
 	}
@@ -46,16 +42,16 @@ func (a AnnotationClaims) Claim(snapshot *pipeline.Snapshot, watch *host.Watch) 
 	return group
 }
 
-// MayClaim tells whether an object is an attachment of this controller.
-func (a AnnotationClaims) MayClaim(child *object.Object) bool {
-	return child.Annotations[object.DecoratorAnnotation] == a.Name
+// MayClaim reports whether an object is an attachment of this controller.
+func (c AnnotationClaims) MayClaim(child *object.Object) bool {
+	return child.Annotations[object.DecoratorAnnotation] == c.Name
 }
 
-// MayAdopt says that no target adopts an orphan.
-func (a AnnotationClaims) MayAdopt(*object.Object) bool { return false }
+// MayAdopt returns false: targets adopt no orphans.
+func (c AnnotationClaims) MayAdopt(*object.Object) bool { return false }
 
-// Adopts says that the target does not adopt the orphan.
-func (a AnnotationClaims) Adopts(_, _ *object.Object) bool { return false }
+// Adopts returns false.
+func (c AnnotationClaims) Adopts(_, _ *object.Object) bool { return false }
 
-// Forget has nothing to drop.
-func (a AnnotationClaims) Forget(pipeline.Key) {}
+// Forget does nothing: nothing is cached.
+func (c AnnotationClaims) Forget(pipeline.Key) {}

@@ -12,21 +12,21 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// AnnotationSelector selects objects by their annotations. It works as a label selector
-// does, except that keys and values may be any text. The zero value selects everything.
+// AnnotationSelector selects objects by their annotations. It works like a label selector, except
+// that keys and values may be any text. The zero value selects everything.
 type AnnotationSelector struct {
 	requirements []annotationRequirement
 }
 
-// annotationRequirement asks something of one annotation.
+// annotationRequirement is a requirement on one annotation.
 type annotationRequirement struct {
 	key      string
 	operator metav1.LabelSelectorOperator
 	values   []string
 }
 
-// NewAnnotationSelector makes a selector of annotations that must have these values and of
-// further expressions. The error names the expression that cannot be evaluated.
+// NewAnnotationSelector returns a selector for annotations with these values, and with further
+// expressions. The error names the expression that cannot be evaluated.
 func NewAnnotationSelector(match map[string]string, expressions []metav1.LabelSelectorRequirement) (AnnotationSelector, error) {
 	var selector AnnotationSelector
 	for key, value := range match {
@@ -51,13 +51,13 @@ func NewAnnotationSelector(match map[string]string, expressions []metav1.LabelSe
 	return selector, nil
 }
 
-// Matches tells whether the annotations of an object are as the selector wants.
+// Matches reports whether the selector matches the annotations of an object.
 func (s AnnotationSelector) Matches(o *object.Object) bool {
 	return !slices.ContainsFunc(s.requirements, func(r annotationRequirement) bool { return !r.holds(o) })
 }
 
-// holds is what a requirement of labels would be: an annotation that is not there is not
-// among any values.
+// holds reports whether an object meets the requirement. As for labels, a missing annotation
+// meets NotIn.
 func (r annotationRequirement) holds(o *object.Object) bool {
 	value, present := o.Annotation(r.key)
 	switch r.operator {

@@ -69,13 +69,13 @@ func TestAGeneratedSelectorIsTheParentsUID(t *testing.T) {
 	if got := selector.String(); got != "controller-uid=u-1" {
 		t.Errorf("the selector is %s", got)
 	}
-	if diff := cmp.Diff(map[string]string{"controller-uid": "u-1"}, selectors.generated(parent)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"controller-uid": "u-1"}, selectors.generatedLabels(parent)); diff != "" {
 		t.Errorf("generated labels (-want +got):\n%s", diff)
 	}
 }
 
 func TestNoLabelIsGeneratedForASelectorOfTheSpec(t *testing.T) {
-	if got := NewLabelClaims(false).generated(parsed(t, `{metadata: {uid: u}}`)); got != nil {
+	if got := NewLabelClaims(false).generatedLabels(parsed(t, `{metadata: {uid: u}}`)); got != nil {
 		t.Errorf("generated labels are %v", got)
 	}
 }
@@ -131,37 +131,5 @@ func TestNothingIsRememberedOfAParentThatIsGone(t *testing.T) {
 	}
 	if known := observer.Claims.(*LabelClaims).parsed; len(known) != 1 || known[name("default", "shop")].text == "" {
 		t.Errorf("remembered are %v", known)
-	}
-}
-
-func TestOnlyStatusChanged(t *testing.T) {
-	const before = `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "1"}, status: {x: 1}}`
-	tests := map[string]struct {
-		before, after string
-		want          bool
-	}{
-		"the status":                             {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2"}, status: {x: 2}}`, true},
-		"nothing at all":                         {before, before, true},
-		"finalizers alone":                       {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", finalizers: [a/b]}}`, true},
-		"owners alone":                           {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, resourceVersion: "2", ownerReferences: [{uid: u}]}}`, true},
-		"the generation":                         {before, `{metadata: {generation: 4, labels: {a: "1"}, annotations: {b: "1"}}}`, false},
-		"a label":                                {before, `{metadata: {generation: 3, labels: {a: "2"}, annotations: {b: "1"}}}`, false},
-		"a label that is new":                    {before, `{metadata: {generation: 3, labels: {a: "1", c: "1"}, annotations: {b: "1"}}}`, false},
-		"an annotation":                          {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "2"}}}`, false},
-		"an annotation gone":                     {before, `{metadata: {generation: 3, labels: {a: "1"}}}`, false},
-		"it is being deleted":                    {before, `{metadata: {generation: 3, labels: {a: "1"}, annotations: {b: "1"}, deletionTimestamp: "2026-03-04T05:06:07Z"}}`, false},
-		"the parent is new":                      {"", before, false},
-		"the status of one without generations":  {`{metadata: {name: a}, status: {x: 1}}`, `{metadata: {name: a}, status: {x: 2}}`, true},
-		"the content of one without generations": {`{metadata: {name: a}, data: {x: "1"}}`, `{metadata: {name: a}, data: {x: "2"}}`, false},
-		"the parent is gone":                     {before, "", false},
-		"another one of that name":               {before, `{metadata: {uid: u, generation: 3, labels: {a: "1"}, annotations: {b: "1"}}}`, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			before, after := optional(t, test.before), optional(t, test.after)
-			if got := onlyStatusChanged(before, after); got != test.want {
-				t.Errorf("only the status changed: %v, want %v", got, test.want)
-			}
-		})
 	}
 }

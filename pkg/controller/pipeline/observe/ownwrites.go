@@ -15,27 +15,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// OwnWrites are writes of one parent's syncs that the caches may not show yet. Until
-// they do, a sync would decide on a state that is no more. The zero value is empty.
-// It is not safe for concurrent use.
+// OwnWrites are the writes of one parent's syncs that the caches may not show yet. Until they do,
+// a sync would decide on an old state. The zero value has none. It is not safe for concurrent
+// use.
 type OwnWrites struct {
 	writes []ownWrite
 }
 
-// ownWrite is what is to be seen of a write. When many parents are new, their next syncs are far away, and all that
-// the writes were about would be in memory meanwhile.
+// ownWrite is how a write is recognized in a cache. It does not keep the object: when many parents
+// are new, their next syncs are far away, and all written objects would stay in memory meanwhile.
 type ownWrite struct {
-	watch *host.Watch // shows it
+	watch *host.Watch // shows the object
 	op    pipeline.Op
 	name  types.NamespacedName
-	// version is what the host made of it; empty if it stored nothing.
+	// version is the resource version that the host stored; empty if it stored nothing.
 	version string
-	// observed is what was there before; empty if nothing was.
+	// observed is the UID of the object before the write; empty if there was none.
 	observed types.UID
 }
 
-// Wrote adds what a sync has written.
-func (o *Observer) Wrote(pending *OwnWrites, outcomes []pipeline.Outcome) {
+// Wrote adds what a sync has written to writes.
+func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		watch := o.watchOf(outcome.Type.GroupVersionResource)
@@ -49,12 +49,12 @@ func (o *Observer) Wrote(pending *OwnWrites, outcomes []pipeline.Outcome) {
 		if outcome.Result != nil {
 			write.version = outcome.Result.ResourceVersion
 		}
-		pending.writes = append(pending.writes, write)
+		writes.writes = append(writes.writes, write)
 	}
 }
 
-// watchOf returns the watch that shows what is written. Of a type of both children and
-// parents that is the children's: the other may show only some of the objects.
+// watchOf returns the watch that shows the written objects of a type. If both parents and
+// children are of the type, it is the children's: the parents' may show only some objects.
 func (o *Observer) watchOf(resource schema.GroupVersionResource) *host.Watch {
 	i := slices.IndexFunc(o.Children, func(watch *host.Watch) bool { return watch.Type.GroupVersionResource == resource })
 	if i >= 0 {
@@ -68,22 +68,22 @@ func (o *Observer) watchOf(resource schema.GroupVersionResource) *host.Watch {
 	return nil
 }
 
-// DropSeen tells whether the caches show all writes, and forgets those they do.
-func (p *OwnWrites) DropSeen() bool {
-	p.writes = slices.DeleteFunc(p.writes, ownWrite.seen)
-	if len(p.writes) == 0 {
-		p.writes = nil
+// DropSeen drops the writes that the caches show. It reports whether none is left.
+func (w *OwnWrites) DropSeen() bool {
+	w.writes = slices.DeleteFunc(w.writes, ownWrite.seen)
+	if len(w.writes) == 0 {
+		w.writes = nil
 	}
-	return p.writes == nil
+	return w.writes == nil
 }
 
-// Unseen tells which write the caches have not shown, and why if that is known. It is nil if
-// there is none.
-func (p *OwnWrites) Unseen() error {
-	if len(p.writes) == 0 {
+// Unseen returns an error about a write that the caches do not show yet, with the reason if that
+// is known. It returns nil if they show all.
+func (w *OwnWrites) Unseen() error {
+	if len(w.writes) == 0 {
 		return nil
 	}
-	first := p.writes[0]
+	first := w.writes[0]
 	why := first.watch.Failing()
 	if why == nil {
 		why = errors.New("the watch has not told of it")
@@ -92,6 +92,7 @@ func (p *OwnWrites) Unseen() error {
 	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.watch.Type, why)
 }
 
+// seen reports whether the cache shows the write or a later one.
 func (w ownWrite) seen() bool {
 	switch {
 	case w.observed != "" && w.watch.Get(w.name) == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Parent begins the snapshot of a parent as the cache shows it. It is nil if the
-// parent is gone or not for this controller.
+// Parent begins the snapshot of a parent with the parent from the cache. It returns nil if the
+// parent is gone or the controller does not handle it. Claim adds the children.
 func (o *Observer) Parent(key pipeline.Key) *pipeline.Snapshot {
 	parent := o.Get(key)
 	if parent == nil {
@@ -22,28 +22,28 @@ func (o *Observer) Parent(key pipeline.Key) *pipeline.Snapshot {
 	return o.ParentAs(parent)
 }
 
-// ParentAs begins the snapshot of a parent as the host has just stored it. It is nil
-// if the parent is not for this controller.
+// ParentAs is Parent for a parent as the host has just stored it, which the cache may not show
+// yet.
 func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	target := o.target(parent.GroupVersionKind().GroupKind())
 	if !o.handles(target, parent) {
 		return nil
 	}
 	alive := parent.DeletionTimestamp == nil
-	held := o.Finalizes && (alive || o.hasFinalizer(parent))
+	needsFinalizer := o.Finalizes && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
 		ParentType:     target.Watch.Type,
 		Parent:         parent,
 		ForeignStatus:  target.ForeignStatus,
 		Finalizer:      o.Finalizer,
-		NeedsFinalizer: held,
+		NeedsFinalizer: needsFinalizer,
 		Finalizing:     o.Finalizes && (!alive || !target.selects(parent)),
-		Managed:        alive || held && !isLeftToGarbageCollector(parent),
+		Managed:        alive || needsFinalizer && !isLeftToGarbageCollector(parent),
 	}
 }
 
-// handles tells whether the controller has to do with the parent: it is for it, or
-// has held it since it was.
+// handles reports whether the controller handles an object: its rules select it, or its finalizer
+// is still on it from the time when they did.
 func (o *Observer) handles(target *Target, parent *object.Object) bool {
 	return target.selects(parent) || o.hasFinalizer(parent)
 }
@@ -52,7 +52,7 @@ func (o *Observer) hasFinalizer(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, o.Finalizer)
 }
 
-// isLeftToGarbageCollector tells whether the host's garbage collector is to decide what becomes of
+// isLeftToGarbageCollector reports whether the host's garbage collector decides what becomes of
 // the children of a parent that is being deleted.
 func isLeftToGarbageCollector(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, metav1.FinalizerDeleteDependents) ||
