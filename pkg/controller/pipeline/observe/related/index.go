@@ -11,15 +11,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// index finds the rules about a type that may select an object, without looking at
-// those that name others.
+// index finds the rules about a type that may select an object, without looking at rules that name
+// other objects.
 type index map[indexKey]sets.Set[*rule]
 
-// indexKey is where an object may be and what it may be called; an empty field stands
-// for any.
+// indexKey is a namespace and a name that a rule selects. An empty field means any.
 type indexKey struct{ namespace, name string }
 
-// indexKeys are where the rule looks.
+// indexKeys returns the namespaces and names that the rule selects.
 func (r *rule) indexKeys() iter.Seq[indexKey] {
 	return func(yield func(indexKey) bool) {
 		if len(r.names) == 0 {
@@ -35,32 +34,32 @@ func (r *rule) indexKeys() iter.Seq[indexKey] {
 }
 
 func (x index) add(r *rule) {
-	for place := range r.indexKeys() {
-		if x[place] == nil {
-			x[place] = sets.New[*rule]()
+	for key := range r.indexKeys() {
+		if x[key] == nil {
+			x[key] = sets.New[*rule]()
 		}
-		x[place].Insert(r)
+		x[key].Insert(r)
 	}
 }
 
 func (x index) remove(r *rule) {
-	for place := range r.indexKeys() {
-		x[place].Delete(r)
-		if len(x[place]) == 0 {
-			delete(x, place)
+	for key := range r.indexKeys() {
+		x[key].Delete(r)
+		if len(x[key]) == 0 {
+			delete(x, key)
 		}
 	}
 }
 
-// at returns the rules that look where the object is.
+// at returns the rules with an index key that the object matches.
 func (x index) at(o *object.Object) iter.Seq[*rule] {
-	places := []indexKey{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
+	keys := []indexKey{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
 	if o.Namespace == "" {
-		places = places[:2]
+		keys = keys[:2]
 	}
 	return func(yield func(*rule) bool) {
-		for _, place := range places {
-			for r := range x[place] {
+		for _, key := range keys {
+			for r := range x[key] {
 				if !yield(r) {
 					return
 				}

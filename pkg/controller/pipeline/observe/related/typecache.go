@@ -11,13 +11,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// typesLast is how long a type that was found is not looked for again. Of types whose
-// definitions have just changed, at the start of the process all of them, nothing is kept
-// by discovery, and the syncs of a thousand parents would ask the host as often.
+// typesLast is how long a type that was found is not looked up again. Discovery keeps nothing about
+// types whose definitions have just changed. When the process starts these are all types, and the
+// syncs of a thousand parents would send as many requests to the host.
 const typesLast = time.Second
 
-// cacheTypes returns a function that finds types as resolve does and knows for a moment
-// those it has found.
+// cacheTypes returns a function that resolves types like resolve, and returns a type that it has
+// found again without a lookup while typesLast.
 func cacheTypes(resolve ResolveFunc) ResolveFunc {
 	type name struct{ apiVersion, resource string }
 	type found struct {
