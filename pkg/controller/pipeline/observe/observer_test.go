@@ -149,7 +149,7 @@ func TestParentsOfAChange(t *testing.T) {
 	}
 }
 
-// parentsOf are the parents that a change concerns, which can be told of the objects alone.
+// parentsOf returns the parents that a change concerns, and checks that MayConcern agrees.
 func parentsOf(t *testing.T, observer *Observer, before, after string) []pipeline.Key {
 	t.Helper()
 	was, is := optional(t, before), optional(t, after)
@@ -222,7 +222,7 @@ func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
 	}
 }
 
-func TestGain(t *testing.T) {
+func TestCountChange(t *testing.T) {
 	observer, _ := observing(t, webs, NewLabelClaims(false))
 	observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
 	observer.Finalizer = "example.com/held"

@@ -163,7 +163,8 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 	}
 }
 
-// held is the snapshot after the write of the finalizer, which has to leave those in want.
+// held returns the snapshot after the write of the finalizer. The parent must then have the
+// finalizers in want.
 func held(t *testing.T, observer *Observer, snapshot *pipeline.Snapshot, want string) *pipeline.Snapshot {
 	t.Helper()
 	step, err := plan.FinalizerStep(snapshot)

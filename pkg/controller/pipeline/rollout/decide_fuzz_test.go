@@ -13,13 +13,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// FuzzRollout has a parent be edited and scaled, its children become unhealthy, healthy and
-// deleted, and the server die between any two writes, and checks after each sync that
-//   - no more children are in motion than may be, but for those that were anyway,
+// FuzzRollout edits and scales a parent, makes its children unhealthy, healthy and deleted, and lets
+// the server die between any two writes. It checks after each sync that
+//   - no more children are set in motion than may be,
 //   - each child is at a revision that is stored,
-//   - a partition holds back what is before it.
+//   - children before the partition do not move.
 //
-// In the end, when all become healthy, the rollout must.
+// In the end all children become healthy, and the rollout must finish.
 func FuzzRollout(f *testing.F) {
 	random := rand.New(rand.NewPCG(6, 6))
 	for range 100 {

@@ -14,7 +14,7 @@ import (
 )
 
 // roll syncs until nothing moves any more. After each sync all children are what was wanted
-// of them, and healthy. It returns what was told.
+// of them, and healthy. It returns the messages of the conditions.
 func (w *world) roll() []string {
 	w.t.Helper()
 	var all []string

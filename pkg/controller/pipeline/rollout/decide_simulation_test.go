@@ -82,7 +82,7 @@ func (s *simulation) event() {
 	}
 }
 
-// timePasses has all children become healthy, and those that are being deleted be gone.
+// timePasses makes all children healthy, and removes those that are being deleted.
 func (s *simulation) timePasses() {
 	for name, pod := range s.pods {
 		pod.unready = false
@@ -92,7 +92,7 @@ func (s *simulation) timePasses() {
 	}
 }
 
-// look has the next sync see what there is.
+// look puts the present children into the snapshot of the next sync.
 func (s *simulation) look() {
 	var listed []string
 	for i := range s.size {
@@ -157,7 +157,7 @@ func (s *simulation) apply(name, version string) {
 	}
 }
 
-// versions are those that a decision wants of the children, by their names.
+// versions returns the versions that a decision wants of the children, by name.
 func versions(decision *Decision) map[string]string {
 	of := map[string]string{}
 	for _, text := range wanted(decision.Response) {
@@ -184,7 +184,7 @@ func (s *simulation) settle() {
 	}
 }
 
-// isSettled tells whether after a decision nothing is left to do.
+// isSettled reports whether nothing is left to do after a decision.
 func (s *simulation) isSettled(decision *Decision) bool {
 	done := decision.Updated.Reason == onLatestRevision && len(decision.Writes) == 0 && len(s.pods) == s.size
 	for _, pod := range s.pods {

@@ -19,12 +19,12 @@ type situation struct {
 	kinds []Kind
 	// version and lists are what the parent says.
 	version, lists string
-	// has and remembers are the children and the revisions that there are.
+	// has are the children and remembers the revisions before the sync.
 	has, remembers string
 
-	// condition is what is told.
+	// condition is the condition of the decision.
 	condition string
-	// wants are the children to be had.
+	// wants are the children in the response.
 	wants string
 	// remembered are the revisions afterwards.
 	remembered string

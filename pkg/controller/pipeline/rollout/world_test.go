@@ -41,7 +41,7 @@ func typeOf(group, version, resource, kind string, namespaced bool) pipeline.Typ
 	}
 }
 
-// world is a parent, what there is of its children and revisions, and its hook. The hook
+// world is a parent, its children and revisions, and its hook. The hook
 // wants the children that the parent lists, each at the version that the parent names, and
 // only the version is rolled out.
 type world struct {
@@ -153,7 +153,7 @@ func (w *world) remembers(texts ...string) {
 	}
 }
 
-// isUpToDate tells whether the version of the observed child is the desired one.
+// isUpToDate reports whether the version of the observed child is the desired one.
 func isUpToDate(observed, desired *object.Object) (bool, error) {
 	return string(observed.Lookup("spec", "version")) == string(desired.Lookup("spec", "version")), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// What is being deleted has no use for the labels that are fought over, and goes at once.
+// A parent that is being deleted does not need the labels of the loop: its finalizer goes at once.
 func TestAParentIsLetGoInTheMidstOfALoop(t *testing.T) {
 	w := newWorld(t)
 	labels := step(pipeline.Metadata, "p", 1)
@@ -27,8 +27,8 @@ func TestAParentIsLetGoInTheMidstOfALoop(t *testing.T) {
 	}
 }
 
-// A target may be an attachment of another one. What it is written as does not make the
-// other forgotten.
+// A target may be an attachment of another target. Its writes as one do not reset its history as
+// the other.
 func TestAnObjectThatIsTargetAndAttachmentIsWatchedAsBoth(t *testing.T) {
 	w := newWorld(t)
 	asTarget, asAttachment := step(pipeline.Metadata, "p", 1), step(pipeline.Update, "c", 2)
@@ -46,7 +46,7 @@ func TestAnObjectThatIsTargetAndAttachmentIsWatchedAsBoth(t *testing.T) {
 	}
 }
 
-// Somebody who is held back as well takes it off when their time has come.
+// Another controller that is slowed down too takes the finalizer off when its time has come.
 func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
 	w := newWorld(t)
 	finalizer := step(pipeline.Metadata, "p", 0)
@@ -60,7 +60,7 @@ func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
 	}
 }
 
-// Somebody may take every finalizer off that is not theirs.
+// Another controller may take off every finalizer that is not its own.
 func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
 	w := newWorld(t)
 	finalizer := step(pipeline.Metadata, "p", 0)

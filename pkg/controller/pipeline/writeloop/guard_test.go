@@ -73,8 +73,8 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 	}
 }
 
-// What is written is the target itself, which is another one after that: the labels are not
-// what they are made from.
+// The write changes the target itself. The labels must not count as something that they are made
+// from.
 func TestLabelsThatChangeWithEveryCallAreWrittenEverLater(t *testing.T) {
 	w := newWorld(t)
 	next := restlessly(step(pipeline.Metadata, "p", 1))
@@ -87,7 +87,7 @@ func TestLabelsThatChangeWithEveryCallAreWrittenEverLater(t *testing.T) {
 	}
 }
 
-// The labels of a target may tell about its attachments, which change often.
+// The labels of a target may describe its attachments, which change often.
 func TestLabelsThatFollowAttachmentsAreWrittenAtOnce(t *testing.T) {
 	w := newWorld(t)
 	next := restlessly(step(pipeline.Metadata, "p", 1))
@@ -267,7 +267,7 @@ func TestWhatChangesNothingIsNotCounted(t *testing.T) {
 	}
 }
 
-// What is held back is still to be done before the parent may go.
+// A write that is postponed has to be made before the finalizer is removed.
 func TestAParentIsNotLetGoWhileAWriteIsHeldBack(t *testing.T) {
 	w := newWorld(t)
 	fought := step(pipeline.Update, "c", 1)

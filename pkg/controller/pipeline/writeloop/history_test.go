@@ -21,8 +21,8 @@ func TestALoopIsToldAtFirstAndThenNowAndThen(t *testing.T) {
 	}
 }
 
-// Of two sides that undo each other's writes, the one that was held back first writes when its time comes. What the other
-// wrote last is just as long ago then.
+// Two sides undo each other's writes. The side that was slowed down first writes when its time
+// comes. By then the last write of the other side is just as long ago.
 func TestTheSideOfALoopThatIsJustInTimeIsToldOfIt(t *testing.T) {
 	const behind = 5 * time.Millisecond
 	w := newWorld(t)
@@ -43,7 +43,7 @@ func TestTheSideOfALoopThatIsJustInTimeIsToldOfIt(t *testing.T) {
 	}
 }
 
-// Whoever undoes a write only after a long while gives the pace for long.
+// A side that undoes writes slowly sets the pace for a long time.
 func TestWhatIsUndoneSlowlyIsALoopWhenItsPauseIsAsLong(t *testing.T) {
 	w := newWorld(t)
 	for writes := 1; len(w.news) == 0; writes++ {
@@ -69,7 +69,7 @@ func TestWhatIsUndoneAfterTwiceItsPauseIsNotSlowedDown(t *testing.T) {
 	}
 }
 
-// What it would have waited for next does not matter then.
+// The delay of the next write does not matter then.
 func TestALoopWhoseLastWriteIsNotMadeIsOverAfterAMinute(t *testing.T) {
 	w := newWorld(t)
 	w.fight(time.Millisecond, 10*time.Minute, constantly(step(pipeline.Update, "c", 1)))

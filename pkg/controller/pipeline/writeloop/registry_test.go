@@ -61,7 +61,7 @@ func TestWhoTakesPartInALoop(t *testing.T) {
 	}
 }
 
-// One side of a fight is held back for minutes in the end, and the other seldom has anything to write then.
+// In the end one side of a loop waits for minutes. The other side then seldom has anything to write.
 func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
 	ours, theirs, guards := newWorld(t), newWorld(t), NewRegistry()
 	guards.Add(ours.guard, "ours")

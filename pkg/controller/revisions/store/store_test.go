@@ -18,7 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// newStore is one of an API that cannot be reached.
+// newStore returns a store of an API that cannot be reached.
 func newStore(t *testing.T) *Store { return storeOf(t, "http://127.0.0.1:1") }
 
 func storeOf(t *testing.T, api string) *Store {
@@ -41,8 +41,8 @@ func revision(uid types.UID, version string) *v1alpha1.ControllerRevision {
 	}}
 }
 
-// What was read of a revision is good as long as the revision is the same.
-func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
+// What was parsed of a revision is used as long as the revision is the same.
+func TestAStoredRevisionIsKeptUntilItChanges(t *testing.T) {
 	s := newStore(t)
 	only := func(what *v1alpha1.ControllerRevision) *revisions.Stored {
 		t.Helper()
@@ -60,17 +60,17 @@ func TestARecordIsKeptAsLongAsItsRevision(t *testing.T) {
 	s.keep(first)
 	kept := only(first)
 	if only(first) != kept {
-		t.Error("each time there is another record of the same revision")
+		t.Error("the same revision is parsed again each time")
 	}
 	if only(second) == kept {
-		t.Error("the record is of an earlier version")
+		t.Error("what is kept is of an earlier version")
 	}
 	s.keep(second)
 	if kept = only(second); only(second) != kept {
-		t.Error("each time there is another record of the new version")
+		t.Error("the new version is parsed again each time")
 	}
 	s.drop(cache.DeletedFinalStateUnknown{Obj: second})
 	if len(s.stored) > 0 {
-		t.Error("the record of a revision that is gone stays")
+		t.Error("a revision that is gone is kept")
 	}
 }

@@ -17,7 +17,7 @@ import (
 const typesLast = time.Second
 
 // cacheTypes returns a function that resolves types like resolve, and returns a type that it has
-// found again without a lookup while typesLast.
+// found without another lookup for the time of typesLast.
 func cacheTypes(resolve ResolveFunc) ResolveFunc {
 	type name struct{ apiVersion, resource string }
 	type found struct {
