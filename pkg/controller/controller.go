@@ -26,7 +26,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
@@ -127,7 +127,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
 	}
 	made = append(made, func() { config.Metrics.Unregister(calls) })
-	stored, err := revisions.New(clients.own, newInformers(clients.own))
+	stored, err := store.New(clients.own, newInformers(clients.own))
 	if err != nil {
 		return hosted.Dependencies{}, nil, err
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
 // Dependencies are what the hosted controllers of a process share.
@@ -50,7 +50,7 @@ type Dependencies struct {
 	// Metrics is where a controller shows its metrics while it runs.
 	Metrics prometheus.Registerer
 	// Revisions are the ControllerRevisions of parents that roll out changes.
-	Revisions *revisions.Store
+	Revisions *store.Store
 	// RevisionNamespace is where those of cluster-scoped parents are.
 	RevisionNamespace string
 }
@@ -106,7 +106,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.related = c.newRelated()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
-			Watch: observe.Acquire(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
+			Watch: observe.AcquireParents(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
 			Rules: target.Rules, ForeignStatus: target.ForeignStatus,
 		})
 	}

@@ -118,7 +118,7 @@ func TestParents(t *testing.T) {
 	if !p.synced[a] || p.synced[b] || p.lastError == nil || p.lastError.Parent != b || p.lastError.Message != "no" || p.lastError.Time.IsZero() {
 		t.Errorf("synced %v, last error %v", p.synced, p.lastError)
 	}
-	for _, putOff := range []error{&hook.ThrottledError{}, &related.Waiting{}, errOvertaken} {
+	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, errOvertaken} {
 		p.record(a, fmt.Errorf("sync hook failed: %w", putOff))
 		if !p.synced[a] || p.lastError.Parent != b {
 			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)

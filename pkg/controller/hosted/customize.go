@@ -67,7 +67,7 @@ func (c *Controller) forgetAnswer(answer *related.Answer) {
 
 // MissesTypeOf tells whether a related type of the API group is not there.
 func (c *Controller) MissesTypeOf(group string) bool {
-	return c.related != nil && c.related.Misses(group)
+	return c.related != nil && c.related.MissesTypeOf(group)
 }
 
 // Recheck has the parents synced whose related types were not there and now are.

@@ -43,7 +43,7 @@ func specOf(webhook v1alpha1.Webhook, children ...pipeline.Type) *Spec {
 		},
 		Name: "webs", Object: []byte(`{}`),
 		Targets:  []Target{{Type: webs, Rules: []observe.Rule{{Labels: labels.Everything()}}}},
-		Children: children, Claims: observe.NewByLabels(true),
+		Children: children, Claims: observe.NewLabelClaims(true),
 		Sync: &v1alpha1.Hook{Webhook: &webhook},
 	}
 }

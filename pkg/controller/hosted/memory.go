@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
 // memory is what one sync of a parent leaves to the next. Only the worker that
@@ -24,7 +24,7 @@ import (
 type memory struct {
 	// uid is whose memory it is; empty before the first sync.
 	uid     types.UID
-	pending observe.Pending
+	pending observe.OwnWrites
 	// awaits is since when the caches have not shown the last writes; zero if they have.
 	awaits  time.Time
 	settled plan.UpToDateCache
@@ -40,8 +40,8 @@ type memory struct {
 
 // rolling is what is remembered of a rollout.
 type rolling struct {
-	revisions revisions.Pending
-	versions  rollout.Known
+	revisions store.OwnWrites
+	versions  rollout.RevisionCache
 	news      rolloutNews
 	// earlier are what related is about earlier versions of the parent, by the names of
 	// their revisions.

@@ -101,7 +101,7 @@ func isTooEarly(err error) bool {
 }
 
 func isWaiting(err error) bool {
-	_, waiting := errors.AsType[*related.Waiting](err)
+	_, waiting := errors.AsType[*related.NotListedError](err)
 	return waiting
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // answers are what the hooks say about a parent: one answer or, while its children roll, one
@@ -61,7 +62,7 @@ func (c *Controller) decide(memory *memory, snapshot *pipeline.Snapshot, answers
 
 // abandon returns the writes that remove what is left of rollouts of a parent whose children
 // do not roll any more.
-func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]rollout.Write, error) {
+func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]revisions.Write, error) {
 	if rules := c.spec.Rollout; rules == nil || len(rules.Kinds) > 0 {
 		return nil, nil
 	}
@@ -72,7 +73,7 @@ func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]rollout.Write, erro
 	return rollout.Abandon(snapshot, stored), nil
 }
 
-func (c *Controller) revisionsOf(snapshot *pipeline.Snapshot) ([]*rollout.Record, error) {
+func (c *Controller) revisionsOf(snapshot *pipeline.Snapshot) ([]*revisions.Stored, error) {
 	return c.Revisions.For(snapshot.Parent.UID, c.spec.Rollout.NamespaceOf(snapshot.Parent))
 }
 
@@ -101,7 +102,7 @@ func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *pipel
 }
 
 // storeRevisions makes writes in their order. No child may be written before all are made.
-func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapshot *pipeline.Snapshot, writes []rollout.Write) error {
+func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapshot *pipeline.Snapshot, writes []revisions.Write) error {
 	mayAdopt := sync.OnceValue(func() error { return c.Actor.MayAdopt(ctx, snapshot) })
 	for _, write := range writes {
 		if write.Adopts {

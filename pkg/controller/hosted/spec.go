@@ -78,7 +78,7 @@ type Target struct {
 
 // SeesAll tells whether the controller sees all objects of its parents' types.
 func (s *Spec) SeesAll() bool {
-	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.SeesAll(target.Rules, s.Finalize != nil) })
+	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.NeedsAllObjects(target.Rules, s.Finalize != nil) })
 }
 
 // strategies are those of all child types, with an engine for those that name none.

@@ -54,7 +54,7 @@ func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Re
 // awaitsOwnWrites tells whether the caches do not show yet what the last sync has written. The
 // error says what they have not shown for long.
 func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool, err error) {
-	if memory.pending.Seen() && c.showsRevisions(memory) {
+	if memory.pending.DropSeen() && c.showsRevisions(memory) {
 		memory.awaits = time.Time{}
 		return false, nil
 	}
@@ -72,7 +72,7 @@ func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool,
 
 // showsRevisions tells whether the caches show what was written to the parent's revisions.
 func (c *Controller) showsRevisions(memory *memory) bool {
-	return memory.rolling == nil || c.Revisions.Seen(&memory.rolling.revisions)
+	return memory.rolling == nil || c.Revisions.DropSeen(&memory.rolling.revisions)
 }
 
 // attempt is how a sync went.
@@ -202,7 +202,7 @@ func (c *Controller) verdict(ctx context.Context, key pipeline.Key, memory *memo
 		}
 		return syncqueue.RequeueAfter(throttled.After)
 	}
-	if waiting, ok := errors.AsType[*related.Waiting](attempt.err); ok {
+	if waiting, ok := errors.AsType[*related.NotListedError](attempt.err); ok {
 		return syncqueue.RequeueAfter(waiting.After)
 	}
 	if down, ok := errors.AsType[*hook.CircuitOpenError](attempt.err); ok {

@@ -48,7 +48,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 	if err != nil {
 		return nil, err
 	}
-	spec.Claims = observe.NewByLabels(isTrue(object.Spec.GenerateSelector))
+	spec.Claims = observe.NewLabelClaims(isTrue(object.Spec.GenerateSelector))
 	spec.Rollout = rolloutOf(&object.Spec)
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {

@@ -39,7 +39,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 	if err != nil {
 		return nil, err
 	}
-	spec.Claims = observe.ByAnnotation{Name: object.Name}
+	spec.Claims = observe.AnnotationClaims{Name: object.Name}
 	for i := range object.Spec.Resources {
 		if err := resolveTargets(ctx, discovery, spec, i, &object.Spec.Resources[i]); err != nil {
 			return nil, err

@@ -73,8 +73,8 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// observing is an observer of parents and their ConfigMaps and Pods, whose caches
-// show the objects in YAML.
+// observing returns an observer of parents and their ConfigMaps and Pods. Its caches show the
+// objects, which are in YAML.
 func observing(t testing.TB, parents pipeline.Type, claims Claims, objects ...string) (*Observer, *streamer) {
 	t.Helper()
 	served := &streamer{objects: map[string][]string{}, streams: map[string]chan string{}}
@@ -129,7 +129,7 @@ func optional(t *testing.T, text string) *object.Object {
 	return parsed(t, text)
 }
 
-// send has a watch tell a change of an object in YAML.
+// send sends a watch event about an object in YAML.
 func (s *streamer) send(t *testing.T, kind, text string) {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))

@@ -34,7 +34,7 @@ const (
 )
 
 func TestSnapshot(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false), shop, blog, faraway,
+	observer, _ := observing(t, webs, NewLabelClaims(false), shop, blog, faraway,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: default, labels: {app: shop}, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: let-go, namespace: default, labels: {app: x}, `+ofShop+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, labels: {app: shop}}}`,
@@ -71,7 +71,7 @@ func TestSnapshot(t *testing.T) {
 
 func TestSnapshotOfAClusterScopedParent(t *testing.T) {
 	const of = `ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]`
-	observer, _ := observing(t, fleets, NewByLabels(true),
+	observer, _ := observing(t, fleets, NewLabelClaims(true),
 		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}, `+of+`}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: two, labels: {controller-uid: u-fleet}}}`,
@@ -89,7 +89,7 @@ func TestSnapshotOfAClusterScopedParent(t *testing.T) {
 }
 
 func TestParentsWithoutASnapshot(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false), shop, blog, broken)
+	observer, _ := observing(t, webs, NewLabelClaims(false), shop, blog, broken)
 	observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
 	for what, parent := range map[string]pipeline.Key{
 		"a parent that is gone":                   name("default", "gone"),
@@ -107,7 +107,7 @@ func TestParentsWithoutASnapshot(t *testing.T) {
 }
 
 func TestParentsOfAChange(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false), shop, blog, faraway, broken)
+	observer, _ := observing(t, webs, NewLabelClaims(false), shop, blog, faraway, broken)
 	child := func(rest string) string {
 		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
 	}
@@ -149,7 +149,7 @@ func TestParentsOfAChange(t *testing.T) {
 	}
 }
 
-// parentsOf are the parents that a change concerns, which can be told of the objects alone.
+// parentsOf returns the parents that a change concerns, and checks that MayConcern agrees.
 func parentsOf(t *testing.T, observer *Observer, before, after string) []pipeline.Key {
 	t.Helper()
 	was, is := optional(t, before), optional(t, after)
@@ -161,7 +161,7 @@ func parentsOf(t *testing.T, observer *Observer, before, after string) []pipelin
 }
 
 func TestWhatMayConcernParents(t *testing.T) {
-	byLabels, byGenerated, byAnnotation := NewByLabels(false), NewByLabels(true), ByAnnotation{Name: "pages"}
+	byLabels, byGenerated, byAnnotation := NewLabelClaims(false), NewLabelClaims(true), AnnotationClaims{Name: "pages"}
 	child := func(rest string) string {
 		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
 	}
@@ -198,7 +198,7 @@ func TestWhatMayConcernParents(t *testing.T) {
 }
 
 func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
-	observer, _ := observing(t, fleets, NewByLabels(true),
+	observer, _ := observing(t, fleets, NewLabelClaims(true),
 		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`, `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: blog, uid: u-blog}}`)
 	tests := map[string]struct {
 		child string
@@ -222,8 +222,8 @@ func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
 	}
 }
 
-func TestGain(t *testing.T) {
-	observer, _ := observing(t, webs, NewByLabels(false))
+func TestCountChange(t *testing.T) {
+	observer, _ := observing(t, webs, NewLabelClaims(false))
 	observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
 	observer.Finalizer = "example.com/held"
 	const (

@@ -11,19 +11,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Schemas are what the host publishes of the child types. A nil one knows nothing.
+// Schemas are the schemas that the host publishes for the child types. A nil Schemas has none. It
+// is safe for concurrent use.
 type Schemas struct {
 	mu    sync.RWMutex
 	known map[pipeline.Type]*openapi.Type
 }
 
-// NewSchemas starts with what is known.
+// NewSchemas returns schemas that begin with the known ones.
 func NewSchemas(known map[pipeline.Type]*openapi.Type) *Schemas {
 	return &Schemas{known: maps.Clone(known)}
 }
 
-// Update takes in what the host publishes by now. What it does not tell of a type
-// leaves what was known.
+// Update replaces the schemas of the types that the host publishes now. Those of other types
+// stay.
 func (s *Schemas) Update(published map[pipeline.Type]*openapi.Type) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,14 +10,15 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Target is one type of parents.
 type Target struct {
 	Watch *cache.View
-	// Rules tell which objects of the type are parents: those that any of them selects.
+	// Rules select the objects of the type that are parents. One rule that matches is enough.
 	Rules []Rule
-	// ForeignStatus tells that the type does not come from a CustomResourceDefinition.
+	// ForeignStatus is true if the type does not come from a CustomResourceDefinition.
 	ForeignStatus bool
 }
 
@@ -25,7 +26,7 @@ type Target struct {
 type Rule struct {
 	Labels      labels.Selector
 	Annotations AnnotationSelector
-	// IgnoreStatusChanges passes over changes of a parent's status.
+	// IgnoreStatusChanges is true if a change of a parent's status starts no sync.
 	IgnoreStatusChanges bool
 }
 
@@ -33,13 +34,13 @@ func (r *Rule) selects(parent *object.Object) bool {
 	return r.Labels.Matches(labels.Set(parent.Labels)) && r.Annotations.Matches(parent)
 }
 
-// selects tells whether the controller is for the parent.
+// selects reports whether any rule selects the parent.
 func (t *Target) selects(parent *object.Object) bool {
 	return slices.ContainsFunc(t.Rules, func(rule Rule) bool { return rule.selects(parent) })
 }
 
-// ignoresStatus tells whether changes of the parent's status are passed over: no rule that
-// selects it wants to see them.
+// ignoresStatus reports whether changes of the parent's status start no sync: all rules that
+// select the parent, and at least one rule, ignore them.
 func (t *Target) ignoresStatus(parent *object.Object) bool {
 	ignores := false
 	for i := range t.Rules {
@@ -50,4 +51,24 @@ func (t *Target) ignoresStatus(parent *object.Object) bool {
 		ignores = ignores || rule.IgnoreStatusChanges
 	}
 	return ignores
+}
+
+// NeedsAllObjects reports whether a controller with these rules for a type needs all objects of
+// the type in its cache. A controller that finalizes does: it also handles parents that have its
+// finalizer and that no rule selects any more, and these cannot be found by labels.
+func NeedsAllObjects(rules []Rule, finalizes bool) bool {
+	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
+}
+
+// AcquireParents returns the watch of a type's parents. It shows only the objects that the rules
+// can select, unless the controller needs all of them.
+func AcquireParents(watches *cache.Informers, of pipeline.Type, rules []Rule, finalizes bool) *cache.View {
+	if NeedsAllObjects(rules, finalizes) {
+		return watches.Acquire(of)
+	}
+	selectors := make([]labels.Selector, len(rules))
+	for i, rule := range rules {
+		selectors[i] = rule.Labels
+	}
+	return watches.AcquireSelected(of, selectors...)
 }

@@ -14,24 +14,35 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Ignores tells whether a change of an object of a parents' type is to be passed over, since
-// only its status has changed or the controller has nothing to do with it, and had not before.
+// Which event starts a sync of which parents:
+//
+//   - An event of an object of a parents' type starts a sync of that object, unless Ignores
+//     returns true.
+//   - An event of an object of a child type starts a sync of ParentsOf the object. MayConcern
+//     finds most events that concern no parent without looking at the parents.
+//   - An event of a related object: see package related.
+//
+// The hosted controller registers the event handlers.
+
+// Ignores reports whether an event of an object of a parents' type starts no sync: the
+// controller does not handle the object, and did not handle it before, or only a status changed
+// that no rule of the controller wants to see. Before is nil if the object is new.
 func (o *Observer) Ignores(before, after *object.Object) bool {
 	target := o.target(after.GroupVersionKind().GroupKind())
 	switch {
 	case target == nil:
-		return true // the host sends other kinds than it says
-	case o.concerns(target, after):
+		return true // the host sends another kind than it published for the type
+	case o.handles(target, after):
 		return onlyStatusChanged(before, after) && target.ignoresStatus(after)
 	default:
-		return before == nil || !o.concerns(target, before)
+		return before == nil || !o.handles(target, before)
 	}
 }
 
-// onlyStatusChanged tells whether a change of a parent can be passed over by a
-// controller that ignores status changes: its generation, labels and annotations are
-// what they were, and it is not being deleted, nor another one of the same name. Where
-// there are no generations, all that is not status counts.
+// onlyStatusChanged reports whether a controller that ignores status changes may ignore the
+// change of a parent: it is the same object, it is not being deleted, and its generation, labels
+// and annotations are unchanged. If its type has no generations, all of its content but the
+// status must be unchanged.
 func onlyStatusChanged(before, after *object.Object) bool {
 	return before != nil && after != nil && after.DeletionTimestamp == nil &&
 		before.UID == after.UID && before.Generation == after.Generation &&
@@ -40,8 +51,9 @@ func onlyStatusChanged(before, after *object.Object) bool {
 		maps.Equal(before.Annotations, after.Annotations)
 }
 
-// ParentsOf returns the parents that a change of a child concerns: the one that
-// controls or controlled it, and those that may adopt it now.
+// ParentsOf returns the parents to sync after an event of a child: the parent that controls or
+// controlled it, and the parents that adopt it if it is an orphan. Before is nil if the child is
+// new, after is nil if it is gone.
 func (o *Observer) ParentsOf(before, after *object.Object) []pipeline.Key {
 	var parents []pipeline.Key
 	for _, child := range []*object.Object{before, after} {
@@ -55,8 +67,8 @@ func (o *Observer) ParentsOf(before, after *object.Object) []pipeline.Key {
 	return parents
 }
 
-// MayConcern tells by a child alone whether its change may concern parents. Where it does not,
-// there are no ParentsOf it.
+// MayConcern reports whether an event of a child may concern parents. It looks at the child
+// alone. If it returns false, ParentsOf returns none.
 func (o *Observer) MayConcern(before, after *object.Object) bool {
 	return o.mayBeAdopted(after) || o.mayBeControlled(before) || o.mayBeControlled(after)
 }
@@ -70,10 +82,10 @@ func (o *Observer) mayBeControlled(child *object.Object) bool {
 	return target != nil
 }
 
-// ownership returns what controls a child, and of which type of parents that is. The type is
-// nil if it is none of ours.
+// ownership returns the owner reference of a child's controller, and the target for its type.
+// The target is nil if the child has no controller, or none of a parents' type.
 func (o *Observer) ownership(child *object.Object) (*metav1.OwnerReference, *Target) {
-	if child == nil || !o.Claims.Concerns(child) {
+	if child == nil || !o.Claims.MayClaim(child) {
 		return nil, nil
 	}
 	reference := metav1.GetControllerOfNoCopy(child)
@@ -83,7 +95,7 @@ func (o *Observer) ownership(child *object.Object) (*metav1.OwnerReference, *Tar
 	return reference, o.target(schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind())
 }
 
-// controllerOf returns the parent that controls a child, nil if none of ours does.
+// controllerOf returns the parent that controls a child, nil if no parent does.
 func (o *Observer) controllerOf(child *object.Object) *object.Object {
 	reference, target := o.ownership(child)
 	if target == nil {
@@ -100,12 +112,12 @@ func (o *Observer) controllerOf(child *object.Object) *object.Object {
 	return parent
 }
 
-// adopters returns the parents that an orphan is to become a child of.
+// adopters returns the parents that adopt an orphan.
 func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
 	var adopters []pipeline.Key
 	for _, target := range o.Targets {
-		for _, parent := range target.near(orphan) {
-			if o.concerns(target, parent) && o.adopts(parent, orphan) {
+		for _, parent := range target.parentsFor(orphan) {
+			if o.handles(target, parent) && o.adopts(parent, orphan) {
 				adopters = append(adopters, pipeline.KeyOf(parent))
 			}
 		}
@@ -113,8 +125,8 @@ func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
 	return adopters
 }
 
-// adopts asks whether a parent adopts the orphan, and leaves nothing behind of one that
-// has been deleted meanwhile.
+// adopts reports whether a parent adopts the orphan. If the parent was deleted meanwhile,
+// nothing stays cached about it.
 func (o *Observer) adopts(parent, orphan *object.Object) bool {
 	adopts := o.Claims.Adopts(parent, orphan)
 	if key := pipeline.KeyOf(parent); o.Get(key) == nil {
@@ -123,8 +135,8 @@ func (o *Observer) adopts(parent, orphan *object.Object) bool {
 	return adopts
 }
 
-// near returns the parents that could have the child by where it is.
-func (t *Target) near(child *object.Object) []*object.Object {
+// parentsFor returns the objects of the type that can have the child, given its namespace.
+func (t *Target) parentsFor(child *object.Object) []*object.Object {
 	if t.Watch.Type.Namespaced {
 		return t.Watch.In(child.Namespace)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// ConditionType is the type of the condition in a parent's status that says how far its
-// rollout is. It is true when all children are at the latest revision.
+// ConditionType is the type of the condition in a parent's status that shows how far its
+// rollout is. The condition is true when all children are at the latest revision.
 const ConditionType = "Updated"
 
 // The reasons of the condition.
@@ -34,9 +34,9 @@ func updated(reason, message string) metav1.Condition {
 	return condition
 }
 
-// since is when the condition took its status: what the parent's status says of that if the
-// status is the same there, else now.
-func since(parent *object.Object, condition metav1.Condition, now time.Time) metav1.Time {
+// lastTransition returns when the condition got its status: the time in the parent's status if
+// the condition has the same status there, otherwise now.
+func lastTransition(parent *object.Object, condition metav1.Condition, now time.Time) metav1.Time {
 	before := findCondition(parent.Lookup("status", "conditions"), condition.Type)
 	if at, err := time.Parse(time.RFC3339, textOf(before, "lastTransitionTime")); err == nil && textOf(before, "status") == string(condition.Status) {
 		return metav1.NewTime(at)
@@ -44,8 +44,9 @@ func since(parent *object.Object, condition metav1.Condition, now time.Time) met
 	return metav1.NewTime(now)
 }
 
-// withCondition puts the condition into the status that the hook answers, in the place of
-// one of that type. A missing status becomes one, unless the status has another writer.
+// withCondition returns the status of the hook's answer with the condition in it. The condition
+// replaces one of the same type. If the answer has no status, the result is one that has only
+// the condition, or nil if the parent's status has another writer.
 func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]byte, error) {
 	if status == nil {
 		if r.snapshot.ForeignStatus {
@@ -58,14 +59,14 @@ func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]by
 		return nil, err
 	}
 	var conditions [][]byte
-	placed := false
+	replaced := false
 	if answered := object.Lookup(status, "conditions"); answered != nil {
 		err := object.Elements(answered, func(_ int, theirs []byte) error {
 			switch {
 			case textOf(theirs, "type") != condition.Type:
 				conditions = append(conditions, theirs)
-			case !placed:
-				conditions, placed = append(conditions, ours), true
+			case !replaced:
+				conditions, replaced = append(conditions, ours), true
 			}
 			return nil
 		})
@@ -74,7 +75,7 @@ func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]by
 				r.snapshot.Parent, condition.Type, err)
 		}
 	}
-	if !placed {
+	if !replaced {
 		conditions = append(conditions, ours)
 	}
 	list := slices.Concat([]byte("["), bytes.Join(conditions, []byte(",")), []byte("]"))

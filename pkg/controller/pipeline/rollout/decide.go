@@ -5,49 +5,180 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// UpToDate tells whether nothing is left to write to make the observed child what desired
+// UpToDate reports whether nothing has to be written to make the observed child what desired
 // says.
 type UpToDate func(observed, desired *object.Object) (bool, error)
 
 // Decision is what a sync does about a parent's rollout.
 type Decision struct {
-	// Writes bring the stored revisions up to date, in this order. After each of them
-	// every child is still named by the revision that it belongs to.
-	Writes []Write
-	// Response is what the answers of the hooks about all revisions come to. Its status
-	// has the condition.
+	// Writes bring the stored revisions up to date. They are made in this order: after each
+	// of them, every child is still named by the revision that it belongs to.
+	Writes []revisions.Write
+	// Response is made from the hook's answers about all revisions. Its status has the
+	// condition.
 	Response *pipeline.Response
-	// Updated is the condition that says how far the rollout is.
+	// Updated is the condition that shows how far the rollout is.
 	Updated metav1.Condition
-	// Waits tells that children that are in motion keep others from moving.
+	// Waits is true if children in motion keep others from moving.
 	Waits bool
 }
 
-// Decide works out at which revision each child is to be. The responses are the answers
-// about the Revisions, in their order. Errors are those of upToDate, or tell that the status
-// of the answer can hold no conditions.
+// Decide decides which revision each child is at. The responses are the hook's answers about
+// the Revisions, in their order. An error comes from upToDate, or says that the status of the
+// answer cannot hold conditions.
 func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now time.Time) (*Decision, error) {
 	if len(responses) != len(r.Revisions) {
 		return nil, fmt.Errorf("there are %d answers about %d revisions of %s", len(responses), len(r.Revisions), r.snapshot.Parent)
 	}
-	m := r.members(responses, upToDate)
-	if err := m.assign(); err != nil {
+	c := r.children(responses, upToDate)
+	if err := c.assign(); err != nil {
 		return nil, err
 	}
-	condition, waits, err := m.advance()
+	condition, waits, err := c.advance()
 	if err != nil {
 		return nil, err
 	}
-	d := &Decision{Writes: r.writes(m), Response: m.compose(responses), Updated: condition, Waits: waits}
-	d.Updated.LastTransitionTime = since(r.snapshot.Parent, condition, now)
+	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waits}
+	d.Updated.LastTransitionTime = lastTransition(r.snapshot.Parent, condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	return d, err
+}
+
+// assign finds the revision that each child is at: the one that claims it. A child that no
+// revision claims is at the latest, and so is a child that is already as the latest wants it.
+//
+// These claims are ignored: those on children of kinds that no longer roll, those on children
+// that the latest revision does not want, and those on children that the claiming revision
+// itself no longer wants, because its answer does not say what the child should be.
+func (c *children) assign() error {
+	claims := c.claims()
+	for _, child := range c.inOrder {
+		at, claimed := claims[child.Key]
+		if !claimed || at == 0 || child.desired[at] == nil {
+			continue
+		}
+		child.at = at
+		if child.observed == nil {
+			continue
+		}
+		asLatest, err := c.upToDate(child.observed, child.desired[0])
+		if err != nil {
+			return err
+		}
+		if asLatest {
+			child.at = 0
+		}
+	}
+	return nil
+}
+
+// claims returns the index of the revision that claims each child. If several revisions claim
+// a child, the latest revision wins, then the newer one.
+func (c *children) claims() map[pipeline.Key]int {
+	claims := map[pipeline.Key]int{}
+	for i, revision := range c.Revisions {
+		for _, stored := range revision.stored {
+			for key := range stored.ChildKeys(c.snapshot.Parent) {
+				if _, claimed := claims[key]; !claimed {
+					claims[key] = i
+				}
+			}
+		}
+	}
+	return claims
+}
+
+// advance moves as many children to the latest revision as may move now. It returns the
+// condition that shows how far the rollout is, and whether children in motion keep others from
+// moving.
+func (c *children) advance() (condition metav1.Condition, waits bool, err error) {
+	var behind, heldBack []*child
+	for _, child := range c.inOrder {
+		switch {
+		case child.at == 0:
+		case child.isBeforePartition():
+			heldBack = append(heldBack, child)
+		default:
+			behind = append(behind, child)
+		}
+	}
+	switch {
+	case len(behind) == 0 && len(heldBack) == 0:
+		return updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name), false, nil
+	case len(behind) == 0:
+		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), false, nil
+	}
+	motion, err := c.countMotion()
+	if err != nil {
+		return metav1.Condition{}, false, err
+	}
+	var moved []*child
+	for i := motion.next(behind); i >= 0; i = motion.next(behind) {
+		motion.move(behind[i])
+		moved = append(moved, behind[i])
+		behind = slices.Delete(behind, i, i+1)
+	}
+	if len(moved) > 0 {
+		return updated(rolloutProgressing, "updating "+c.list(moved)), false, nil
+	}
+	return updated(rolloutWaiting, motion.waitsFor()), true, nil
+}
+
+// compose makes one answer from the answers about all revisions. It is the answer about the
+// latest revision, with each child as its own revision wants it. The earliest resync that any
+// answer asks for is kept, and the answer is finalized only if all are.
+func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
+	composed := *responses[0]
+	older := map[pipeline.Key]*child{}
+	for _, child := range c.inOrder {
+		if child.at != 0 {
+			older[child.Key] = child
+		}
+	}
+	composed.Children = nil
+	for _, desired := range responses[0].Children {
+		if key, kind := c.identify(desired); kind != nil && older[key] != nil {
+			desired = older[key].desired[older[key].at]
+		}
+		composed.Children = append(composed.Children, desired)
+	}
+	for _, response := range responses[1:] {
+		if after := response.ResyncAfter; after > 0 && (composed.ResyncAfter <= 0 || after < composed.ResyncAfter) {
+			composed.ResyncAfter = after
+		}
+		composed.Finalized = composed.Finalized && response.Finalized
+	}
+	return &composed
+}
+
+// maxListed is how many children a message names at most.
+const maxListed = 10
+
+// list returns the names of children for a message.
+func (c *children) list(listed []*child) string {
+	var names []string
+	for _, child := range listed[:min(len(listed), maxListed)] {
+		names = append(names, c.nameOf(child))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(listed) - maxListed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// nameOf returns the name of a child for a message.
+func (c *children) nameOf(child *child) string {
+	return child.Kind + " " + revisions.ChildName(c.snapshot.Parent, child.Key)
 }

@@ -17,34 +17,34 @@ import (
 
 // Rules are how a controller rolls changes out.
 type Rules struct {
-	// FieldPaths are the dotted paths of the parent's fields whose change is rolled out.
-	// None are the spec as a whole.
+	// FieldPaths are the dotted paths of the parent's fields whose changes are rolled out.
+	// If there are none, it is the spec as a whole.
 	FieldPaths []string
 	// Kinds are the child types with a rolling update method, each once.
 	Kinds []Kind
-	// Namespace is where the revisions of cluster-scoped parents are. Those of others
-	// are beside the parent.
+	// Namespace holds the revisions of cluster-scoped parents. The revisions of a namespaced
+	// parent are in its own namespace.
 	Namespace string
 }
 
 // Kind is a child type and how its children roll.
 type Kind struct {
 	pipeline.Type
-	// InPlace tells that a child is updated. Else it is deleted and made anew.
+	// InPlace is true if a child is updated. Otherwise it is deleted and created again.
 	InPlace bool
 	// Checks are the conditions that a child must have to be healthy.
 	Checks []v1alpha1.StatusConditionCheck
 	// MaxUnavailable is how many children, of all rolling kinds together, may be in motion
-	// once a child of this kind moves: a number, or a percentage of the children of
-	// this kind, rounded up. What is absent, below one or no percentage is one.
+	// once a child of this kind moves: a number, or a percentage of the children of this
+	// kind, rounded up. It is one if it is nil, below one or not a percentage.
 	MaxUnavailable *intstr.IntOrString
-	// Partition is the place, in the hook's list of the children of this kind, of the first
-	// that moves. Those before it stay at their revision.
+	// Partition is the index, in the hook's list of the children of this kind, of the first
+	// child that moves. Those before it stay at their revision.
 	Partition int
 }
 
-// KindOf returns how the children of a type roll; false if its update strategy, which may be
-// nil, does not roll them.
+// KindOf returns how the children of a type roll. It returns false if its update strategy,
+// which may be nil, does not roll them.
 func KindOf(of pipeline.Type, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
 	if strategy == nil || strategy.Method != v1alpha1.ChildUpdateRollingInPlace && strategy.Method != v1alpha1.ChildUpdateRollingRecreate {
 		return Kind{}, false
@@ -61,11 +61,11 @@ func KindOf(of pipeline.Type, strategy *v1alpha1.CompositeControllerChildUpdateS
 	return kind, true
 }
 
-// Active tells whether a sync needs this package: some kind rolls, and the parent's children
-// are ours to manage.
+// Active reports whether a sync of the parent needs this package: some kind rolls, and the
+// sync manages the parent's children.
 func (r *Rules) Active(snapshot *pipeline.Snapshot) bool { return len(r.Kinds) > 0 && snapshot.Managed }
 
-// NamespaceOf is the namespace of a parent's revisions.
+// NamespaceOf returns the namespace of a parent's revisions.
 func (r *Rules) NamespaceOf(parent *object.Object) string {
 	if parent.Namespace == "" {
 		return r.Namespace
@@ -80,24 +80,11 @@ func (r *Rules) fieldPaths() []string {
 	return r.FieldPaths
 }
 
-// kind returns the rolling kind of that type, nil if there is none.
+// kind returns the rolling kind of a type, nil if the type does not roll.
 func (r *Rules) kind(of schema.GroupVersionKind) *Kind {
 	i := slices.IndexFunc(r.Kinds, func(kind Kind) bool { return kind.GroupVersionKind() == of })
 	if i < 0 {
 		return nil
 	}
 	return &r.Kinds[i]
-}
-
-// limit is how many children may be in motion once a child of this kind, of which there
-// are so many, moves.
-func (k *Kind) limit(children int) int {
-	if k.MaxUnavailable == nil {
-		return 1
-	}
-	limit, err := intstr.GetScaledValueFromIntOrPercent(k.MaxUnavailable, children, true)
-	if err != nil {
-		return 1
-	}
-	return max(limit, 1)
 }

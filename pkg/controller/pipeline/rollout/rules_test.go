@@ -61,3 +61,11 @@ func TestKindOf(t *testing.T) {
 		})
 	}
 }
+
+func TestWithoutPathsTheSpecIsRolledOut(t *testing.T) {
+	w := newWorld(t, "v1", "Pod a")
+	w.rules.FieldPaths = nil
+	if got, want := string(w.open().Revisions[0].patch), `{"spec":{"children":["Pod a"],"version":"v1"}}`; got != want {
+		t.Errorf("patch is %s, want %s", got, want)
+	}
+}

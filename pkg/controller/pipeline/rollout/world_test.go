@@ -14,13 +14,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 var (
@@ -41,7 +41,7 @@ func typeOf(group, version, resource, kind string, namespaced bool) pipeline.Typ
 	}
 }
 
-// world is a parent, what there is of its children and revisions, and its hook. The hook
+// world is a parent, its children and revisions, and its hook. The hook
 // wants the children that the parent lists, each at the version that the parent names, and
 // only the version is rolled out.
 type world struct {
@@ -49,7 +49,7 @@ type world struct {
 	rules    Rules
 	snapshot pipeline.Snapshot
 	stored   []*v1alpha1.ControllerRevision
-	known    Known
+	cache    RevisionCache
 	// hook answers about a parent.
 	hook func(parent *object.Object) *pipeline.Response
 	// created counts the revisions that were made.
@@ -129,17 +129,16 @@ func (w *world) remembers(texts ...string) {
 		patch := fmt.Appendf(nil, `{"spec":{"version":%q}}`, version)
 		record := &v1alpha1.ControllerRevision{
 			ObjectMeta: metav1.ObjectMeta{
-				Name:      revisionName(w.snapshot.ParentType, "parent-uid", patch),
+				Name:      revisions.Name(w.snapshot.ParentType, "parent-uid", patch),
 				Namespace: w.rules.NamespaceOf(w.snapshot.Parent), UID: "uid-of-the-revision", ResourceVersion: "7",
-				Labels:          labelsOf(&w.snapshot),
-				Annotations:     map[string]string{fieldPathsAnnotation: formatPaths(w.rules.fieldPaths())},
-				OwnerReferences: []metav1.OwnerReference{ownerReference(&w.snapshot)},
+				Labels:          revisions.Labels(&w.snapshot),
+				OwnerReferences: []metav1.OwnerReference{revisions.OwnerReference(&w.snapshot)},
 				// A version that has a higher number is newer.
 				CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(version[1]) * time.Minute)),
 			},
-			ParentPatch: runtime.RawExtension{Raw: patch},
 		}
-		if now, err := patchOf(w.snapshot.Parent, w.rules.fieldPaths()); err == nil && bytes.Equal(now, patch) {
+		revisions.Record(record, patch, w.rules.fieldPaths())
+		if now, err := revisions.Patch(w.snapshot.Parent, w.rules.fieldPaths()); err == nil && bytes.Equal(now, patch) {
 			record.Annotations[v1alpha1.CurrentRevisionAnnotation] = "true"
 		}
 		for claim := range strings.SplitSeq(claims, ", ") {
@@ -154,24 +153,24 @@ func (w *world) remembers(texts ...string) {
 	}
 }
 
-// isUpToDate tells whether the version of the observed child is the desired one.
+// isUpToDate reports whether the version of the observed child is the desired one.
 func isUpToDate(observed, desired *object.Object) (bool, error) {
 	return string(observed.Lookup("spec", "version")) == string(desired.Lookup("spec", "version")), nil
 }
 
 func (w *world) open() *Rollout {
 	w.t.Helper()
-	opened, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.known)
+	opened, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.cache)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return opened
 }
 
-func records(stored []*v1alpha1.ControllerRevision) []*Record {
-	var records []*Record
+func records(stored []*v1alpha1.ControllerRevision) []*revisions.Stored {
+	var records []*revisions.Stored
 	for _, revision := range stored {
-		records = append(records, NewRecord(revision))
+		records = append(records, revisions.NewStored(revision))
 	}
 	return records
 }
@@ -196,7 +195,7 @@ func (w *world) decide() *Decision {
 }
 
 // write stores what a decision says.
-func (w *world) write(writes []Write) {
+func (w *world) write(writes []revisions.Write) {
 	w.t.Helper()
 	for _, write := range writes {
 		i := slices.IndexFunc(w.stored, func(record *v1alpha1.ControllerRevision) bool { return record.Name == write.Revision.Name })
@@ -212,5 +211,17 @@ func (w *world) write(writes []Write) {
 		default:
 			w.t.Fatalf("%s of ControllerRevision %s is not possible", write.Op, write.Revision.Name)
 		}
+	}
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("error: %v", err)
+	case want != "" && err == nil:
+		t.Errorf("there is no error, want %q", want)
+	case want != "" && !strings.Contains(err.Error(), want):
+		t.Errorf("error is %q, want it to say %q", err, want)
 	}
 }

@@ -1,9 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package writeloop slows down what would be written for ever: a child that somebody else
-// keeps changing back, and an answer that a hook changes with every call. It does no I/O,
-// and the time is told to it.
 package writeloop
 
 import (
@@ -14,24 +11,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Guard watches over the writes of one hosted controller. It remembers an object for as
-// long as it might be in a loop: about a minute after it was written. Its methods may be
-// called at once.
+// Guard watches the writes of one hosted controller. It keeps the history of an object as long
+// as the object might be in a write loop: about a minute after its last write. It is safe for
+// concurrent use.
 type Guard struct {
-	mu      sync.Mutex
-	records map[target]*record
+	mu        sync.Mutex
+	histories map[target]*history
 }
 
-// target is what a write changes: a child, or of a parent its status or its metadata. An
-// object may be both, where the parents and the children of a controller are of one type.
+// target is what a write changes: a child, or one part of a parent. The same object may be both
+// a parent and a child, if a controller has parents and children of the same type.
 type target struct {
 	pipeline.Key
-	// ofParent is how a parent is written, empty for a child.
+	// ofParent is the Op that writes the parent, empty for a child.
 	ofParent pipeline.Op
 }
 
-// New makes a guard that has seen no write.
-func New() *Guard { return &Guard{records: map[target]*record{}} }
+// New returns a guard that has seen no write.
+func New() *Guard { return &Guard{histories: map[target]*history{}} }
 
 func targetOf(step *pipeline.Step) target {
 	at := target{Key: step.Key()}
@@ -41,38 +38,42 @@ func targetOf(step *pipeline.Step) target {
 	return at
 }
 
-// Postpone takes out of a plan the writes that it is too early for; now is when the sync
-// began. Of a child that it holds back the plan keeps what there is; one of the parent is left out. Next is when
-// the first of them may be written, zero if none is held back; the parent is not let go
-// before that either, unless it is being deleted. News are the loops about which nothing
-// was told yet, or not for a while; the plan may have steps of them, which it is just late enough for.
-func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, news []pipeline.WriteLoop) {
+// Postpone takes the writes out of a plan that it is too early for. The time now is when the
+// sync began. The step of a child becomes a Keep, and a step of the parent is removed.
+//
+// It returns when the first of these writes is due, zero if there are none. Until then the
+// finalizer stays on the parent too, unless the parent is being deleted.
+//
+// It also returns the loops to report: those that were not reported before, or not for some
+// time. A loop may be reported although its step stays in the plan, because the step is just
+// late enough.
+func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.records) == 0 {
+	if len(g.histories) == 0 {
 		return next, nil
 	}
-	inputs := inputs{snapshot: snapshot}
+	state := state{snapshot: snapshot}
 	steps := plan.Steps[:0]
 	for _, op := range []pipeline.Op{pipeline.Status, pipeline.Metadata, pipeline.Finalizer} {
 		if !slices.ContainsFunc(plan.Steps, func(step pipeline.Step) bool { return step.Op == op }) {
-			g.rests(target{Key: pipeline.KeyOf(snapshot.Parent), ofParent: op})
+			g.markUpToDate(target{Key: pipeline.KeyOf(snapshot.Parent), ofParent: op})
 		}
 	}
 	for _, step := range plan.Steps {
-		record := g.records[targetOf(&step)]
-		if record == nil || step.RemovesFinalizer || step.Op == pipeline.Finalizer {
+		history := g.histories[targetOf(&step)]
+		if history == nil || step.RemovesFinalizer || step.Op == pipeline.Finalizer {
 			steps = append(steps, step)
 			continue
 		}
-		early, told := record.holds(&step, &inputs, now)
-		news = append(news, told...)
+		early, loops := history.attempt(&step, &state, now)
+		report = append(report, loops...)
 		if !early {
 			steps = append(steps, step)
 			continue
 		}
-		if next.IsZero() || record.held.until.Before(next) {
-			next = record.held.until
+		if next.IsZero() || history.loop.until.Before(next) {
+			next = history.loop.until
 		}
 		if !ofParent(step.Op) {
 			step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
@@ -83,29 +84,30 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	if !next.IsZero() {
 		plan.Steps = slices.DeleteFunc(steps, func(step pipeline.Step) bool { return step.Op == pipeline.Finalizer })
 	}
-	return next, news
+	return next, report
 }
 
-// PostponeStep tells until when it is too early for a step that is taken before the rest of its
-// sync is planned: the one that has the controller hold the parent. It is zero if the step may be taken.
-func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time) (until time.Time, news []pipeline.WriteLoop) {
+// PostponeStep is Postpone for a step that is taken before the rest of its sync is planned: the
+// one that puts the finalizer on the parent. It returns until when the step must wait, zero if
+// it may be taken, and the loops to report.
+func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time) (until time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	record := g.records[targetOf(step)]
-	if record == nil {
+	history := g.histories[targetOf(step)]
+	if history == nil {
 		return until, nil
 	}
-	early, news := record.holds(step, &inputs{snapshot: snapshot}, now)
+	early, report := history.attempt(step, &state{snapshot: snapshot}, now)
 	if early {
-		until = record.held.until
+		until = history.loop.until
 	}
-	return until, news
+	return until, report
 }
 
-// rests notes that an object is as it should be.
-func (g *Guard) rests(at target) {
-	if record := g.records[at]; record != nil {
-		record.wanted = time.Time{}
+// markUpToDate notes that a target is as the hook wants it.
+func (g *Guard) markUpToDate(at target) {
+	if history := g.histories[at]; history != nil {
+		history.wantedSince = time.Time{}
 	}
 }
 
@@ -113,11 +115,11 @@ func ofParent(op pipeline.Op) bool {
 	return op == pipeline.Status || op == pipeline.Metadata || op == pipeline.Finalizer
 }
 
-// Wrote notes what a sync has written; now is when it had.
+// Wrote adds what a sync has written to the histories. The time now is after the writes.
 func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	inputs := inputs{snapshot: snapshot}
+	state := state{snapshot: snapshot}
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		if !changed(outcome) {
@@ -125,19 +127,19 @@ func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, 
 		}
 		at := targetOf(&outcome.Step)
 		if outcome.Op == pipeline.Delete {
-			if record := g.records[at]; record != nil {
-				record.wish = 0 // the hook does not want the child at all
+			if history := g.histories[at]; history != nil {
+				history.desired = 0 // the hook does not want the child at all
 			}
 			continue
 		}
-		if g.records[at] == nil {
-			g.records[at] = &record{}
+		if g.histories[at] == nil {
+			g.histories[at] = &history{}
 		}
-		g.records[at].wrote(&outcome.Step, &inputs, now)
+		g.histories[at].wrote(&outcome.Step, &state, now)
 	}
 }
 
-// changed tells whether a step has changed its object in a way that counts.
+// changed reports whether a step has changed its object in a way that counts.
 func changed(outcome *pipeline.Outcome) bool {
 	if outcome.Err != nil || outcome.Conflict {
 		return false
@@ -149,7 +151,7 @@ func changed(outcome *pipeline.Outcome) bool {
 		(outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
 }
 
-// watched tells whether steps of a sort may have to wait.
+// watched reports whether steps with that Op may have to wait.
 func watched(op pipeline.Op) bool {
 	switch op {
 	case pipeline.Create, pipeline.Update, pipeline.Apply, pipeline.Recreate, pipeline.ToServerSideApply, pipeline.ToDynamicApply, pipeline.Status, pipeline.Metadata, pipeline.Finalizer:
@@ -158,22 +160,23 @@ func watched(op pipeline.Op) bool {
 	return false
 }
 
-// Loops returns what is being slowed down, and forgets what has come to rest.
+// Loops returns the write loops that are slowed down, and drops the histories of objects that
+// are no longer written.
 func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var loops []pipeline.WriteLoop
-	forgot := false
-	for at, record := range g.records {
-		if record.over(now) {
-			delete(g.records, at)
-			forgot = true
-		} else if record.held != nil {
-			loops = append(loops, record.held.WriteLoop)
+	dropped := false
+	for at, history := range g.histories {
+		if history.isOver(now) {
+			delete(g.histories, at)
+			dropped = true
+		} else if history.loop != nil {
+			loops = append(loops, history.loop.WriteLoop)
 		}
 	}
-	if forgot && len(g.records) == 0 {
-		g.records = map[target]*record{} // the old one is as large as it ever was
+	if dropped && len(g.histories) == 0 {
+		g.histories = map[target]*history{} // a map does not shrink
 	}
 	return loops
 }

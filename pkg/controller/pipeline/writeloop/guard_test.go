@@ -73,8 +73,8 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 	}
 }
 
-// What is written is the target itself, which is another one after that: the labels are not
-// what they are made from.
+// The write changes the target itself. The labels must not count as something that they are made
+// from.
 func TestLabelsThatChangeWithEveryCallAreWrittenEverLater(t *testing.T) {
 	w := newWorld(t)
 	next := restlessly(step(pipeline.Metadata, "p", 1))
@@ -87,7 +87,7 @@ func TestLabelsThatChangeWithEveryCallAreWrittenEverLater(t *testing.T) {
 	}
 }
 
-// The labels of a target may tell about its attachments, which change often.
+// The labels of a target may describe its attachments, which change often.
 func TestLabelsThatFollowAttachmentsAreWrittenAtOnce(t *testing.T) {
 	w := newWorld(t)
 	next := restlessly(step(pipeline.Metadata, "p", 1))
@@ -262,12 +262,12 @@ func TestWhatChangesNothingIsNotCounted(t *testing.T) {
 	taken := pipeline.Outcome{Step: step(pipeline.Create, "c", 1), NameConflict: true}
 	adopted := pipeline.Outcome{Step: step(pipeline.Adopt, "c", 1), Result: observed("c", "2", 0)}
 	w.guard.Wrote(w.snapshot(), []pipeline.Outcome{same, failed, overtaken, taken, adopted}, start)
-	if len(w.guard.records) != 0 {
-		t.Errorf("there are records: %v", w.guard.records)
+	if len(w.guard.histories) != 0 {
+		t.Errorf("there are histories: %v", w.guard.histories)
 	}
 }
 
-// What is held back is still to be done before the parent may go.
+// A write that is postponed has to be made before the finalizer is removed.
 func TestAParentIsNotLetGoWhileAWriteIsHeldBack(t *testing.T) {
 	w := newWorld(t)
 	fought := step(pipeline.Update, "c", 1)

@@ -69,8 +69,8 @@ func step(op pipeline.Op, name string, wish uint64) pipeline.Step {
 	return step
 }
 
-// sync is a sync that wants the steps; it takes those that it may and returns
-// them, and when the first of the others may be taken.
+// sync is a sync that wants the steps. It returns the ones that it may take, and when the first of
+// the others may be taken.
 func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Duration) {
 	w.Helper()
 	snapshot, plan := w.snapshot(), &pipeline.Plan{Steps: steps}
@@ -100,7 +100,7 @@ func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Dur
 	return taken, until.Sub(start)
 }
 
-// fight has the steps wanted again each time pause after they were written, for the time given.
+// fight wants the steps again each time pause after they were written, until a time.
 func (w *world) fight(pause, until time.Duration, steps func() []pipeline.Step) {
 	w.Helper()
 	for w.now < until {
@@ -127,7 +127,7 @@ func constantly(of ...pipeline.Step) func() []pipeline.Step {
 	return func() []pipeline.Step { return slices.Clone(of) }
 }
 
-// restlessly wants something else of each object every time.
+// restlessly wants another state of each object every time.
 func restlessly(of ...pipeline.Step) func() []pipeline.Step {
 	wish := uint64(100)
 	return func() []pipeline.Step {

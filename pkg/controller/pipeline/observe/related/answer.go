@@ -15,35 +15,36 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// answerLasts is how long an answer is good for.
+// answerLasts is how long an answer is used before the hook is asked again.
 const answerLasts = 20 * time.Minute
 
-// Answer is the last answer about a parent, kept as long as it is not to be asked for
-// again. The zero value is none. It is not safe for concurrent use.
+// Answer is the last answer of the customize hook about a parent. The zero value is no answer. It
+// is not safe for concurrent use.
 type Answer struct {
 	about   version
 	given   time.Time
 	written []pipeline.RelatedRule
-	// found and rules are what was written with the types the host had last.
+	// found are the written rules with their types, and rules what they select, as of the types
+	// that the host had last.
 	found []typed
 	rules []*rule
 }
 
-// lasts tells whether the answer is good for the parent as it is.
+// lasts reports whether the answer can be used for the present parent.
 func (a *Answer) lasts(parent *object.Object, now time.Time) bool {
 	return !a.given.IsZero() && now.Sub(a.given) < answerLasts && a.about == versionOf(parent)
 }
 
-// version is what of a parent an answer may depend on: its spec, its labels and its
-// annotations.
+// version identifies what an answer may depend on: the spec, the labels and the annotations of a
+// parent.
 type version struct {
 	uid        types.UID
 	generation int64
 	hash       uint64
 }
 
-// versionOf takes the whole content of a parent without a generation, which does not
-// tell by itself when its spec changes.
+// versionOf returns the version of a parent. If the parent has no generation, which would show
+// changes of its spec, the version is that of its whole content.
 func versionOf(parent *object.Object) version {
 	v := version{uid: parent.UID, generation: parent.Generation, hash: parent.Hash}
 	if parent.Generation > 0 {
@@ -55,8 +56,8 @@ func versionOf(parent *object.Object) version {
 	return v
 }
 
-// addToHash adds each key and value with a byte behind it that is in no text, and
-// another one behind them all.
+// addToHash adds each key and value, followed by a byte that no text has, and another such byte
+// after the last.
 func addToHash(digest *xxhash.Digest, texts map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		for _, text := range []string{key, texts[key]} {

@@ -33,7 +33,7 @@ type fakeHost struct {
 	streams map[string][]chan string
 	version int
 	watches int
-	// silent are types whose lists never end, refused those that may not be listed.
+	// silent are types whose lists never end, refused are types that may not be listed.
 	silent, refused sets.Set[string]
 }
 
@@ -93,7 +93,7 @@ func (h *fakeHost) answer(resource string) {
 	}
 }
 
-// watched tells which types are watched.
+// watched returns the types that are watched.
 func (h *fakeHost) watched() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +217,7 @@ func (o *observing) calls() int {
 	return o.asked
 }
 
-// triggered tells which parents were to be synced since the last call.
+// triggered returns the parents that were enqueued since the last call.
 func (o *observing) triggered() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

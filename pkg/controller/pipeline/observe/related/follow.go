@@ -11,9 +11,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// follow has the rules stand for the answer from now on: changes of what they select
-// lead to a sync of its parent, and what only its earlier rules needed is no longer
-// watched.
+// follow makes these the rules of the answer: events of the objects that they select start a sync
+// of its parent. Types that only its earlier rules needed are no longer watched.
 func (o *Observer) follow(answer *Answer, rules []*rule) error {
 	if o.follows(answer, rules) {
 		return nil
@@ -29,8 +28,8 @@ func (o *Observer) follows(answer *Answer, rules []*rule) bool {
 	return slices.Equal(o.byAnswer[answer], rules)
 }
 
-// change opens what the rules need, puts them where the answer's earlier ones were and
-// returns the sources that no rule needs any more, which are to be dropped.
+// change opens the sources that the rules need and replaces the answer's earlier rules. It returns
+// the sources that no rule needs any more, which the caller drops.
 func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -40,14 +39,14 @@ func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err er
 	return o.takeIdle(), err
 }
 
-// Forget drops what an answer asks for, and the watches only that needed.
+// Forget drops the rules of an answer, and the watches that only these needed.
 func (o *Observer) Forget(answer *Answer) {
 	o.note(answer, pipeline.Key{}, nil)
-	// Without rules there is nothing to open, which is what can fail.
+	// Only opening sources can fail, and without rules there is none to open.
 	_ = o.follow(answer, nil)
 }
 
-// Close drops all rules and watches. Nothing may use the observer any more.
+// Close drops all rules and watches. The observer must not be used after it.
 func (o *Observer) Close() {
 	o.mu.Lock()
 	all := slices.Collect(maps.Values(o.sources))
@@ -57,7 +56,7 @@ func (o *Observer) Close() {
 	o.drop(all)
 }
 
-// open makes the sources that the rules need and that are not there.
+// open opens the sources that the rules need and that are not open.
 func (o *Observer) open(rules []*rule) error {
 	for _, r := range rules {
 		for _, of := range r.needs() {
@@ -78,7 +77,7 @@ func (o *Observer) open(rules []*rule) error {
 	return nil
 }
 
-// replace puts the rules where the answer's earlier ones were.
+// replace replaces the answer's earlier rules.
 func (o *Observer) replace(answer *Answer, rules []*rule) {
 	for _, r := range o.byAnswer[answer] {
 		o.sources[r.of].rules.remove(r)
@@ -98,7 +97,7 @@ func (o *Observer) replace(answer *Answer, rules []*rule) {
 	}
 }
 
-// takeIdle takes out the sources that no rule needs.
+// takeIdle removes the sources that no rule needs, and returns them.
 func (o *Observer) takeIdle() []*source {
 	var idle []*source
 	for of, source := range o.sources {
@@ -110,7 +109,7 @@ func (o *Observer) takeIdle() []*source {
 	return idle
 }
 
-// drop closes sources. The lock must not be held, since calls under way may need it.
+// drop closes sources. The caller must not hold the lock, because calls in progress may need it.
 func (o *Observer) drop(sources []*source) {
 	for _, source := range sources {
 		source.close()
@@ -118,7 +117,7 @@ func (o *Observer) drop(sources []*source) {
 	}
 }
 
-// filled has the parents synced that waited for the first list of a type.
+// filled enqueues the parents that wait for the first list of a type.
 func (o *Observer) filled(of pipeline.Type) {
 	o.mu.RLock()
 	var parents []pipeline.Key

@@ -11,23 +11,22 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// index finds the rules about a type that may select an object, without looking at
-// those that name others.
-type index map[place]sets.Set[*rule]
+// index finds the rules about a type that may select an object, without looking at rules that name
+// other objects.
+type index map[indexKey]sets.Set[*rule]
 
-// place is where an object may be and what it may be called; an empty field stands
-// for any.
-type place struct{ namespace, name string }
+// indexKey is a namespace and a name that a rule selects. An empty field means any.
+type indexKey struct{ namespace, name string }
 
-// places are where the rule looks.
-func (r *rule) places() iter.Seq[place] {
-	return func(yield func(place) bool) {
+// indexKeys returns the namespaces and names that the rule selects.
+func (r *rule) indexKeys() iter.Seq[indexKey] {
+	return func(yield func(indexKey) bool) {
 		if len(r.names) == 0 {
-			yield(place{namespace: r.namespace})
+			yield(indexKey{namespace: r.namespace})
 			return
 		}
 		for _, name := range r.names {
-			if !yield(place{namespace: r.namespace, name: name}) {
+			if !yield(indexKey{namespace: r.namespace, name: name}) {
 				return
 			}
 		}
@@ -35,32 +34,32 @@ func (r *rule) places() iter.Seq[place] {
 }
 
 func (x index) add(r *rule) {
-	for place := range r.places() {
-		if x[place] == nil {
-			x[place] = sets.New[*rule]()
+	for key := range r.indexKeys() {
+		if x[key] == nil {
+			x[key] = sets.New[*rule]()
 		}
-		x[place].Insert(r)
+		x[key].Insert(r)
 	}
 }
 
 func (x index) remove(r *rule) {
-	for place := range r.places() {
-		x[place].Delete(r)
-		if len(x[place]) == 0 {
-			delete(x, place)
+	for key := range r.indexKeys() {
+		x[key].Delete(r)
+		if len(x[key]) == 0 {
+			delete(x, key)
 		}
 	}
 }
 
-// at returns the rules that look where the object is.
+// at returns the rules with an index key that the object matches.
 func (x index) at(o *object.Object) iter.Seq[*rule] {
-	places := []place{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
+	keys := []indexKey{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
 	if o.Namespace == "" {
-		places = places[:2]
+		keys = keys[:2]
 	}
 	return func(yield func(*rule) bool) {
-		for _, place := range places {
-			for r := range x[place] {
+		for _, key := range keys {
+			for r := range x[key] {
 				if !yield(r) {
 					return
 				}

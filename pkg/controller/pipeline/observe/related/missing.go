@@ -15,13 +15,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// missingType is a type that the host does not have and that a parent is to be shown.
+// missingType is a type that a rule for a parent names and that the host does not have.
 type missingType struct {
 	parent pipeline.Key
 	discovery.UnknownTypeError
 }
 
-// note remembers whether a rule of an answer names a type that the host does not have.
+// note notes whether a rule of an answer names a type that the host does not have, given the error
+// of its observation.
 func (o *Observer) note(answer *Answer, parent pipeline.Key, err error) {
 	unknown, missing := errors.AsType[*discovery.UnknownTypeError](err)
 	o.mu.RLock()
@@ -39,8 +40,8 @@ func (o *Observer) note(answer *Answer, parent pipeline.Key, err error) {
 	}
 }
 
-// Misses tells whether a rule names a type of the API group that the host does not have.
-func (o *Observer) Misses(group string) bool {
+// MissesTypeOf reports whether a rule names a type of the API group that the host does not have.
+func (o *Observer) MissesTypeOf(group string) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	for _, missing := range o.missing {
@@ -51,18 +52,18 @@ func (o *Observer) Misses(group string) bool {
 	return false
 }
 
-// Recheck has the parents synced whose missing types the host has got.
+// Recheck enqueues the parents whose missing types the host has now.
 func (o *Observer) Recheck(ctx context.Context) {
 	o.mu.RLock()
 	missing := slices.Collect(maps.Values(o.missing))
 	o.mu.RUnlock()
-	there := map[discovery.UnknownTypeError]bool{}
+	found := map[discovery.UnknownTypeError]bool{}
 	for _, m := range missing {
-		if _, asked := there[m.UnknownTypeError]; !asked {
+		if _, asked := found[m.UnknownTypeError]; !asked {
 			_, err := o.Resolve(ctx, m.APIVersion, m.Resource)
-			there[m.UnknownTypeError] = err == nil
+			found[m.UnknownTypeError] = err == nil
 		}
-		if there[m.UnknownTypeError] {
+		if found[m.UnknownTypeError] {
 			o.Changed(m.parent)
 		}
 	}

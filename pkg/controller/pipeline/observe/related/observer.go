@@ -1,9 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package related observes the objects that customize hooks ask for beside parents and
-// children: it remembers the answers, watches the types they name as long as they name
-// them, and knows which parents a change concerns.
 package related
 
 import (
@@ -22,33 +19,33 @@ import (
 // Config is what an Observer works with.
 type Config struct {
 	Watches *cache.Informers
-	// Resolve finds the types that rules name.
+	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
 	// Ask calls the customize hook about the parent of a snapshot.
 	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error)
 	// Confined keeps the rules of namespaced parents within their namespaces, as
 	// protocol version v1 of the customize hook does.
 	Confined bool
-	// Changed has parents synced.
+	// Changed enqueues parents.
 	Changed func(parents ...pipeline.Key)
 }
 
 // Observer observes the related objects of the parents of one controller.
 type Observer struct {
 	Config
-	// patience is how long the first list of a type may take without it being an error.
+	// patience is how long the first list of a type may take before it is an error.
 	patience time.Duration
 
 	mu       sync.RWMutex
 	sources  map[pipeline.Type]*source
 	byAnswer map[*Answer][]*rule
-	// missing are the answers with a rule whose type the host does not have.
+	// missing has the answers with a rule whose type the host does not have.
 	missing map[*Answer]missingType
 }
 
-// New makes an observer, which must be closed.
+// New returns an observer, which must be closed.
 func New(config Config) *Observer {
-	config.Resolve = recently(config.Resolve)
+	config.Resolve = cacheTypes(config.Resolve)
 	return &Observer{
 		Config:   config,
 		patience: 10 * time.Second,
@@ -58,20 +55,22 @@ func New(config Config) *Observer {
 	}
 }
 
-// Waiting is the error of an observation that the first list of a related type has to
-// come before. The parent is synced again when it has.
-type Waiting struct {
+// NotListedError means that a related type has not been listed yet. The parent is enqueued when
+// it has.
+type NotListedError struct {
 	// After is how long to wait for that at most.
 	After time.Duration
 }
 
-func (w *Waiting) Error() string { return "the related objects have not been listed yet" }
+func (w *NotListedError) Error() string { return "the related objects have not been listed yet" }
 
-// Observe puts the related objects of its parent into the snapshot. The hook is asked if
-// the last answer does not last; where the hook fails, or a rule of its answer cannot be
-// met, it is asked again the next time. The error is a *Waiting when all is well and
-// there is nothing to see yet. What the answer asks for is watched until Forget is given
-// it. A parent may have several, about several versions of it.
+// Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer
+// no longer lasts. If the hook fails, or a rule of its answer cannot be met, the hook is asked
+// again the next time. The error is a *NotListedError if nothing is wrong and the objects have not
+// been listed yet.
+//
+// What the answer asks for is watched until Forget is called with it. A parent may have several
+// answers, about several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	err := o.bringUpToDate(ctx, answer, snapshot)
 	o.note(answer, pipeline.KeyOf(snapshot.Parent), err)
@@ -87,8 +86,8 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeli
 	return o.show(snapshot, answer.rules)
 }
 
-// bringUpToDate makes the answer hold the rules for the parent as it and the host's
-// types are now. They stay the same as long as neither has changed.
+// bringUpToDate updates the rules of the answer to the present parent and the present types of the
+// host. While neither changes, the rules stay the same.
 func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	if !answer.lasts(snapshot.Parent, time.Now()) {
 		written, err := o.Ask(ctx, snapshot)
@@ -109,7 +108,7 @@ func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *
 	return err
 }
 
-// show puts into the snapshot what the rules select, if the caches can tell.
+// show adds the objects that the rules select to the snapshot, if they have been listed.
 func (o *Observer) show(snapshot *pipeline.Snapshot, rules []*rule) error {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -120,9 +119,9 @@ func (o *Observer) show(snapshot *pipeline.Snapshot, rules []*rule) error {
 	return nil
 }
 
-// listed returns nil if all that the rules are about has been listed.
+// listed returns nil if all types that the rules need have been listed.
 func (o *Observer) listed(rules []*rule) error {
-	var waiting *Waiting
+	var waiting *NotListedError
 	for _, r := range rules {
 		for _, of := range r.needs() {
 			source := o.sources[of]
@@ -134,7 +133,7 @@ func (o *Observer) listed(rules []*rule) error {
 				return notListed(source.watch)
 			}
 			if waiting == nil || left < waiting.After {
-				waiting = &Waiting{After: left}
+				waiting = &NotListedError{After: left}
 			}
 		}
 	}

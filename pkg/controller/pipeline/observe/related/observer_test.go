@@ -94,7 +94,7 @@ func TestAnObserverThatIsClosedWatchesNothing(t *testing.T) {
 	o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"}, pipeline.RelatedRule{APIVersion: "v1", Resource: "secrets"})
 	o.host.silent.Insert("secrets")
 	_, err := o.observe("shop", 1)
-	if _, waiting := errors.AsType[*Waiting](err); !waiting {
+	if _, waiting := errors.AsType[*NotListedError](err); !waiting {
 		t.Fatalf("the error is %v", err)
 	}
 	o.watchesOnly("configmaps secrets")
@@ -108,7 +108,7 @@ func TestAParentWaitsForTheFirstListOfAType(t *testing.T) {
 	o.host.put(t, configMaps, `name: a, namespace: own`)
 	o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps", Names: []string{"b"}})
 	_, err := o.observe("shop", 1)
-	waiting, ok := errors.AsType[*Waiting](err)
+	waiting, ok := errors.AsType[*NotListedError](err)
 	if !ok || waiting.After <= 0 || waiting.After > o.patience {
 		t.Fatalf("the error is %v", err)
 	}
@@ -206,7 +206,7 @@ func TestATypeThatAppearsLateHasItsParentsSynced(t *testing.T) {
 	if _, err := o.observe("one", 1); err == nil {
 		t.Fatal("a type that is not there was found")
 	}
-	if !o.Misses("ctl.example") || o.Misses("") {
+	if !o.MissesTypeOf("ctl.example") || o.MissesTypeOf("") {
 		t.Error("it is not known which type is missed")
 	}
 	o.Recheck(t.Context())
@@ -219,7 +219,7 @@ func TestATypeThatAppearsLateHasItsParentsSynced(t *testing.T) {
 		t.Errorf("synced is %q, want one", triggered)
 	}
 	o.shows("one", 1, "ConfigMap[]")
-	if o.Misses("ctl.example") {
+	if o.MissesTypeOf("ctl.example") {
 		t.Error("what was found is still missed")
 	}
 }

@@ -15,32 +15,32 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// rule is a rule of a hook's answer with its type found and narrowed down to what the
-// hook may see. An object is selected if it meets all conditions.
+// rule is a rule of a hook's answer with its type, narrowed to what the hook may see. It selects an
+// object that meets all conditions.
 type rule struct {
 	parent pipeline.Key
 	of     pipeline.Type
-	// namespace is the only one the object may be in; empty allows all.
+	// namespace is the only namespace that the object may be in; empty allows all.
 	namespace string
-	// names are those the object may have; none allows all.
+	// names are the names that the object may have; none allows all.
 	names []string
-	// labels selects objects by their own labels, namespaces by those of their namespace;
-	// nil selects all.
+	// labels selects objects by their labels, and namespaces by the labels of their namespace. Nil
+	// selects all.
 	labels, namespaces labels.Selector
-	// in is the type of namespaces if they matter.
+	// in is the type of namespaces, if the rule selects by their labels.
 	in pipeline.Type
 }
 
-// typed is a rule as the hook wrote it, with its type and that of namespaces.
+// typed is a rule as the hook wrote it, with its type and the type of namespaces.
 type typed struct {
 	pipeline.RelatedRule
 	of, in pipeline.Type
 }
 
-// ResolveFunc finds a type of the host. See discovery.Discovery.
+// ResolveFunc returns a type of the host. See discovery.Discovery.
 type ResolveFunc func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error)
 
-// find finds the types that the rules name.
+// find returns the rules with the types that they name.
 func (resolve ResolveFunc) find(ctx context.Context, written []pipeline.RelatedRule) ([]typed, error) {
 	found := make([]typed, len(written))
 	for i, rule := range written {
@@ -65,8 +65,8 @@ func ruleError(index int, rule pipeline.RelatedRule, err error) error {
 	return fmt.Errorf("customize hook: relatedResources[%d] (%s in %s): %w", index, rule.Resource, rule.APIVersion, err)
 }
 
-// narrow makes rules of what a hook wrote about a parent. Confined keeps those about
-// namespaced objects within the namespace of a namespaced parent.
+// narrow returns the rules that a hook wrote about a parent in the form in which they select. If
+// confined, rules about namespaced objects select only in the namespace of a namespaced parent.
 func narrow(parent *object.Object, confined bool, written []typed) ([]*rule, error) {
 	rules := make([]*rule, len(written))
 	for i, one := range written {
@@ -106,7 +106,7 @@ func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
 	return narrowed, nil
 }
 
-// needs are the types that have to be watched for the rule.
+// needs returns the types that have to be watched for the rule.
 func (r *rule) needs() []pipeline.Type {
 	if r.namespaces != nil {
 		return []pipeline.Type{r.of, r.in}
@@ -114,8 +114,8 @@ func (r *rule) needs() []pipeline.Type {
 	return []pipeline.Type{r.of}
 }
 
-// selects tells whether the rule, which is about the object's type, selects the object.
-// LabelsOf tells the labels of a namespace.
+// selects reports whether the rule, which is about the object's type, selects the object. LabelsOf
+// returns the labels of a namespace.
 func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.Set) bool {
 	return (r.namespace == "" || r.namespace == o.Namespace) &&
 		(len(r.names) == 0 || slices.Contains(r.names, o.Name)) &&

@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// groups returns what the rules select: one group for each type, in the order of the
+// groups returns the objects that the rules select: one group for each type, in the order of the
 // rules, with each object once.
 func (o *Observer) groups(rules []*rule) []pipeline.Related {
 	var groups []pipeline.Related
@@ -46,8 +46,8 @@ func (o *Observer) selected(r *rule) []*object.Object {
 	})
 }
 
-// candidates returns the objects among which those are that a rule selects, as few as
-// can be found without looking at all.
+// candidates returns a superset of the objects that a rule selects. It is as small as the indices
+// of the cache allow.
 func (o *Observer) candidates(r *rule) []*object.Object {
 	watch := o.sources[r.of].watch
 	switch {

@@ -13,13 +13,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// source is the watch of one related type, held as long as a rule needs it.
+// source is the watch of one related type. It is open as long as a rule needs it.
 type source struct {
 	watch        *cache.View
 	subscription *cache.Registration
 	since        time.Time
-	// rules are those about objects of the type. If the type is that of namespaces,
-	// byLabels are the rules about objects in namespaces with certain labels.
+	// rules are the rules about objects of the type. If it is the type of namespaces, byLabels are
+	// the rules that select objects by the labels of their namespaces.
 	rules    index
 	byLabels sets.Set[*rule]
 
@@ -27,8 +27,8 @@ type source struct {
 	waiting sync.WaitGroup
 }
 
-// open makes a source of a watch. Changed is told the watch's changes; filled is called
-// once, when its cache has been filled, unless it is already.
+// open opens a source for a watch. Changed is called for each event. Filled is called once when the
+// watch has synced, unless it has already.
 func open(watch *cache.View, changed cache.Handler, filled func()) (*source, error) {
 	subscription, err := watch.AddChangeHandler(changed)
 	if err != nil {
@@ -50,7 +50,7 @@ func open(watch *cache.View, changed cache.Handler, filled func()) (*source, err
 	return s, nil
 }
 
-// close ends the calls and waits for those under way.
+// close ends the calls of changed and filled, and waits for those in progress.
 func (s *source) close() {
 	close(s.stop)
 	s.waiting.Wait()
@@ -68,7 +68,7 @@ func (s *source) synced() bool {
 
 func (s *source) needed() bool { return len(s.rules) > 0 || len(s.byLabels) > 0 }
 
-// parents are those with a rule that needs the source.
+// parents returns the parents with a rule that needs the source.
 func (s *source) parents() []pipeline.Key {
 	parents := sets.New[pipeline.Key]()
 	for _, rules := range s.rules {

@@ -12,17 +12,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// changed has the parents synced that a change of an object concerns. It only looks at
-// the rules that are known: no hook is called for a change.
+// changed enqueues the parents that an event of an object concerns. It uses the rules of the last
+// answers: no hook is called for an event.
 func (o *Observer) changed(of pipeline.Type, before, after *object.Object) {
 	if parents := o.concerned(of, before, after); len(parents) > 0 {
 		o.Changed(parents...)
 	}
 }
 
-// concerned returns the parents with a rule that selects the object as it was or as it
-// is, or that selects objects in it if it is a namespace and no longer, or only now,
-// among those the rule means.
+// concerned returns the parents with a rule that selects the object as it was or as it is. If the
+// object is a namespace, it also returns those with a rule that selects objects by the labels of
+// their namespaces and selects in this namespace only before or only after the event.
 func (o *Observer) concerned(of pipeline.Type, before, after *object.Object) []pipeline.Key {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -42,20 +42,20 @@ func (o *Observer) concerned(of pipeline.Type, before, after *object.Object) []p
 		}
 	}
 	for r := range source.byLabels {
-		if r.means(before) != r.means(after) {
+		if r.selectsIn(before) != r.selectsIn(after) {
 			parents.Insert(r.parent)
 		}
 	}
 	return parents.UnsortedList()
 }
 
-// means tells whether a rule with a selector of namespaces is about the objects in
-// this one. There are none in a namespace that is not there.
-func (r *rule) means(namespace *object.Object) bool {
+// selectsIn reports whether a rule that selects by the labels of namespaces may select objects in
+// this one. It is false for nil.
+func (r *rule) selectsIn(namespace *object.Object) bool {
 	return namespace != nil && r.namespaces.Matches(labels.Set(namespace.Labels))
 }
 
-// labelsOf returns a function that tells the labels of a namespace, whose type is in.
+// labelsOf returns a function that returns the labels of a namespace. The type of namespaces is in.
 func (o *Observer) labelsOf(in pipeline.Type) func(string) labels.Set {
 	return func(name string) labels.Set {
 		if source := o.sources[in]; source != nil {

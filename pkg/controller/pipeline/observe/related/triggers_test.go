@@ -12,7 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// marker is a parent whose sync tells that the changes before have been dealt with.
+// marker is a parent. Once it is enqueued, all earlier changes have been handled.
 const marker = "marker"
 
 // triggers makes a change and compares which parents it has synced. The marker is

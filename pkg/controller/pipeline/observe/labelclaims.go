@@ -1,0 +1,158 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// LabelClaims finds the children of a CompositeController's parents by labels: by the parent's
+// spec.selector, or by a label that is generated for each parent.
+type LabelClaims struct {
+	generate bool
+
+	mu     sync.Mutex
+	parsed map[pipeline.Key]parsedSelector
+}
+
+// parsedSelector is the selector of a parent in a resource version. It was parsed from text.
+type parsedSelector struct {
+	version, text string
+	selector      labels.Selector
+}
+
+// NewLabelClaims returns the claims of one controller. They generate a label for each parent, or
+// read its spec.selector.
+func NewLabelClaims(generate bool) *LabelClaims {
+	return &LabelClaims{generate: generate, parsed: map[pipeline.Key]parsedSelector{}}
+}
+
+// Prepare adds the parent's selector to the snapshot. An error means that it is not usable.
+func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
+	snapshot.GeneratedLabels = c.generatedLabels(snapshot.Parent)
+	snapshot.Selector, err = c.selectorOf(snapshot.Parent)
+	return err
+}
+
+// Claim returns the parent's children of a type. An object that the parent controls is a child
+// if the parent's selector matches it, and is released otherwise. An orphan that the selector
+// matches is adopted. A parent that is being deleted neither adopts nor releases.
+func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group {
+	parent := snapshot.Parent
+	return claim(watch.Type, parent, snapshot.Selector, watch.ControlledBy(parent.UID), watch.Orphans(parent.Namespace))
+}
+
+func claim(of pipeline.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) pipeline.Group {
+	group := pipeline.Group{Type: of, Claimed: make([]*object.Object, 0, len(controlled))}
+	alive := parent.DeletionTimestamp == nil
+	for _, child := range controlled {
+		switch {
+		case isAttachment(child):
+		case parent.Namespace != "" && child.Namespace != parent.Namespace:
+		case selector.Matches(labels.Set(child.Labels)):
+			group.Claimed = append(group.Claimed, child)
+		case alive:
+			group.Release = append(group.Release, child)
+		}
+	}
+	for _, orphan := range orphans {
+		if alive && orphan.DeletionTimestamp == nil && !isAttachment(orphan) && selector.Matches(labels.Set(orphan.Labels)) {
+			group.Claimed = append(group.Claimed, orphan)
+			group.Adopt = append(group.Adopt, orphan)
+		}
+	}
+	slices.SortFunc(group.Claimed, byName)
+	slices.SortFunc(group.Adopt, byName)
+	slices.SortFunc(group.Release, byName)
+	return group
+}
+
+// MayClaim reports whether an object that a parent controls may be its child. An attachment of a
+// decorator may not, although its target controls it.
+func (c *LabelClaims) MayClaim(child *object.Object) bool { return !isAttachment(child) }
+
+// MayAdopt reports whether the selector of any parent can match the orphan.
+func (c *LabelClaims) MayAdopt(orphan *object.Object) bool {
+	return !isAttachment(orphan) && (!c.generate || orphan.Labels[generatedLabel] != "")
+}
+
+// Adopts reports whether the parent's selector matches the orphan.
+func (c *LabelClaims) Adopts(parent, orphan *object.Object) bool {
+	selector, err := c.selectorOf(parent)
+	return err == nil && selector.Matches(labels.Set(orphan.Labels))
+}
+
+// Forget drops the parsed selector of a parent that is gone.
+func (c *LabelClaims) Forget(parent pipeline.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.parsed, parent)
+}
+
+// generatedLabel is the label that generated selectors match. Its value is the parent's UID.
+const generatedLabel = "controller-uid"
+
+// generatedLabels returns the labels that make a child match its parent's generated selector,
+// nil if selectors are not generated.
+func (c *LabelClaims) generatedLabels(parent *object.Object) map[string]string {
+	if !c.generate {
+		return nil
+	}
+	return map[string]string{generatedLabel: string(parent.UID)}
+}
+
+// selectorOf returns the selector of a parent. The error says what is wrong with its
+// spec.selector.
+func (c *LabelClaims) selectorOf(parent *object.Object) (labels.Selector, error) {
+	if c.generate {
+		return labels.SelectorFromSet(c.generatedLabels(parent)), nil
+	}
+	key := pipeline.KeyOf(parent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	parsed, ok := c.parsed[key]
+	if ok && parsed.version == parent.ResourceVersion {
+		return parsed.selector, nil
+	}
+	text := parent.Lookup("spec", "selector")
+	if !ok || parsed.text != string(text) {
+		selector, err := parseSelector(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", parent, err)
+		}
+		parsed = parsedSelector{text: string(text), selector: selector}
+	}
+	parsed.version = parent.ResourceVersion
+	c.parsed[key] = parsed
+	return parsed.selector, nil
+}
+
+func parseSelector(text []byte) (labels.Selector, error) {
+	var spec *metav1.LabelSelector
+	if text != nil {
+		if err := json.Unmarshal(text, &spec); err != nil {
+			return nil, fmt.Errorf(".spec.selector is no label selector: %w", err)
+		}
+	}
+	if spec == nil || len(spec.MatchLabels) == 0 && len(spec.MatchExpressions) == 0 {
+		return nil, errors.New(".spec.selector must have either matchLabels, matchExpressions, or both " +
+			"(or the controller must set spec.generateSelector)")
+	}
+	selector, err := metav1.LabelSelectorAsSelector(spec)
+	if err != nil {
+		return nil, fmt.Errorf(".spec.selector: %w", err)
+	}
+	return selector, nil
+}

@@ -1,0 +1,108 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// OwnWrites are the writes of one parent's syncs that the caches may not show yet. Until they do,
+// a sync would decide on an old state. The zero value has none. It is not safe for concurrent
+// use.
+type OwnWrites struct {
+	writes []ownWrite
+}
+
+// ownWrite is how a write is recognized in a cache. It does not keep the object: when many parents
+// are new, their next syncs are far away, and all written objects would stay in memory meanwhile.
+type ownWrite struct {
+	watch *cache.View // shows the object
+	op    pipeline.Op
+	name  types.NamespacedName
+	// version is the resource version that the host stored; empty if it stored nothing.
+	version string
+	// observed is the UID of the object before the write; empty if there was none.
+	observed types.UID
+}
+
+// Wrote adds what a sync has written to writes.
+func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		watch := o.watchOf(outcome.Type.GroupVersionResource)
+		if watch == nil || outcome.Err != nil || outcome.Conflict {
+			continue
+		}
+		write := ownWrite{watch: watch, op: outcome.Op, name: outcome.Key().NamespacedName}
+		if outcome.Observed != nil {
+			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
+		}
+		if outcome.Result != nil {
+			write.version = outcome.Result.ResourceVersion
+		}
+		writes.writes = append(writes.writes, write)
+	}
+}
+
+// watchOf returns the watch that shows the written objects of a type. If both parents and
+// children are of the type, it is the children's: the parents' may show only some objects.
+func (o *Observer) watchOf(resource schema.GroupVersionResource) *cache.View {
+	i := slices.IndexFunc(o.Children, func(watch *cache.View) bool { return watch.Type.GroupVersionResource == resource })
+	if i >= 0 {
+		return o.Children[i]
+	}
+	for _, target := range o.Targets {
+		if target.Watch.Type.GroupVersionResource == resource {
+			return target.Watch
+		}
+	}
+	return nil
+}
+
+// DropSeen drops the writes that the caches show. It reports whether none is left.
+func (w *OwnWrites) DropSeen() bool {
+	w.writes = slices.DeleteFunc(w.writes, ownWrite.seen)
+	if len(w.writes) == 0 {
+		w.writes = nil
+	}
+	return w.writes == nil
+}
+
+// Unseen returns an error about a write that the caches do not show yet, with the reason if that
+// is known. It returns nil if they show all.
+func (w *OwnWrites) Unseen() error {
+	if len(w.writes) == 0 {
+		return nil
+	}
+	first := w.writes[0]
+	why := first.watch.Failing()
+	if why == nil {
+		why = errors.New("the watch has not told of it")
+	}
+	of := pipeline.Key{GroupKind: first.watch.Type.GroupKind(), NamespacedName: first.name}
+	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.watch.Type, why)
+}
+
+// seen reports whether the cache shows the write or a later one.
+func (w ownWrite) seen() bool {
+	switch {
+	case w.observed != "" && w.watch.Get(w.name) == nil:
+		return true // gone, whatever was written
+	case w.version != "":
+		return w.watch.Seen(w.version)
+	case w.op == pipeline.Delete || w.op == pipeline.Recreate:
+		cached := w.watch.Get(w.name)
+		return cached == nil || cached.UID != w.observed || cached.DeletionTimestamp != nil
+	default:
+		return true
+	}
+}

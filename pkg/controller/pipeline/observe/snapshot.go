@@ -1,0 +1,60 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Parent begins the snapshot of a parent with the parent from the cache. It returns nil if the
+// parent is gone or the controller does not handle it. Claim adds the children.
+func (o *Observer) Parent(key pipeline.Key) *pipeline.Snapshot {
+	parent := o.Get(key)
+	if parent == nil {
+		return nil
+	}
+	return o.ParentAs(parent)
+}
+
+// ParentAs is Parent for a parent as the host has just stored it, which the cache may not show
+// yet.
+func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
+	target := o.target(parent.GroupVersionKind().GroupKind())
+	if !o.handles(target, parent) {
+		return nil
+	}
+	alive := parent.DeletionTimestamp == nil
+	needsFinalizer := o.Finalizes && (alive || o.hasFinalizer(parent))
+	return &pipeline.Snapshot{
+		ParentType:     target.Watch.Type,
+		Parent:         parent,
+		ForeignStatus:  target.ForeignStatus,
+		Finalizer:      o.Finalizer,
+		NeedsFinalizer: needsFinalizer,
+		Finalizing:     o.Finalizes && (!alive || !target.selects(parent)),
+		Managed:        alive || needsFinalizer && !isLeftToGarbageCollector(parent),
+	}
+}
+
+// handles reports whether the controller handles an object: its rules select it, or its finalizer
+// is still on it from the time when they did.
+func (o *Observer) handles(target *Target, parent *object.Object) bool {
+	return target.selects(parent) || o.hasFinalizer(parent)
+}
+
+func (o *Observer) hasFinalizer(parent *object.Object) bool {
+	return slices.Contains(parent.Finalizers, o.Finalizer)
+}
+
+// isLeftToGarbageCollector reports whether the host's garbage collector decides what becomes of
+// the children of a parent that is being deleted.
+func isLeftToGarbageCollector(parent *object.Object) bool {
+	return slices.Contains(parent.Finalizers, metav1.FinalizerDeleteDependents) ||
+		slices.Contains(parent.Finalizers, metav1.FinalizerOrphanDependents)
+}

@@ -1,0 +1,121 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// children are the children of rolling kinds that the latest revision wants, and the revision
+// that each of them is at.
+type children struct {
+	*Rollout
+	// inOrder are the children in the order of the latest answer.
+	inOrder []*child
+	// ofKind counts the children of each kind.
+	ofKind   map[schema.GroupKind]int
+	upToDate UpToDate
+}
+
+// child is a child of a rolling kind.
+type child struct {
+	pipeline.Key
+	kind *Kind
+	// index is the position of the child in the latest answer, among the children of its kind.
+	index int
+	// observed is the child as it is, nil if it is missing.
+	observed *object.Object
+	// desired is what each revision wants of the child, by the index of the revision. It is
+	// nil for a revision that does not list the child.
+	desired []*object.Object
+	// at is the index of the revision that the child is at; zero is the latest.
+	at int
+	// motion is why the child is in motion, once that is known. It is empty if it is not.
+	motion string
+}
+
+// children reads the answers. If an answer lists a child twice, the last entry counts, in the
+// position of the first.
+func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate) *children {
+	c := &children{Rollout: r, ofKind: map[schema.GroupKind]int{}, upToDate: upToDate}
+	observed := r.observedChildren()
+	byKey := map[pipeline.Key]*child{}
+	for i, response := range responses {
+		for _, desired := range response.Children {
+			key, kind := r.identify(desired)
+			if kind == nil {
+				continue
+			}
+			if i == 0 && byKey[key] == nil {
+				byKey[key] = &child{
+					Key: key, kind: kind, index: c.ofKind[key.GroupKind],
+					observed: observed[key], desired: make([]*object.Object, len(responses)),
+				}
+				c.inOrder = append(c.inOrder, byKey[key])
+				c.ofKind[key.GroupKind]++
+			}
+			if child := byKey[key]; child != nil {
+				child.desired[i] = desired
+			}
+		}
+	}
+	return c
+}
+
+// identify returns the key and the rolling kind of a child that an answer wants. The kind is
+// nil if the kind of the object does not roll, or if the object cannot be a child of the
+// parent; the plan refuses such an object.
+func (r *Rollout) identify(desired *object.Object) (pipeline.Key, *Kind) {
+	kind := r.rules.kind(desired.GroupVersionKind())
+	if kind == nil || desired.Name == "" {
+		return pipeline.Key{}, nil
+	}
+	parent := r.snapshot.Parent
+	key := pipeline.Key{GroupKind: kind.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
+	if kind.Namespaced {
+		key.Namespace = cmp.Or(desired.Namespace, parent.Namespace)
+	}
+	if kind.Namespaced != (key.Namespace != "") || parent.Namespace != "" && key.Namespace != parent.Namespace {
+		return pipeline.Key{}, nil
+	}
+	return key, kind
+}
+
+// observedChildren returns the children of rolling kinds in the snapshot.
+func (r *Rollout) observedChildren() map[pipeline.Key]*object.Object {
+	observed := map[pipeline.Key]*object.Object{}
+	for _, group := range r.snapshot.Children {
+		if r.rules.kind(group.Type.GroupVersionKind()) == nil {
+			continue
+		}
+		for _, child := range group.Claimed {
+			observed[pipeline.KeyOf(child)] = child
+		}
+	}
+	return observed
+}
+
+// keysAt returns the keys of the children that are at the revision with that index.
+func (c *children) keysAt(index int) iter.Seq[pipeline.Key] {
+	return func(yield func(pipeline.Key) bool) {
+		for _, child := range c.inOrder {
+			if child.at == index && !yield(child.Key) {
+				return
+			}
+		}
+	}
+}
+
+// isBeforePartition reports whether the partition of its kind keeps the child at its revision.
+func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
+
+// isInMotion reports whether the child was in motion when the sync began.
+func (c *child) isInMotion() bool { return c.motion != "" }

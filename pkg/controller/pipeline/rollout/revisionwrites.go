@@ -1,0 +1,113 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+)
+
+// Abandon returns the writes that remove the revisions of a parent whose controller no longer
+// rolls any kind. If they stayed, they would take the children back to old versions when the
+// controller rolls again. Revisions that only name children of types that the controller does
+// not have stay: they belong to another controller, which may roll.
+func Abandon(snapshot *pipeline.Snapshot, stored []*revisions.Stored) []revisions.Write {
+	var writes []revisions.Write
+	for _, revision := range revisions.OwnedBy(snapshot, stored) {
+		names := revisions.NamesByKind(revision.Children)
+		if len(names) == 0 || slices.ContainsFunc(snapshot.Children, func(group pipeline.Group) bool { return names[group.Type.GroupKind()] != nil }) {
+			writes = append(writes, remove(revision))
+		}
+	}
+	return writes
+}
+
+// writes returns the writes after which the stored revisions name the children that are at
+// them. The latest revision is written first, so that it names a child before another revision
+// no longer does. Revisions that no child is at are removed last, and so are duplicates that
+// record the same version.
+func (r *Rollout) writes(c *children) []revisions.Write {
+	var writes, removals []revisions.Write
+	for i, revision := range r.Revisions {
+		claims, spare := revisions.Children(r.snapshot.Parent, c.keysAt(i)), revision.stored
+		if i == 0 || len(claims) > 0 {
+			writes = append(writes, r.store(revision, claims)...)
+			spare = spare[min(1, len(spare)):]
+		}
+		for _, stored := range spare {
+			removals = append(removals, remove(stored))
+		}
+	}
+	return append(writes, removals...)
+}
+
+func remove(stored *revisions.Stored) revisions.Write {
+	return revisions.Write{Op: pipeline.Delete, Revision: stored.ControllerRevision, Adopts: stored.IsOrphan()}
+}
+
+// store returns the write after which a revision is stored with the claims. It returns none if
+// nothing has to be written.
+func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) []revisions.Write {
+	if len(revision.stored) == 0 {
+		return []revisions.Write{{Op: pipeline.Create, Revision: r.create(revision, claims)}}
+	}
+	before := revision.stored[0]
+	isOrphan, isClaimed := before.IsOrphan(), revisions.SameChildren(before.Children, claims)
+	if !isOrphan && isClaimed && r.describes(before, revision) {
+		return nil
+	}
+	after := before.DeepCopy()
+	r.describe(revision, after)
+	if isOrphan {
+		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.isParent), revisions.OwnerReference(r.snapshot))
+	}
+	if !isClaimed {
+		after.Children = claims
+	}
+	return []revisions.Write{{Op: pipeline.Update, Revision: after, Adopts: isOrphan}}
+}
+
+// create returns a new ControllerRevision with the claims.
+func (r *Rollout) create(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) *v1alpha1.ControllerRevision {
+	created := &v1alpha1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       r.rules.NamespaceOf(r.snapshot.Parent),
+			Name:            revision.Name,
+			Labels:          revisions.Labels(r.snapshot),
+			OwnerReferences: []metav1.OwnerReference{revisions.OwnerReference(r.snapshot)},
+		},
+		Children: claims,
+	}
+	r.describe(revision, created)
+	return created
+}
+
+// describe writes into a ControllerRevision which version of the parent it is. Only the latest
+// revision is current and records the parent; an older one keeps what it has recorded.
+func (r *Rollout) describe(revision *Revision, written *v1alpha1.ControllerRevision) {
+	if revision != r.Revisions[0] {
+		delete(written.Annotations, v1alpha1.CurrentRevisionAnnotation)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&written.ObjectMeta, v1alpha1.CurrentRevisionAnnotation, "true")
+	revisions.Record(written, revision.patch, r.rules.fieldPaths())
+}
+
+// describes reports whether describe would leave the stored ControllerRevision as it is.
+func (r *Rollout) describes(stored *revisions.Stored, revision *Revision) bool {
+	_, isCurrent := stored.Annotations[v1alpha1.CurrentRevisionAnnotation]
+	if revision != r.Revisions[0] {
+		return !isCurrent
+	}
+	return isCurrent && stored.Records(revision.patch, r.rules.fieldPaths())
+}
+
+func (r *Rollout) isParent(owner metav1.OwnerReference) bool {
+	return owner.UID == r.snapshot.Parent.UID
+}

@@ -1,0 +1,156 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writeloop
+
+import (
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Writes of an object are a loop if there are too many of them in a row.
+const (
+	// maxUndone is how many times in a row the same desired object may be written, each time
+	// because the object differs from it again within calm after the last write.
+	maxUndone = 5
+	calm      = time.Minute
+	// maxChanging is how many times in a row an object may be written although the state that
+	// the answer is made from stays the same, each time because the object differs again within
+	// soon after the last write. A longer pause takes one off the count.
+	maxChanging = 20
+	soon        = 500 * time.Millisecond
+)
+
+// The next write of a loop is firstDelay after the last one. The delay doubles with each write
+// up to maxDelay.
+const (
+	firstDelay = time.Second
+	maxDelay   = 5 * time.Minute
+)
+
+// tellAgainAfter is how long a loop goes on without being news again.
+const tellAgainAfter = 5 * time.Minute
+
+// history is what is known of the writes of one target.
+type history struct {
+	// last is the time of the last write, op its Op, desired the hash of what the hook wanted,
+	// and state the hash of the state that this was made from.
+	last           time.Time
+	op             pipeline.Op
+	desired, state uint64
+	// path is the field because of which it was written.
+	path string
+	// wantedSince is since when the target has to be written again, zero if it is up to date.
+	wantedSince time.Time
+	// undone and changing count the writes in a row, as maxUndone and maxChanging define them.
+	undone, changing int
+	// loop is the loop that the target is in, nil if it is in none. Few targets ever are.
+	loop *loop
+}
+
+// loop is a write loop that is slowed down, by this guard or by the other side.
+type loop struct {
+	pipeline.WriteLoop
+	// until is when the latest step may be taken, and reported when the loop was last reported.
+	until, reported time.Time
+	// rivals are the other controllers that were found to take part.
+	rivals []string
+}
+
+// attempt notes that a plan has the step, and reports whether it is too early to take it. It
+// also returns the loop of the step, if the loop has to be reported now. A step that may be taken
+// can be in a loop too: if two sides undo each other's writes, the side that was slowed down
+// first sets the pace, and the steps of the other side are always just late enough.
+func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
+	if !watched(step.Op) {
+		h.wantedSince = time.Time{}
+		return false, nil
+	}
+	if h.wantedSince.IsZero() {
+		h.wantedSince = now
+	}
+	if h.completesRecreate(step) {
+		return false, nil
+	}
+	undone, changing := h.counts(step, state)
+	excess := max(undone-maxUndone, changing-maxChanging)
+	if excess <= 0 || now.Sub(h.last) >= 2*delay(excess) {
+		return false, nil
+	}
+	until := h.last.Add(delay(excess))
+	early = until.After(now)
+	if h.loop == nil {
+		h.loop = &loop{}
+	}
+	h.loop.until = until
+	h.loop.WriteLoop = pipeline.WriteLoop{
+		Parent: pipeline.KeyOf(state.snapshot.Parent),
+		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == pipeline.Status,
+		Path:          step.Path,
+		AnswerChanges: undone <= maxUndone,
+		Writes:        max(undone, changing) - 1,
+		Next:          until,
+	}
+	if !early {
+		h.loop.Writes++
+		h.loop.Next = now.Add(delay(excess + 1))
+	}
+	if h.loop.isReportDue(now) {
+		h.loop.reported = now
+		report = []pipeline.WriteLoop{h.loop.WriteLoop}
+	}
+	return early, report
+}
+
+// counts returns what undone and changing become when the step is taken.
+func (h *history) counts(step *pipeline.Step, state *state) (undone, changing int) {
+	undone, changing = 1, 1
+	pause := h.wantedSince.Sub(h.last)
+	if h.desired == step.Desired && pause < calm {
+		undone += h.undone
+	}
+	switch {
+	case h.state != state.hashFor(step) || pause >= calm:
+	case pause < soon:
+		changing += h.changing
+	default: // a busy machine may be slow now and then
+		changing = max(h.changing-1, 1)
+	}
+	return undone, changing
+}
+
+// completesRecreate reports whether the step creates a child that was deleted to be created
+// again.
+func (h *history) completesRecreate(step *pipeline.Step) bool {
+	return h.op == pipeline.Recreate && step.Creates()
+}
+
+// wrote adds a step that was taken.
+func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
+	if !h.completesRecreate(step) {
+		h.undone, h.changing = h.counts(step, state)
+		if h.undone <= maxUndone && h.changing <= maxChanging {
+			h.loop = nil
+		}
+	}
+	h.last, h.op, h.desired, h.state, h.wantedSince = now, step.Op, step.Desired, state.hashFor(step), time.Time{}
+	h.path = step.Path
+}
+
+// delay returns how long after the last write the next one is due, when there were that many
+// writes too many.
+func delay(excess int) time.Duration {
+	const doublings = 9 // from firstDelay to more than maxDelay
+	return min(firstDelay<<min(excess-1, doublings), maxDelay)
+}
+
+// isReportDue reports whether the loop was never reported, or not for some time.
+func (l *loop) isReportDue(now time.Time) bool {
+	return l.reported.IsZero() || now.Sub(l.reported) >= tellAgainAfter
+}
+
+// isOver reports whether the target has not needed a write for long enough.
+func (h *history) isOver(now time.Time) bool {
+	return now.Sub(h.last) > calm && (h.loop == nil || now.Sub(h.loop.until) > calm)
+}

@@ -1,0 +1,101 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writeloop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+func TestALoopIsToldAtFirstAndThenNowAndThen(t *testing.T) {
+	w := newWorld(t)
+	w.fight(time.Millisecond, time.Hour, constantly(step(pipeline.Update, "c", 1)))
+	if count := len(w.news); count < 10 || count > 13 {
+		t.Errorf("in an hour it was told %d times, want once in about five minutes", count)
+	}
+	if first := w.news[0]; first.Writes != 5 || !first.Next.Equal(start.Add(w.written[5])) {
+		t.Errorf("at first %+v was told", first)
+	}
+}
+
+// Two sides undo each other's writes. The side that was slowed down first writes when its time
+// comes. By then the last write of the other side is just as long ago.
+func TestTheSideOfALoopThatIsJustInTimeIsToldOfIt(t *testing.T) {
+	const behind = 5 * time.Millisecond
+	w := newWorld(t)
+	for range 5 {
+		w.sync(step(pipeline.Update, "c", 1))
+		w.now += behind
+	}
+	w.now += firstDelay
+	if taken, next := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || next != 0 {
+		t.Fatalf("taken is %v, the next is due at %s", taken, next)
+	}
+	if loops := w.loops(); len(w.news) != 1 || len(loops) != 1 || w.news[0].Writes != 6 || !w.news[0].Next.Equal(start.Add(w.now+2*firstDelay)) {
+		t.Errorf("told is %+v, slowed down is %+v", w.news, loops)
+	}
+	w.now += 2*firstDelay + behind
+	if taken, _ := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || len(w.news) != 1 || len(w.loops()) != 1 {
+		t.Errorf("then taken is %v, told is %+v, slowed down is %+v", taken, w.news, w.loops())
+	}
+}
+
+// A side that undoes writes slowly sets the pace for a long time.
+func TestWhatIsUndoneSlowlyIsALoopWhenItsPauseIsAsLong(t *testing.T) {
+	w := newWorld(t)
+	for writes := 1; len(w.news) == 0; writes++ {
+		w.sync(step(pipeline.Update, "c", 1))
+		w.now += 30 * time.Second
+		if writes > 20 {
+			t.Fatal("it is never told")
+		}
+	}
+	if told := w.news[0]; told.Writes != 10 {
+		t.Errorf("at first %+v was told", told)
+	}
+}
+
+func TestWhatIsUndoneAfterTwiceItsPauseIsNotSlowedDown(t *testing.T) {
+	w := newWorld(t)
+	for range 5 {
+		w.sync(step(pipeline.Update, "c", 1))
+	}
+	w.now += 2 * firstDelay
+	if taken, _ := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || len(w.news) > 0 || len(w.loops()) > 0 {
+		t.Errorf("taken is %v, told is %+v, slowed down is %+v", taken, w.news, w.loops())
+	}
+}
+
+// The delay of the next write does not matter then.
+func TestALoopWhoseLastWriteIsNotMadeIsOverAfterAMinute(t *testing.T) {
+	w := newWorld(t)
+	w.fight(time.Millisecond, 10*time.Minute, constantly(step(pipeline.Update, "c", 1)))
+	w.now = w.written[len(w.written)-1] + maxDelay
+	now := start.Add(w.now)
+	if next, _ := w.guard.Postpone(w.snapshot(), &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1)}}, now); !next.IsZero() {
+		t.Fatalf("it is held back until %s", next)
+	}
+	w.now += time.Second
+	w.sync(step(pipeline.Keep, "c", 1))
+	w.now += calm
+	if loops := w.loops(); len(loops) != 0 {
+		t.Errorf("slowed down is %+v", loops)
+	}
+}
+
+func TestALoopIsOverAfterAMinute(t *testing.T) {
+	w := newWorld(t)
+	w.fight(time.Millisecond, 10*time.Minute, constantly(step(pipeline.Update, "c", 1)))
+	w.sync(step(pipeline.Update, "c", 1))
+	w.now += calm
+	if loops := w.loops(); len(loops) != 1 {
+		t.Errorf("a minute after the last write %d loops are told, want one", len(loops))
+	}
+	w.now++
+	if loops := w.loops(); len(loops) != 0 || len(w.guard.histories) != 0 {
+		t.Errorf("after more than that there are %+v and %d histories", loops, len(w.guard.histories))
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package writeloop
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Registry has the guards of all hosted controllers that run in this process. It finds out which
+// of them undo each other's writes. A nil Registry has none.
+type Registry struct {
+	mu     sync.Mutex
+	byName map[*Guard]string
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry { return &Registry{byName: map[*Guard]string{}} }
+
+// Add adds the guard of a controller, under the controller's name, until remove is called.
+func (r *Registry) Add(guard *Guard, name string) (remove func()) {
+	if r == nil {
+		return func() {}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byName[guard] = name
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.byName, guard)
+	}
+}
+
+// Rivals returns the names of the other controllers that take part in a loop of a guard: they
+// write the same part of the object again and again. The names are sorted.
+func (r *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
+	if r == nil || loop.AnswerChanges || loop.Path == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := of.knownRivals(loop)
+	var rivals []string
+	for other, name := range r.byName {
+		if other != of && (slices.Contains(known, name) || other.isRivalIn(loop)) {
+			rivals = append(rivals, name)
+		}
+	}
+	slices.Sort(rivals)
+	of.setRivals(loop, rivals)
+	return rivals
+}
+
+// knownRivals returns the controllers that were found to take part in a loop before. While this
+// side pauses for more than a minute, the other side seldom writes, so its guard has no history.
+// It takes part in the loop all the same.
+func (g *Guard) knownRivals(loop pipeline.WriteLoop) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if found := g.findLoop(loop); found != nil {
+		return found.rivals
+	}
+	return nil
+}
+
+func (g *Guard) setRivals(loop pipeline.WriteLoop, rivals []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if found := g.findLoop(loop); found != nil {
+		found.rivals = rivals
+	}
+}
+
+// findLoop returns a loop of this guard, nil if it is over. The guard must be locked.
+func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
+	for _, as := range writtenAs {
+		if history := g.histories[target{Key: of.Object, ofParent: as}]; history != nil && history.loop != nil && history.loop.Path == of.Path {
+			return history.loop
+		}
+	}
+	return nil
+}
+
+// writtenAs are the values of target.ofParent.
+var writtenAs = [...]pipeline.Op{"", pipeline.Status, pipeline.Metadata, pipeline.Finalizer}
+
+// minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone,
+// because the loop may be noticed on the other side first.
+const minRivalWrites = 3
+
+// isRivalIn reports whether this controller too writes the part of the object again and again
+// that a loop of another controller is about.
+func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, as := range writtenAs {
+		history := g.histories[target{Key: loop.Object, ofParent: as}]
+		if history != nil && max(history.undone, history.changing) >= minRivalWrites && part(history.path) == part(loop.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// part returns the part of an object that a field is in: its labels, its annotations, its status,
+// its spec. If the sides differ in several fields, each may name another one.
+func part(path string) string {
+	first, rest, _ := strings.Cut(path, ".")
+	if first == "metadata" {
+		if end := strings.IndexAny(rest, ".["); end >= 0 {
+			rest = rest[:end]
+		}
+		return first + "." + rest
+	}
+	if end := strings.IndexByte(first, '['); end >= 0 {
+		first = first[:end]
+	}
+	return first
+}

@@ -1,0 +1,137 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// fieldPathsAnnotation holds the field paths whose values a revision records, as a JSON list. A
+// path that is in the list and not in the parentPatch had no value in that version of the
+// parent.
+const fieldPathsAnnotation = "metacontroller.k8s.io/field-paths"
+
+// Patch returns the fields of a parent that the paths lead to, in canonical form: what a
+// revision records. A path that leads nowhere adds nothing. A path that leads through
+// something other than an object is an error.
+func Patch(parent *object.Object, paths []string) ([]byte, error) {
+	patch := map[string]any{}
+	for _, path := range paths {
+		raw, err := parentField(parent, path)
+		if err != nil {
+			return nil, err
+		}
+		if raw == nil {
+			continue
+		}
+		var value any
+		if err := utiljson.Unmarshal(raw, &value); err != nil {
+			return nil, fmt.Errorf("revision of %s: %s: %w", parent, path, err)
+		}
+		if err := unstructured.SetNestedField(patch, value, split(path)...); err != nil {
+			return nil, fmt.Errorf("revision of %s: %s: %w", parent, path, err)
+		}
+	}
+	return object.Canonical(patch)
+}
+
+// HashFields returns a hash of the bytes of the fields that Patch would record.
+func HashFields(parent *object.Object, paths []string) (uint64, error) {
+	hash := xxhash.New()
+	for _, path := range paths {
+		raw, err := parentField(parent, path)
+		if err != nil {
+			return 0, err
+		}
+		_, _ = fmt.Fprintf(hash, "%d:", len(raw))
+		_, _ = hash.Write(raw)
+	}
+	return hash.Sum64(), nil
+}
+
+// parentField returns the field of a parent that a path leads to, nil if there is none.
+func parentField(parent *object.Object, path string) ([]byte, error) {
+	raw, err := field(parent.JSON(), split(path))
+	if err != nil {
+		return nil, fmt.Errorf("revision of %s: spec.parentResource.revisionHistory.fieldPaths names %q: %w", parent, path, err)
+	}
+	return raw, nil
+}
+
+// canonicalPatch returns the parentPatch of a revision in canonical form.
+func canonicalPatch(revision *v1alpha1.ControllerRevision) ([]byte, error) {
+	var patch map[string]any
+	if err := utiljson.Unmarshal(revision.ParentPatch.Raw, &patch); err != nil {
+		return nil, fmt.Errorf("parentPatch of ControllerRevision %s/%s: %w; delete the revision",
+			revision.Namespace, revision.Name, err)
+	}
+	return object.Canonical(patch)
+}
+
+// Record puts a patch, which is in canonical form, and the paths that it was made with into a
+// revision. A parentPatch that has the same canonical form stays as it is.
+func Record(revision *v1alpha1.ControllerRevision, patch []byte, paths []string) {
+	metav1.SetMetaDataAnnotation(&revision.ObjectMeta, fieldPathsAnnotation, formatPaths(paths))
+	if recorded, err := canonicalPatch(revision); err != nil || !bytes.Equal(recorded, patch) {
+		revision.ParentPatch = runtime.RawExtension{Raw: patch}
+	}
+}
+
+// Records reports whether Record would leave the revision as it is.
+func (s *Stored) Records(patch []byte, paths []string) bool {
+	recorded, err := s.Patch()
+	return err == nil && bytes.Equal(recorded, patch) && s.Annotations[fieldPathsAnnotation] == formatPaths(paths)
+}
+
+// Restore returns the parent as it was at a revision. Fields that the revision does not record
+// have their present values.
+//
+// A revision that Metacontroller wrote does not record the paths that it was made with. For
+// such a revision the given paths are used, and a path that is not in its patch keeps its
+// present value, as it does in Metacontroller.
+func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths []string) (*object.Object, error) {
+	recorded, found := recordedPaths(revision)
+	if found {
+		paths = recorded
+	}
+	raw := parent.JSON()
+	for _, path := range paths {
+		names := split(path)
+		value, err := field(revision.ParentPatch.Raw, names)
+		if err == nil && (value != nil || found) {
+			raw, err = withField(raw, names, value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s as of ControllerRevision %s: %s: %w", parent, revision.Name, path, err)
+		}
+	}
+	restored, err := object.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s as of ControllerRevision %s: %w", parent, revision.Name, err)
+	}
+	return restored, nil
+}
+
+// recordedPaths returns the paths that a revision was made with, and false if it does not
+// record them.
+func recordedPaths(revision *v1alpha1.ControllerRevision) (paths []string, found bool) {
+	err := json.Unmarshal([]byte(revision.Annotations[fieldPathsAnnotation]), &paths)
+	return paths, err == nil
+}
+
+func formatPaths(paths []string) string {
+	text, _ := json.Marshal(paths) // strings always have a JSON form
+	return string(text)
+}

@@ -1,0 +1,154 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
+)
+
+// Store reads the revisions of all parents from an informer, and writes them. It has to be run.
+type Store struct {
+	client    versioned.Interface
+	informers externalversions.SharedInformerFactory
+	cache     cache.SharedIndexInformer
+
+	// stored are the revisions by UID, as the event handler last saw them, so that each is
+	// parsed once. A sync that runs before the event handler makes a Stored of its own.
+	mu     sync.RWMutex
+	stored map[types.UID]*revisions.Stored
+}
+
+// The indices of the informer.
+const (
+	byController = "controller"
+	orphans      = "orphans"
+)
+
+// New returns a store for the API of the client and the informers. The store runs the informers;
+// nothing else may run them.
+func New(client versioned.Interface, informers externalversions.SharedInformerFactory) (*Store, error) {
+	s := &Store{
+		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
+		stored: map[types.UID]*revisions.Stored{},
+	}
+	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: namespaceOfOrphan}); err != nil {
+		return nil, fmt.Errorf("index ControllerRevisions: %w", err)
+	}
+	_, err := s.cache.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: s.keep, UpdateFunc: func(_, after any) { s.keep(after) }, DeleteFunc: s.drop,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow ControllerRevisions: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) keep(obj any) {
+	revision := obj.(*v1alpha1.ControllerRevision)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[revision.UID] = revisions.NewStored(revision)
+}
+
+func (s *Store) drop(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stored, obj.(*v1alpha1.ControllerRevision).UID)
+}
+
+// storedOf returns the Stored of a revision that the informer shows.
+func (s *Store) storedOf(revision *v1alpha1.ControllerRevision) *revisions.Stored {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if stored := s.stored[revision.UID]; stored != nil && stored.ControllerRevision == revision {
+		return stored
+	}
+	return revisions.NewStored(revision)
+}
+
+func controllerOf(obj any) ([]string, error) {
+	if controller := metav1.GetControllerOfNoCopy(obj.(*v1alpha1.ControllerRevision)); controller != nil {
+		return []string{string(controller.UID)}, nil
+	}
+	return nil, nil
+}
+
+func namespaceOfOrphan(obj any) ([]string, error) {
+	revision := obj.(*v1alpha1.ControllerRevision)
+	if metav1.GetControllerOfNoCopy(revision) == nil {
+		return []string{revision.Namespace}, nil
+	}
+	return nil, nil
+}
+
+// Run runs the informer until ctx is done.
+func (s *Store) Run(ctx context.Context) {
+	s.informers.StartWithContext(ctx)
+	<-ctx.Done()
+	s.informers.Shutdown()
+}
+
+// WaitForSync waits until the informer has synced or ctx is done. It reports whether the informer
+// has synced.
+func (s *Store) WaitForSync(ctx context.Context) bool {
+	if s.cache.HasSynced() {
+		return true // without the log message of WaitFor, which each hosted controller would write
+	}
+	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
+}
+
+// For returns the revisions in the namespace that may belong to the parent with that UID: those
+// that it controls, and the orphans.
+func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, error) {
+	var found []*revisions.Stored
+	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
+		objects, err := s.cache.GetIndexer().ByIndex(at.index, at.value)
+		if err != nil {
+			return nil, fmt.Errorf("read ControllerRevisions: %w", err)
+		}
+		for _, object := range objects {
+			if revision := object.(*v1alpha1.ControllerRevision); revision.Namespace == namespace {
+				found = append(found, s.storedOf(revision))
+			}
+		}
+	}
+	return found, nil
+}
+
+// Write makes one change and adds it to writes, until the informer shows it. It fails and changes
+// nothing if the revision is no longer as it was read.
+func (s *Store) Write(ctx context.Context, writes *OwnWrites, write revisions.Write) error {
+	revision := write.Revision
+	client := s.client.MetacontrollerV1alpha1().ControllerRevisions(revision.Namespace)
+	stored := revision
+	var err error
+	switch write.Op {
+	case pipeline.Create:
+		stored, err = client.Create(ctx, revision, metav1.CreateOptions{})
+	case pipeline.Update:
+		stored, err = client.Update(ctx, revision, metav1.UpdateOptions{})
+	case pipeline.Delete:
+		err = client.Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
+	}
+	if err != nil {
+		return fmt.Errorf("can't %s ControllerRevision %s/%s: %w", write.Op, revision.Namespace, revision.Name, err)
+	}
+	writes.add(write.Op, stored)
+	return nil
+}
