@@ -10,16 +10,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 )
 
-// appliedBy returns the fields that manager owns by server-side apply, as managedFields
+// appliedFields returns the fields that manager owns by server-side apply, as managedFields
 // have them; nil if it owns none. Shared tells whether updates of FieldManager own some of
 // them too. What is not as Kubernetes writes it counts as none.
-func appliedBy(manager string, managedFields []byte) (applied []byte, shared bool) {
+func appliedFields(manager string, managedFields []byte) (applied []byte, shared bool) {
 	name := strconv.Quote(manager)
 	if !bytes.Contains(managedFields, []byte(name)) || !bytes.Contains(managedFields, []byte(`"Apply"`)) {
 		return nil, false // of most objects there is no more to look at
 	}
 	var updated [][]byte
-	err := eachManager(managedFields, func(entry managedFieldsEntry) error {
+	err := eachEntry(managedFields, func(entry managedFieldsEntry) error {
 		switch {
 		case entry.ofSubresource || entry.fields == nil:
 		case string(entry.manager) == name && string(entry.operation) == `"Apply"`:

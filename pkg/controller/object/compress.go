@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// compressedFrom is the size in bytes from which Keep compresses.
-const compressedFrom = 2 << 10
+// compressionThreshold is the size in bytes from which Keep compresses.
+const compressionThreshold = 2 << 10
 
 // Keep makes an object one that can stay for long: its bytes are its own, and take no more memory than they need. A large
 // child of dynamic apply is compressed: it is there twice, as it is and as it was applied last, so that half of it goes. Other
@@ -20,7 +20,7 @@ func (r *Reader) Keep(o *Object) {
 	if o.size > 0 {
 		return
 	}
-	if !o.recorded || len(o.json) < compressedFrom || len(o.json) > math.MaxInt32 {
+	if !o.hasLastApplied || len(o.json) < compressionThreshold || len(o.json) > math.MaxInt32 {
 		o.json = slices.Clone(o.json)
 		return
 	}

@@ -23,18 +23,18 @@ func noise(size int) string {
 
 func TestCompressedObjectsAreWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	random := noise(5 * compressedFrom)
+	random := noise(5 * compressionThreshold)
 	for name, test := range map[string]struct {
 		text       string
 		foreign    bool
 		compressed bool
 	}{
-		"a small one stays":                     {text: strings.Repeat("x", compressedFrom/2)},
-		"one that repeats itself":               {text: strings.Repeat("x", compressedFrom), compressed: true},
+		"a small one stays":                     {text: strings.Repeat("x", compressionThreshold/2)},
+		"one that repeats itself":               {text: strings.Repeat("x", compressionThreshold), compressed: true},
 		"one as it was applied last":            {text: random + `","again":"` + random, compressed: true},
 		"one that has nothing to compress":      {text: random},
 		"one of the size a host allows":         {text: strings.Repeat("0123456789", 150_000), compressed: true},
-		"one that is no child of dynamic apply": {text: strings.Repeat("x", compressedFrom), foreign: true},
+		"one that is no child of dynamic apply": {text: strings.Repeat("x", compressionThreshold), foreign: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,12 +7,12 @@ package object
 // apply. Objects that Metacontroller wrote carry the same name.
 const FieldManager = "metacontroller"
 
-// othersFields returns what Object.Others is, out of managedFields. What is not as
+// fieldsOfOthers returns what Object.Others is, out of managedFields. What is not as
 // Kubernetes writes it counts as nothing known.
-func othersFields(managedFields []byte) string {
+func fieldsOfOthers(managedFields []byte) string {
 	ours := false
 	others := []byte{'['}
-	err := eachManager(managedFields, func(entry managedFieldsEntry) (err error) {
+	err := eachEntry(managedFields, func(entry managedFieldsEntry) (err error) {
 		if string(entry.manager) == quotedFieldManager && string(entry.operation) == `"Update"` && !entry.ofSubresource {
 			ours = true
 			return nil
@@ -35,8 +35,8 @@ type managedFieldsEntry struct {
 	fields             []byte
 }
 
-// eachManager visits the entries of managedFields.
-func eachManager(managedFields []byte, visit func(managedFieldsEntry) error) error {
+// eachEntry visits the entries of managedFields.
+func eachEntry(managedFields []byte, visit func(managedFieldsEntry) error) error {
 	s := newScanner(managedFields)
 	return s.elements(func(int) error {
 		var entry managedFieldsEntry

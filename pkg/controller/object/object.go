@@ -41,8 +41,8 @@ type Object struct {
 	// json is the object without metadata.managedFields. If it is compressed, size is how many bytes it takes when it is not; else 0.
 	json []byte
 	size int32
-	// recorded tells that there is a LastAppliedAnnotation.
-	recorded bool
+	// hasLastApplied tells that there is a LastAppliedAnnotation.
+	hasLastApplied bool
 
 	// Others are the fields beside metadata and status that others than FieldManager's
 	// updates have set or changed last, as a JSON list of sets in the form fieldsV1 of

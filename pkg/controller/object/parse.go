@@ -73,18 +73,18 @@ func (p *parser) element() (*Object, error) {
 
 // next reads the object that comes next, but for its JSON.
 func (p *parser) next() (*Object, error) {
-	p.out, p.managedFields, p.recorded, p.cuts = &Object{}, nil, false, p.cuts[:0]
+	p.out, p.managedFields, p.hasLastApplied, p.cuts = &Object{}, nil, false, p.cuts[:0]
 	p.hash.Reset()
 	if err := p.object(); err != nil {
 		return nil, err
 	}
 	p.out.Hash = p.hash.Sum64()
-	p.out.recorded = p.recorded
-	if p.recorded {
-		p.out.Others = othersFields(p.managedFields)
+	p.out.hasLastApplied = p.hasLastApplied
+	if p.hasLastApplied {
+		p.out.Others = fieldsOfOthers(p.managedFields)
 	}
-	if p.manager != "" {
-		p.out.Applied, p.out.Shared = appliedBy(p.manager, p.managedFields)
+	if p.applier != "" {
+		p.out.Applied, p.out.Shared = appliedFields(p.applier, p.managedFields)
 	}
 	return p.out, nil
 }
@@ -96,11 +96,11 @@ type parser struct {
 	hash xxhash.Digest
 	// managedFields is the raw value of that field.
 	managedFields []byte
-	// recorded tells that there is a LastAppliedAnnotation.
-	recorded bool
-	// manager is whose applied fields are kept; empty is nobody's.
-	manager string
-	known   known
+	// hasLastApplied tells that there is a LastAppliedAnnotation.
+	hasLastApplied bool
+	// applier is whose applied fields are kept; empty is nobody's.
+	applier  string
+	interned interned
 	// cuts are the parts of the input that managedFields take, each with one comma.
 	cuts []span
 }
@@ -108,7 +108,7 @@ type parser struct {
 // forget lets go of what was read last.
 func (p *parser) forget() {
 	p.reset(nil)
-	p.out, p.managedFields, p.known = nil, nil, known{}
+	p.out, p.managedFields, p.interned = nil, nil, interned{}
 }
 
 // span is a half-open range of the input.
@@ -139,7 +139,7 @@ func (p *parser) object() error {
 
 func (p *parser) metadata() error {
 	p.out.ObjectMeta = metav1.ObjectMeta{}
-	p.managedFields, p.recorded = nil, false
+	p.managedFields, p.hasLastApplied = nil, false
 	p.bracketHash('{')
 	defer p.bracketHash('}')
 	previousEnd, kept, cutToNext := 0, false, false
@@ -192,7 +192,7 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 		uid, err = p.string("metadata.uid")
 		meta.UID = types.UID(uid)
 	case "labels":
-		meta.Labels, err = readOnce(&p.scanner, p.known.labels, func(s *scanner) (map[string]string, error) {
+		meta.Labels, err = intern(&p.scanner, p.interned.labels, func(s *scanner) (map[string]string, error) {
 			return s.stringMap("metadata.labels", func(string) bool { return false })
 		})
 	case "annotations":
@@ -202,7 +202,7 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 	case "deletionTimestamp":
 		meta.DeletionTimestamp, err = decode[*metav1.Time](&p.scanner, "metadata.deletionTimestamp")
 	case "ownerReferences":
-		meta.OwnerReferences, err = readOnce(&p.scanner, p.known.owners, func(s *scanner) ([]metav1.OwnerReference, error) {
+		meta.OwnerReferences, err = intern(&p.scanner, p.interned.owners, func(s *scanner) ([]metav1.OwnerReference, error) {
 			return decode[[]metav1.OwnerReference](s, "metadata.ownerReferences")
 		})
 	case "finalizers":
@@ -215,14 +215,14 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 
 // name reads a name that many objects have.
 func (p *parser) name(path string) (string, error) {
-	return readOnce(&p.scanner, p.known.names, func(s *scanner) (string, error) { return s.string(path) })
+	return intern(&p.scanner, p.interned.names, func(s *scanner) (string, error) { return s.string(path) })
 }
 
 // annotations reads all annotations but those that repeat a whole object.
 func (p *parser) annotations(path string) (map[string]string, error) {
-	p.recorded = false
+	p.hasLastApplied = false
 	return p.stringMap(path, func(name string) bool {
-		p.recorded = p.recorded || name == LastAppliedAnnotation
+		p.hasLastApplied = p.hasLastApplied || name == LastAppliedAnnotation
 		return repeatsObject(name)
 	})
 }

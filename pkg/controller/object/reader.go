@@ -14,21 +14,21 @@ import (
 // namespaces. It is safe for concurrent use.
 type Reader struct {
 	applier   string
-	known     known
+	interned  interned
 	parsers   sync.Pool // of *parser
 	scratches sync.Pool // of *[]byte, where objects are compressed
 }
 
-// known is what has been read of objects before; the zero value knows nothing and learns nothing.
-type known struct {
-	names  *recent[string]
-	labels *recent[map[string]string]
-	owners *recent[[]metav1.OwnerReference]
+// interned is what has been read of objects before; the zero value knows nothing and learns nothing.
+type interned struct {
+	names  *internCache[string]
+	labels *internCache[map[string]string]
+	owners *internCache[[]metav1.OwnerReference]
 }
 
 // NewReader makes a reader of objects that show what applier owns by server-side apply.
 func NewReader(applier string) *Reader {
-	return &Reader{applier: applier, known: known{&recent[string]{}, &recent[map[string]string]{}, &recent[[]metav1.OwnerReference]{}}}
+	return &Reader{applier: applier, interned: interned{&internCache[string]{}, &internCache[map[string]string]{}, &internCache[[]metav1.OwnerReference]{}}}
 }
 
 // Parse is the function Parse, but for what the objects share.
@@ -45,12 +45,12 @@ func (r *Reader) parse(raw, to []byte) (*Object, error) {
 	}
 	defer r.parsers.Put(p)
 	defer p.forget()
-	p.manager, p.known = r.applier, r.known
+	p.applier, p.interned = r.applier, r.interned
 	return p.parse(raw, to)
 }
 
-// readOnce reads the next value, unless it is known.
-func readOnce[T any](s *scanner, known *recent[T], read func(*scanner) (T, error)) (value T, err error) {
+// intern reads the next value, unless it is known.
+func intern[T any](s *scanner, known *internCache[T], read func(*scanner) (T, error)) (value T, err error) {
 	if known == nil {
 		return read(s)
 	}

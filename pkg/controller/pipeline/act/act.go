@@ -29,9 +29,9 @@ type Actor struct {
 	Parallel int
 }
 
-// ofChildren are the phases of the steps about children: those of one phase may be taken
+// childPhases are the phases of the steps about children: those of one phase may be taken
 // at the same time, and it is over before the next begins.
-var ofChildren = [...][]pipeline.Op{
+var childPhases = [...][]pipeline.Op{
 	{pipeline.Adopt, pipeline.Release},
 	{pipeline.Delete, pipeline.Recreate},
 	{pipeline.Create, pipeline.Update, pipeline.Apply, pipeline.ToServerSideApply, pipeline.ToDynamicApply},
@@ -41,9 +41,9 @@ var ofChildren = [...][]pipeline.Op{
 func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
 	status, metadata, finalizer := []pipeline.Op{pipeline.Status}, []pipeline.Op{pipeline.Metadata}, []pipeline.Op{pipeline.Finalizer}
 	if plan.ParentFirst {
-		return slices.Concat([][]pipeline.Op{status, metadata}, ofChildren[:], [][]pipeline.Op{finalizer})
+		return slices.Concat([][]pipeline.Op{status, metadata}, childPhases[:], [][]pipeline.Op{finalizer})
 	}
-	return slices.Concat(ofChildren[:], [][]pipeline.Op{status, metadata, finalizer})
+	return slices.Concat(childPhases[:], [][]pipeline.Op{status, metadata, finalizer})
 }
 
 // Act takes all steps of a plan that write, also when some fail, and returns what
@@ -59,13 +59,13 @@ func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipe
 				steps = append(steps, step)
 			}
 		}
-		outcomes = append(outcomes, a.take(ctx, snapshot, upon(outcomes, steps))...)
+		outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps))...)
 	}
 	return outcomes
 }
 
-// take takes steps in parallel.
-func (a *Actor) take(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step) []pipeline.Outcome {
+// execute takes steps in parallel.
+func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step) []pipeline.Outcome {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -77,20 +77,20 @@ func (a *Actor) take(ctx context.Context, snapshot *pipeline.Snapshot, steps []p
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			outcomes[i] = a.seeHolder(ctx, snapshot, a.takeOne(ctx, step, mayAdopt))
+			outcomes[i] = a.resolveNameConflict(ctx, snapshot, a.executeStep(ctx, step, mayAdopt))
 		})
 	}
 	group.Wait()
 	return outcomes
 }
 
-// takeOne takes one step. A panic becomes its error.
-func (a *Actor) takeOne(ctx context.Context, step pipeline.Step, mayAdopt func() error) (outcome pipeline.Outcome) {
+// executeStep takes one step. A panic becomes its error.
+func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, mayAdopt func() error) (outcome pipeline.Outcome) {
 	logger := klog.FromContext(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			logger.Error(nil, "Panic in a step of a sync", "panic", panicked, "stack", string(debug.Stack()))
-			outcome = pipeline.Outcome{Step: step, Err: describe(step, fmt.Errorf("panic: %v", panicked))}
+			outcome = pipeline.Outcome{Step: step, Err: describeError(step, fmt.Errorf("panic: %v", panicked))}
 		}
 	}()
 	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
@@ -107,14 +107,14 @@ func (a *Actor) takeOne(ctx context.Context, step pipeline.Step, mayAdopt func()
 		if step.Op == pipeline.Recreate && result != nil {
 			outcome.Op, outcome.Why = pipeline.Keep, "applying it would change nothing"
 		}
-	case taken(step, err):
+	case isNameConflict(step, err):
 		outcome.NameConflict = true
-	case overtaken(step, err):
+	case isConflict(step, err):
 		outcome.Conflict = true
 		logger.V(4).Info("Object changed meanwhile, the next sync sees how", "kind", step.Type.Kind,
 			"object", klog.KRef(step.Namespace, step.Name), "err", err)
 	default:
-		outcome.Err = describe(step, err)
+		outcome.Err = describeError(step, err)
 	}
 	return outcome
 }
@@ -131,7 +131,7 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	case pipeline.Apply:
 		return a.Writer.Apply(ctx, step.Type, name, step.Body)
 	case pipeline.ToServerSideApply, pipeline.ToDynamicApply:
-		return a.move(ctx, step)
+		return a.moveEngine(ctx, step)
 	case pipeline.Recreate:
 		return a.recreate(ctx, step)
 	case pipeline.Delete:
@@ -143,28 +143,28 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	}
 }
 
-// taken tells whether a child was not created because its name belongs to another
+// isNameConflict tells whether a child was not created because its name belongs to another
 // object. What is applied to create a child conflicts with any object there is.
-func taken(step pipeline.Step, err error) bool {
+func isNameConflict(step pipeline.Step, err error) bool {
 	return step.Creates() && (apierrors.IsAlreadyExists(err) || step.Op == pipeline.Apply && apierrors.IsConflict(err))
 }
 
-// overtaken tells whether a write failed because the object is no longer the one
+// isConflict tells whether a write failed because the object is no longer the one
 // that was observed.
-func overtaken(step pipeline.Step, err error) bool {
-	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || replaced(err))
+func isConflict(step pipeline.Step, err error) bool {
+	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isReplaced(err))
 }
 
-// replaced tells whether a request was refused because it names the UID of another
+// isReplaced tells whether a request was refused because it names the UID of another
 // object than the one there is.
-func replaced(err error) bool {
+func isReplaced(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsInvalid(status) && status.ErrStatus.Details != nil &&
 		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// describe says which write failed.
-func describe(step pipeline.Step, err error) error {
+// describeError says which write failed.
+func describeError(step pipeline.Step, err error) error {
 	switch {
 	case step.Op == pipeline.Status:
 		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)

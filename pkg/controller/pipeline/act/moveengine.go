@@ -16,9 +16,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// move hands a child from one apply engine over to the other: who owns its fields and
+// moveEngine hands a child from one apply engine over to the other: who owns its fields and
 // the record of what was last applied change together, and nothing else.
-func (a *Actor) move(ctx context.Context, step pipeline.Step) (*object.Object, error) {
+func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	live, err := a.Writer.Metadata(ctx, step.Type, step.Key().NamespacedName)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ type operation struct {
 
 const annotations = "/metadata/annotations"
 
-var recordPath = annotations + "/" + strings.ReplaceAll(object.LastAppliedAnnotation, "/", "~1")
+var lastAppliedPath = annotations + "/" + strings.ReplaceAll(object.LastAppliedAnnotation, "/", "~1")
 
 func moveToServerSideApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]operation, error) {
 	var applied map[string]any
@@ -62,9 +62,9 @@ func moveToServerSideApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]
 	if err != nil {
 		return nil, err
 	}
-	operations := owners(entries)
+	operations := replaceManagedFields(entries)
 	if _, there := live.Annotations[object.LastAppliedAnnotation]; there {
-		operations = append(operations, operation{Op: "remove", Path: recordPath})
+		operations = append(operations, operation{Op: "remove", Path: lastAppliedPath})
 	}
 	return operations, nil
 }
@@ -74,15 +74,15 @@ func moveToDynamicApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]ope
 	if err != nil {
 		return nil, err
 	}
-	operations := owners(entries)
+	operations := replaceManagedFields(entries)
 	if live.Annotations == nil {
 		operations = append(operations, operation{"add", annotations, map[string]string{}})
 	}
-	return append(operations, operation{"add", recordPath, string(record)}), nil
+	return append(operations, operation{"add", lastAppliedPath, string(record)}), nil
 }
 
-// owners is the operation that replaces who owns what.
-func owners(entries []metav1.ManagedFieldsEntry) []operation {
+// replaceManagedFields is the operation that replaces who owns what.
+func replaceManagedFields(entries []metav1.ManagedFieldsEntry) []operation {
 	if len(entries) == 0 {
 		return nil
 	}

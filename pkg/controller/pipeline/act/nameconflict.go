@@ -14,15 +14,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// seeHolder asks the host who has the name of a child that is taken. It may be the
+// resolveNameConflict asks the host who has the name of a child that is taken. It may be the
 // parent's own child, if the answer to an earlier creation got lost and the cache does
 // not show it yet, and it may be free again: then the next sync sees how it is.
-func (a *Actor) seeHolder(ctx context.Context, snapshot *pipeline.Snapshot, outcome pipeline.Outcome) pipeline.Outcome {
+func (a *Actor) resolveNameConflict(ctx context.Context, snapshot *pipeline.Snapshot, outcome pipeline.Outcome) pipeline.Outcome {
 	if !outcome.NameConflict {
 		return outcome
 	}
 	holder, err := a.Writer.Get(ctx, outcome.Type, types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name})
-	own := err == nil && controls(snapshot.Parent, holder) && isOfSameController(snapshot, holder)
+	own := err == nil && controls(snapshot.Parent, holder) && isOfSameHostedController(snapshot, holder)
 	if own || apierrors.IsNotFound(err) {
 		outcome.NameConflict, outcome.Conflict = false, true
 	}
@@ -34,9 +34,9 @@ func controls(parent, child *object.Object) bool {
 	return controller != nil && controller.UID == parent.UID
 }
 
-// isOfSameController tells whether what the parent controls is of the controller that
+// isOfSameHostedController tells whether what the parent controls is of the controller that
 // syncs it, and not of another one that has the same parent: attachments bear the name of
 // their DecoratorController, and children none.
-func isOfSameController(snapshot *pipeline.Snapshot, child *object.Object) bool {
+func isOfSameHostedController(snapshot *pipeline.Snapshot, child *object.Object) bool {
 	return child.Annotations[object.DecoratorAnnotation] == snapshot.GeneratedAnnotations[object.DecoratorAnnotation]
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// upon returns the steps that may be taken after what came of the others. Those that
+// afterPrerequisites returns the steps that may be taken after what came of the others. Those that
 // write the parent are based on what these made of it.
-func upon(outcomes []pipeline.Outcome, steps []pipeline.Step) []pipeline.Step {
+func afterPrerequisites(outcomes []pipeline.Outcome, steps []pipeline.Step) []pipeline.Step {
 	var version string
 	for _, outcome := range outcomes {
 		failed := outcome.Err != nil || outcome.Conflict

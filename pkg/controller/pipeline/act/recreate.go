@@ -40,8 +40,8 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 func (a *Actor) wouldChange(ctx context.Context, step pipeline.Step) (bool, error) {
 	result, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
-	case apierrors.IsInvalid(err) && !replaced(err):
-		return a.canComeBack(ctx, step, err)
+	case apierrors.IsInvalid(err) && !isReplaced(err):
+		return a.canBeCreatedAgain(ctx, step, err)
 	case err != nil:
 		return false, err
 	case result.Hash == step.Observed.Hash:
@@ -53,9 +53,9 @@ func (a *Actor) wouldChange(ctx context.Context, step pipeline.Step) (bool, erro
 	return true, nil
 }
 
-// canComeBack tells whether a child that must not be changed so can be created so.
+// canBeCreatedAgain tells whether a child that must not be changed so can be created so.
 // Creation checks a child before it looks whether its name is free.
-func (a *Actor) canComeBack(ctx context.Context, step pipeline.Step, invalid error) (bool, error) {
+func (a *Actor) canBeCreatedAgain(ctx context.Context, step pipeline.Step, invalid error) (bool, error) {
 	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):

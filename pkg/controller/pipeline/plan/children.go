@@ -20,7 +20,7 @@ import (
 type children struct {
 	parent     *parent
 	strategies Strategies
-	settled    *UpToDateCache
+	upToDate   *UpToDateCache
 	plan       *pipeline.Plan
 	// strict refuses an answer that lists a child twice.
 	strict bool
@@ -38,7 +38,7 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 	}
 	observed := slices.SortedFunc(slices.Values(snapshot.Children), byType)
 	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
-	wanted := c.sort(observed, desired)
+	wanted := c.groupDesired(observed, desired)
 	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
 		c.plan.Duplicates = nil // no one of them counts
 		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
@@ -64,19 +64,19 @@ func byType(a, b pipeline.Group) int {
 	)
 }
 
-// wantedChildren are the desired children of one type: the last one of each name
+// desiredGroup are the desired children of one type: the last one of each name
 // counts, in the place of the first.
-type wantedChildren struct {
+type desiredGroup struct {
 	inOrder []types.NamespacedName
 	byName  map[types.NamespacedName]*object.Object
 }
 
-// sort puts each desired child to the observed ones of its type. Those that cannot
+// groupDesired puts each desired child to the observed ones of its type. Those that cannot
 // be had are refused.
-func (c *children) sort(observed []pipeline.Group, desired []*object.Object) []wantedChildren {
-	wanted := make([]wantedChildren, len(observed))
+func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Object) []desiredGroup {
+	wanted := make([]desiredGroup, len(observed))
 	for _, child := range desired {
-		i, err := c.typeOf(child, observed)
+		i, err := c.groupOf(child, observed)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
 			continue
@@ -111,18 +111,18 @@ func (c *children) addDuplicate(child string) {
 	}
 }
 
-// typeOf finds the group a desired child belongs to. The error says what the hook
+// groupOf finds the group a desired child belongs to. The error says what the hook
 // or the controller's spec must change.
-func (c *children) typeOf(child *object.Object, observed []pipeline.Group) (int, error) {
+func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (int, error) {
 	i := slices.IndexFunc(observed, func(group pipeline.Group) bool {
 		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
 	})
 	switch {
 	case child.APIVersion == "":
-		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rules)
+		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rulesField)
 	case i < 0:
 		return 0, fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; declare it, or leave the child out",
-			child, c.parent.rules, child.Kind, child.APIVersion)
+			child, c.parent.rulesField, child.Kind, child.APIVersion)
 	case child.Name == "":
 		return 0, fmt.Errorf("child %s of apiVersion %s has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it",
 			child.Kind, child.APIVersion)
@@ -142,7 +142,7 @@ func (c *children) typeOf(child *object.Object, observed []pipeline.Group) (int,
 	return i, nil
 }
 
-func (c *children) deleteUnwanted(group pipeline.Group, wanted wantedChildren) {
+func (c *children) deleteUnwanted(group pipeline.Group, wanted desiredGroup) {
 	orphans := orphansOf(group)
 	for _, child := range group.Claimed {
 		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) {
@@ -152,7 +152,7 @@ func (c *children) deleteUnwanted(group pipeline.Group, wanted wantedChildren) {
 	}
 }
 
-func (c *children) apply(group pipeline.Group, wanted wantedChildren) {
+func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
 	for _, child := range group.Claimed {
 		observed[child.Key()] = child
@@ -183,14 +183,14 @@ func (c *children) step(engine engine, method Method, orphans sets.Set[*object.O
 		return keep(observed, "it is being deleted"), nil
 	case orphans.Has(observed):
 		return keep(observed, "it is adopted first"), nil
-	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
-		return keep(observed, asWanted), nil
+	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
+		return keep(observed, whyUpToDate), nil
 	case method != Recreate && method != InPlace:
 		return keep(observed, "its update method is OnDelete"), nil
 	}
 	step, err := engine.change(method, observed, desired)
 	if err == nil && step.Op == pipeline.Keep {
-		c.settled.Put(observed.UID, desired.Hash, observed.Hash)
+		c.upToDate.Put(observed.UID, desired.Hash, observed.Hash)
 	}
 	return step, err
 }

@@ -19,8 +19,8 @@ import (
 // ownerReference is what the parent's children carry.
 func (p *parent) ownerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion:         p.kind.GroupVersion().String(),
-		Kind:               p.kind.Kind,
+		APIVersion:         p.parentType.GroupVersion().String(),
+		Kind:               p.parentType.Kind,
 		Name:               p.Name,
 		UID:                p.UID,
 		Controller:         ptr.To(true),

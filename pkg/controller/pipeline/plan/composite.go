@@ -55,12 +55,12 @@ const childRules = "spec.childResources"
 
 // Composite plans the sync of a CompositeController's parent. What it finds to need
 // no write it remembers in settled.
-func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *UpToDateCache) (*pipeline.Plan, error) {
+func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{}
 	// Only a finalize hook can say that there is nothing left to finalize.
-	released := snapshot.Finalizing && response.Finalized && isHeld(snapshot)
+	released := snapshot.Finalizing && response.Finalized && hasFinalizer(snapshot)
 	if released && snapshot.Parent.DeletionTimestamp != nil {
-		return plan, letGo(plan, snapshot)
+		return plan, addRemoveFinalizerStep(plan, snapshot)
 	}
 	if snapshot.Selector == nil {
 		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
@@ -75,23 +75,23 @@ func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 		plan.Refused = append(plan.Refused, err)
 		return plan, nil
 	}
-	c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
+	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
 	if err := c.manage(snapshot, response.Children); err != nil {
 		plan.Refused = append(plan.Refused, err)
 		return plan, nil
 	}
-	if err := parent.status(plan, response.Status, settled); err != nil {
+	if err := parent.status(plan, response.Status, upToDate); err != nil {
 		return nil, err
 	}
 	if released && len(plan.Refused) == 0 {
-		return plan, letGo(plan, snapshot)
+		return plan, addRemoveFinalizerStep(plan, snapshot)
 	}
 	return plan, nil
 }
 
-// letGo adds the step that ends what the controller has to do with a parent.
-func letGo(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
-	step, err := RemoveFinalizerStep(snapshot, nothingLeft)
+// addRemoveFinalizerStep adds the step that ends what the controller has to do with a parent.
+func addRemoveFinalizerStep(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
+	step, err := RemoveFinalizerStep(snapshot, whyFinalized)
 	if err != nil {
 		return err
 	}
@@ -102,32 +102,32 @@ func letGo(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
 // parent is the parent of a sync with what all decisions about its children need.
 type parent struct {
 	*object.Object
-	kind      pipeline.Type
-	selector  labels.Selector
-	generated map[string]string
-	// annotations are put on all children that are written.
-	annotations map[string]string
+	parentType      pipeline.Type
+	selector        labels.Selector
+	generatedLabels map[string]string
+	// generatedAnnotations are put on all children that are written.
+	generatedAnnotations map[string]string
 	// foreignStatus tells that the status has a writer of its own.
 	foreignStatus bool
-	// rules is the field of the controller that declares the types of the children.
-	rules string
+	// rulesField is the field of the controller that declares the types of the children.
+	rulesField string
 }
 
 func newParent(snapshot *pipeline.Snapshot, rules string) *parent {
 	return &parent{
-		Object:        snapshot.Parent,
-		kind:          snapshot.ParentType,
-		selector:      snapshot.Selector,
-		generated:     snapshot.GeneratedLabels,
-		annotations:   snapshot.GeneratedAnnotations,
-		foreignStatus: snapshot.ForeignStatus,
-		rules:         rules,
+		Object:               snapshot.Parent,
+		parentType:           snapshot.ParentType,
+		selector:             snapshot.Selector,
+		generatedLabels:      snapshot.GeneratedLabels,
+		generatedAnnotations: snapshot.GeneratedAnnotations,
+		foreignStatus:        snapshot.ForeignStatus,
+		rulesField:           rules,
 	}
 }
 
 // checkLabels refuses the whole answer if a child would not be found again.
 func (p *parent) checkLabels(desired []*object.Object) error {
-	labels := &completed{generated: p.generated}
+	labels := &completedLabels{generated: p.generatedLabels}
 	for _, child := range desired {
 		labels.own = child.Labels
 		if !p.selector.Matches(labels) {
@@ -141,10 +141,10 @@ func (p *parent) checkLabels(desired []*object.Object) error {
 
 // labelsOf are the labels a desired child will have.
 func (p *parent) labelsOf(child *object.Object) labels.Set {
-	if len(p.generated) == 0 {
+	if len(p.generatedLabels) == 0 {
 		return child.Labels
 	}
-	return labels.Merge(p.generated, child.Labels)
+	return labels.Merge(p.generatedLabels, child.Labels)
 }
 
 // namespaceOf is the namespace a desired child will be in; empty names the parent's.

@@ -14,15 +14,15 @@ import (
 // Decorator plans the sync of a DecoratorController's target: what becomes of it, which is
 // written first, and of its attachments. Nothing is selected, adopted or released. What it
 // finds to need no write it remembers in settled.
-func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *UpToDateCache) (*pipeline.Plan, error) {
+func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{ParentFirst: true}
 	parent := newParent(snapshot, "spec.attachments")
-	c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
+	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
 	if err := c.manage(snapshot, response.Children); err != nil {
 		plan.Refused = append(plan.Refused, err)
 		return plan, nil
 	}
-	t := target{parent: parent, settled: settled, letGo: letsGo(snapshot, response, plan)}
+	t := target{parent: parent, upToDate: upToDate, finalized: finalizesTarget(snapshot, response, plan)}
 	steps, err := t.steps(snapshot, response)
 	if err != nil {
 		return nil, err
@@ -35,18 +35,18 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 // it is where there are: RollingRecreate is Recreate, and RollingInPlace is InPlace.
 func (m Method) WithoutRollout() Method { return Method(strings.TrimPrefix(string(m), "Rolling")) }
 
-// letsGo tells whether the target loses the controller's finalizer. One that stays does
+// finalizesTarget tells whether the target loses the controller's finalizer. One that stays does
 // not as long as there are attachments that cannot be had: nobody would come back to them.
-func letsGo(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
-	released := snapshot.Finalizing && response.Finalized && isHeld(snapshot)
+func finalizesTarget(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
+	released := snapshot.Finalizing && response.Finalized && hasFinalizer(snapshot)
 	return released && (snapshot.Parent.DeletionTimestamp != nil || len(plan.Refused) == 0)
 }
 
 // target plans what becomes of a decorator's target.
 type target struct {
 	*parent
-	settled *UpToDateCache
-	letGo   bool
+	upToDate  *UpToDateCache
+	finalized bool
 }
 
 // steps are the writes that make the target what the hook answered: one of the object,
@@ -58,19 +58,19 @@ func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response)
 		return nil, err
 	}
 	var steps []pipeline.Step
-	if status != nil && t.kind.StatusSubresource {
+	if status != nil && t.parentType.StatusSubresource {
 		steps, status = append(steps, *status), nil
 	}
 	change := t.metadataChange(response)
 	differs := status != nil || !change.isNone()
-	if !differs && !t.letGo {
+	if !differs && !t.finalized {
 		return steps, nil
 	}
-	desired, err := hashDesired(response, status)
+	desired, err := hashDesiredTarget(response, status)
 	if err != nil {
 		return nil, err
 	}
-	if !t.letGo && t.settled.isTarget(t.UID, desired, hashTarget(t.kind, t.Object)) {
+	if !t.finalized && t.upToDate.isTargetUpToDate(t.UID, desired, hashTarget(t.parentType, t.Object)) {
 		return steps, nil
 	}
 	write, err := t.write(snapshot, change, status)
@@ -91,7 +91,7 @@ func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, er
 	if desired == nil {
 		return nil, nil
 	}
-	return t.statusStep(desired, t.settled)
+	return t.statusStep(desired, t.upToDate)
 }
 
 // write is the step that replaces the target: with the change, with the status that is
@@ -102,7 +102,7 @@ func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, er
 // wait for what cannot be done any more, as in a namespace that goes.
 func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, status *pipeline.Step) (*pipeline.Step, error) {
 	step := &pipeline.Step{
-		Op: pipeline.Metadata, Type: t.kind, Observed: t.Object, Namespace: t.Namespace, Name: t.Name, Path: change.path(),
+		Op: pipeline.Metadata, Type: t.parentType, Observed: t.Object, Namespace: t.Namespace, Name: t.Name, Path: change.path(),
 	}
 	body, err := t.withoutNullStatus()
 	if status != nil {
@@ -116,8 +116,8 @@ func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, statu
 	if err != nil {
 		return nil, err
 	}
-	if t.letGo {
-		step.Why, step.RemovesFinalizer = nothingLeft, t.DeletionTimestamp != nil
+	if t.finalized {
+		step.Why, step.RemovesFinalizer = whyFinalized, t.DeletionTimestamp != nil
 		if !step.RemovesFinalizer {
 			step.Op = pipeline.Finalizer
 		}

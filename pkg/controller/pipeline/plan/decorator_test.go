@@ -127,7 +127,7 @@ func TestWhatIsSentOfATarget(t *testing.T) {
 			w.parent = parseJSON(t, []byte(observed))
 			snapshot := w.snapshot()
 			snapshot.Finalizing, test.response.Finalized = test.letGo, test.letGo
-			planned, err := Decorator(snapshot, &test.response, nil, &w.settled)
+			planned, err := Decorator(snapshot, &test.response, nil, &w.upToDate)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestTheStatusOfATargetIsWhatTheHookAnswers(t *testing.T) {
 		w := newTarget(t, targetWith("", ", status: {observedGeneration: 2, theirs: 1}"))
 		snapshot := w.snapshot()
 		snapshot.ForeignStatus = foreign
-		planned, err := Decorator(snapshot, answering(`{"ready":true}`), nil, &w.settled)
+		planned, err := Decorator(snapshot, answering(`{"ready":true}`), nil, &w.upToDate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestTheStatusOfATargetIsWhatTheHookAnswers(t *testing.T) {
 
 func TestAStatusOfATargetThatCannotBeRead(t *testing.T) {
 	w := newTarget(t, targetWith("", ""))
-	if planned, err := Decorator(w.snapshot(), answering(`{"a":1e999}`), nil, &w.settled); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
+	if planned, err := Decorator(w.snapshot(), answering(`{"a":1e999}`), nil, &w.upToDate); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
 		t.Errorf("error is %v, plan is %v", err, planned)
 	}
 }
@@ -274,7 +274,7 @@ func TestAQuietSyncOfATargetDecodesNothing(t *testing.T) {
 		snapshot, response := w.snapshot(), answering(`{"x":1}`)
 		response.Labels, response.Annotations = changes("a", "1"), changes("note", "1")
 		plan := func() {
-			if planned, err := Decorator(snapshot, response, nil, &w.settled); err != nil || len(planned.Steps) > 0 {
+			if planned, err := Decorator(snapshot, response, nil, &w.upToDate); err != nil || len(planned.Steps) > 0 {
 				t.Fatal(planned, err)
 			}
 		}

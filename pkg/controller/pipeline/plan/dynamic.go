@@ -12,20 +12,20 @@ import (
 // dynamicApply is the engine that merges three ways and writes whole children.
 type dynamicApply struct {
 	*parent
-	// of is how the host describes the children, nil if it does not.
-	of *openapi.Type
+	// schema is how the host describes the children, nil if it does not.
+	schema *openapi.Type
 }
 
 func (d dynamicApply) create(desired *object.Object) (pipeline.Step, error) {
 	body, err := d.newChild(desired)
-	return pipeline.Step{Op: pipeline.Create, Body: body, Why: missing}, err
+	return pipeline.Step{Op: pipeline.Create, Body: body, Why: whyMissing}, err
 }
 
 func (d dynamicApply) change(method Method, observed, desired *object.Object) (pipeline.Step, error) {
-	if observed.Applied != nil && !hasRecord(observed) {
+	if observed.Applied != nil && !hasLastApplied(observed) {
 		return d.toDynamicApply(observed)
 	}
-	change, err := d.merge(d.of, observed, desired)
+	change, err := d.merge(d.schema, observed, desired)
 	if err != nil {
 		return pipeline.Step{}, err
 	}
@@ -36,5 +36,5 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		body, err := object.Canonical(change.merged)
 		return pipeline.Step{Op: pipeline.Update, Observed: observed, Body: body, Path: change.path, Why: "it differs at " + change.path}, err
 	}
-	return keep(observed, asWanted), nil
+	return keep(observed, whyUpToDate), nil
 }

@@ -43,15 +43,15 @@ func (p *parent) merge(of *openapi.Type, observed, desired *object.Object) (*cha
 	if err != nil {
 		return nil, err
 	}
-	last, err := lastApplied(observed, have, want)
+	last, err := takeLastApplied(observed, have, want)
 	if err != nil {
 		return nil, err
 	}
-	child, err := wholeOf(of, observed)
+	child, err := rootOf(of, observed)
 	if err != nil {
 		return nil, err
 	}
-	base, goal := p.prepare(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
+	base, goal := p.normalize(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
 	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
 	restore(merged, have)
 
@@ -91,13 +91,13 @@ func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	if desired.Namespace == "" && p.Namespace != "" {
 		child.SetNamespace(p.Namespace)
 	}
-	if len(p.generated) > 0 {
+	if len(p.generatedLabels) > 0 {
 		child.SetLabels(p.labelsOf(desired))
 	}
 	// A hook may have copied it from an attachment. Nobody would take the child for one of
 	// the parent's any more.
 	unstructured.RemoveNestedField(content, "metadata", "annotations", object.DecoratorAnnotation)
-	for name, value := range p.annotations {
+	for name, value := range p.generatedAnnotations {
 		if err := setAnnotation(content, name, value); err != nil {
 			return nil, err
 		}
@@ -144,10 +144,10 @@ func restoreFields(merged, observed map[string]any, names ...string) {
 	}
 }
 
-// lastApplied takes the record of what was last applied out of an observed child, with the texts
+// takeLastApplied takes the record of what was last applied out of an observed child, with the texts
 // in it that the child has or that are wanted of it, see recordFor.
 // A child without a record gives an empty one: nothing is known to be ours to remove.
-func lastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
+func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
 		return nil, err
@@ -166,7 +166,7 @@ func lastApplied(observed *object.Object, have, want map[string]any) (map[string
 
 // setLastApplied records in a child what is wanted of it, which may be the child itself as it is so far.
 func setLastApplied(content, want map[string]any) error {
-	record, err := recordFor(want, content)
+	record, err := encodeLastApplied(want, content)
 	if err != nil {
 		child := unstructured.Unstructured{Object: content}
 		name := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetName()}

@@ -111,13 +111,13 @@ func TestAHookThatEchoesItsChildren(t *testing.T) {
 				}
 				w.carryOut(planned)
 			}
-			w.settled = UpToDateCache{}
+			w.upToDate = UpToDateCache{}
 			if got := writes(w.plan(echo())); len(got) > 0 {
 				t.Errorf("after a restart it writes %v", got)
 			}
 			w.defaults = func(content map[string]any) { content["status"] = map[string]any{"seen": int64(w.version)} }
 			w.children[configMaps] = []*object.Object{w.stored(decode(t, w.child(configMaps, "a")), "uid-of-a")}
-			w.settled = UpToDateCache{}
+			w.upToDate = UpToDateCache{}
 			if got := writes(w.plan(echo())); len(got) > 0 {
 				t.Errorf("after a change of the status it writes %v", got)
 			}
@@ -146,7 +146,7 @@ func TestASecondSyncWritesNothing(t *testing.T) {
 				w.defaults = func(content map[string]any) { delete(content, "status") }
 				w.parent = parseYAML(t, web)
 				w.carryOut(w.plan(w.answer(child)))
-				w.settled = UpToDateCache{}
+				w.upToDate = UpToDateCache{}
 				if planned := w.plan(w.answer(child)); len(writes(planned)) > 0 {
 					t.Errorf("writes %v because %s", writes(planned), planned.Steps[0].Why)
 				}

@@ -11,14 +11,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// nothingLeft is why a finalizer goes in the end.
-const nothingLeft = "the finalize hook has nothing left to do"
+// whyFinalized is why a finalizer goes in the end.
+const whyFinalized = "the finalize hook has nothing left to do"
 
 // FinalizerStep returns the step that puts the controller's finalizer on the parent, or takes it
 // off, before a hook is asked. It is nil if the parent is as it has to be.
 func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 	switch {
-	case isHeld(snapshot) == snapshot.NeedsFinalizer:
+	case hasFinalizer(snapshot) == snapshot.NeedsFinalizer:
 		return nil, nil
 	case snapshot.NeedsFinalizer:
 		finalizers := append(slices.Clone(snapshot.Parent.Finalizers), snapshot.Finalizer)
@@ -31,13 +31,13 @@ func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 // RemoveFinalizerStep returns the step that takes the controller's finalizer off the parent. It is
 // nil if the parent does not carry it.
 func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why string) (*pipeline.Step, error) {
-	if !isHeld(snapshot) {
+	if !hasFinalizer(snapshot) {
 		return nil, nil
 	}
 	return setFinalizers(snapshot, without(snapshot.Parent.Finalizers, snapshot.Finalizer), why)
 }
 
-func isHeld(snapshot *pipeline.Snapshot) bool {
+func hasFinalizer(snapshot *pipeline.Snapshot) bool {
 	return slices.Contains(snapshot.Parent.Finalizers, snapshot.Finalizer)
 }
 

@@ -76,7 +76,7 @@ type world struct {
 	// decorates makes the parent the target of a decorator, and the children attachments.
 	decorates  bool
 	strategies Strategies
-	settled    UpToDateCache
+	upToDate   UpToDateCache
 	children   map[pipeline.Type][]*object.Object
 	// schemas are how the host describes the types.
 	schemas map[pipeline.Type]*openapi.Type
@@ -242,7 +242,7 @@ func (w *world) plan(response *pipeline.Response) *pipeline.Plan {
 	if w.decorates {
 		of = Decorator
 	}
-	planned, err := of(w.snapshot(), response, w.strategies, &w.settled)
+	planned, err := of(w.snapshot(), response, w.strategies, &w.upToDate)
 	if err != nil {
 		w.t.Fatalf("plan: %v", err)
 	}
@@ -252,7 +252,7 @@ func (w *world) plan(response *pipeline.Response) *pipeline.Plan {
 // carryOut does to the world what the plan says, as act and the API server would.
 func (w *world) carryOut(planned *pipeline.Plan) {
 	w.t.Helper()
-	w.settled.Prune(w.snapshot())
+	w.upToDate.Prune(w.snapshot())
 	var outcomes []pipeline.Outcome
 	for _, step := range planned.Steps {
 		outcome := pipeline.Outcome{Step: step}
@@ -278,7 +278,7 @@ func (w *world) carryOut(planned *pipeline.Plan) {
 		}
 		outcomes = append(outcomes, outcome)
 	}
-	w.settled.Wrote(outcomes)
+	w.upToDate.Wrote(outcomes)
 }
 
 // ofParent is what a write of the parent makes of it.

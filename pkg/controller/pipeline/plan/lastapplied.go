@@ -15,11 +15,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// recordFor is the record of what was applied, the text of LastAppliedAnnotation in a child that is
+// encodeLastApplied is the record of what was applied, the text of LastAppliedAnnotation in a child that is
 // stored with it. It is all of what was applied if that fits into what a host allows
 // annotations. Else long texts are replaced by their digests: merging compares texts and never
 // takes one out of the record.
-func recordFor(applied, child map[string]any) (string, error) {
+func encodeLastApplied(applied, child map[string]any) (string, error) {
 	others := 0
 	metadata, _ := child["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -42,8 +42,8 @@ func recordFor(applied, child map[string]any) (string, error) {
 	return string(record), err
 }
 
-// longestWhole is how long, in bytes, a text may be that a shortened record still has as it is.
-const longestWhole = 64
+// maxWholeText is how long, in bytes, a text may be that a shortened record still has as it is.
+const maxWholeText = 64
 
 // digestPrefix begins what stands for a text in a shortened record.
 const digestPrefix = "shortened:"
@@ -54,7 +54,7 @@ func digestOf(text string) string {
 }
 
 func isLong(text string) bool {
-	return len(text) > longestWhole || strings.HasPrefix(text, digestPrefix)
+	return len(text) > maxWholeText || strings.HasPrefix(text, digestPrefix)
 }
 
 // shortened is a value with the digests of its long texts in their place.

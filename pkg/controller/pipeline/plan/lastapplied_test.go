@@ -42,7 +42,7 @@ func TestRecordFor(t *testing.T) {
 		"other annotations leave room for little": {data("1"), others(long[60:]), "", "updateStrategy.apply: ServerSideApply"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record, err := recordFor(test.applied, test.child)
+			record, err := encodeLastApplied(test.applied, test.child)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) || len(err.Error()) > 1000 {
 					t.Errorf("error is %.2000v, want one with %q", err, test.err)
@@ -84,7 +84,7 @@ func TestChildrenWhoseRecordIsShortened(t *testing.T) {
 					if got := writes(w.plan(w.answer(child(step.data)))); len(got) > 0 {
 						t.Errorf("%s, and after that, with what was done %s, writes %v", step.what, remembered, got)
 					}
-					w.settled = UpToDateCache{}
+					w.upToDate = UpToDateCache{}
 				}
 			}
 			if data := decode(t, w.child(configMaps, "a"))["data"].(map[string]any); len(data) != 1 {
@@ -103,7 +103,7 @@ func TestMovingChildrenWhoseRecordIsShortened(t *testing.T) {
 	}
 	w = newWorld(t, web, configMaps).method(InPlace)
 	w.carryOut(w.plan(w.answer(child)))
-	w.settled = UpToDateCache{} // another spec is another controller
+	w.upToDate = UpToDateCache{} // another spec is another controller
 	step = stepFor(t, w.serverSide(InPlace).plan(w.answer(child)), "a")
 	if body := string(step.Body); step.Op != pipeline.ToServerSideApply || !strings.Contains(body, big("x")) {
 		t.Errorf("%s with %.1000s", step.Op, body)
@@ -188,7 +188,7 @@ func FuzzShortenedRecord(f *testing.F) {
 func expectSameMerge(t *testing.T, observed, last, desired map[string]any) {
 	t.Helper()
 	read := lengthened(shortened(last).(map[string]any), observed, desired)
-	for _, at := range []place{{}, {written: true}} {
+	for _, at := range []location{{}, {written: true}} {
 		want := at.merge(copied(observed), copied(last), copied(desired))
 		got := at.merge(copied(observed), copied(read), copied(desired))
 		if path, differ := difference(want, got); differ {

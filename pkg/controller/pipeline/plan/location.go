@@ -12,44 +12,44 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// place is a place in a child, with what is known of it. The zero value is a place of
+// location is a place in a child, with what is known of it. The zero value is a place of
 // which nothing is.
-type place struct {
-	// of is how the host describes the place; described tells that it describes the
+type location struct {
+	// schema is how the host describes the place; described tells that it describes the
 	// child at all, if not this place.
-	of        *openapi.Type
+	schema    *openapi.Type
 	described bool
 	// written tells that what is here was last written either by us or by those who
 	// own something of it: others.
 	written bool
 	others  fieldSets
-	// whole tells that the place is the child itself.
-	whole bool
+	// root tells that the place is the child itself.
+	root bool
 }
 
-// wholeOf is the place that is all of an observed child.
-func wholeOf(of *openapi.Type, observed *object.Object) (place, error) {
-	p := place{of: of, described: of != nil, written: observed.Others != "", whole: true}
+// rootOf is the place that is all of an observed child.
+func rootOf(of *openapi.Type, observed *object.Object) (location, error) {
+	p := location{schema: of, described: of != nil, written: observed.Others != "", root: true}
 	if p.written {
 		if err := json.Unmarshal([]byte(observed.Others), &p.others); err != nil {
-			return place{}, fmt.Errorf("managed fields of %s: %w", observed, err)
+			return location{}, fmt.Errorf("managed fields of %s: %w", observed, err)
 		}
 	}
 	return p, nil
 }
 
 // field is the place of an object's field.
-func (p place) field(name string) place {
-	below := place{of: p.of.Field(name), described: p.described, written: p.written, others: p.others.field(name)}
-	if p.whole && name == "metadata" {
+func (p location) field(name string) location {
+	below := location{schema: p.schema.Field(name), described: p.described, written: p.written, others: p.others.field(name)}
+	if p.root && name == "metadata" {
 		below.written = false // who owns metadata is not kept
 	}
 	return below
 }
 
 // item is the place of a list's item.
-func (p place) item(observed any) place {
-	return place{of: p.of.Items(), described: p.described, written: p.written, others: p.others.item(observed)}
+func (p location) item(observed any) location {
+	return location{schema: p.schema.Items(), described: p.described, written: p.written, others: p.others.item(observed)}
 }
 
 // isHostsForm tells whether what is observed is what the host has made of what was
@@ -59,7 +59,7 @@ func (p place) item(observed any) place {
 //
 // Managed fields do not tell who has taken an item out of a list whose items are owned
 // one by one. Where the list may be such a one, all items must be there.
-func (p place) isHostsForm(observed, lastApplied, desired any) bool {
+func (p location) isHostsForm(observed, lastApplied, desired any) bool {
 	if !p.written || len(p.others) > 0 || observed == nil {
 		return false
 	}
@@ -67,17 +67,17 @@ func (p place) isHostsForm(observed, lastApplied, desired any) bool {
 		return false
 	}
 	list, isList := observed.([]any)
-	ownedAsAWhole := p.described && (p.of.List() == openapi.Atomic || p.of.List() == openapi.Unknown)
+	ownedAsAWhole := p.described && (p.schema.List() == openapi.Atomic || p.schema.List() == openapi.Unknown)
 	return !isList || ownedAsAWhole || p.covers(list, desired)
 }
 
 // covers tells whether all that is wanted is in what is observed.
-func (p place) covers(observed, wanted any) bool {
+func (p location) covers(observed, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
 		observed, ok := observed.(map[string]any)
 		for name, value := range wanted {
-			ok = ok && (p.field(name).covers(observed[name], value) || observed[name] == nil && p.of.Drops(name, value))
+			ok = ok && (p.field(name).covers(observed[name], value) || observed[name] == nil && p.schema.Drops(name, value))
 		}
 		return ok
 	case []any:
@@ -87,11 +87,11 @@ func (p place) covers(observed, wanted any) bool {
 		}
 		return ok
 	default:
-		return same(p.of, observed, wanted)
+		return same(p.schema, observed, wanted)
 	}
 }
 
-func (p place) isIn(list []any, wanted any) bool {
+func (p location) isIn(list []any, wanted any) bool {
 	for _, candidate := range list {
 		if p.covers(candidate, wanted) {
 			return true

@@ -118,7 +118,7 @@ func TestPhantomDifferences(t *testing.T) {
 				if got := writes(planned); len(got) > 0 || len(planned.Refused) > 0 {
 					t.Errorf("writes %v because %s, refuses %v", got, planned.Steps[0].Why, planned.Refused)
 				}
-				if len(w.settled.objects) == 0 {
+				if len(w.upToDate.objects) == 0 {
 					t.Error("it does not remember what it found")
 				}
 				w.children[phantom.of] = []*object.Object{w.changed(phantom.of, phantom.child(phantom.changed))}

@@ -10,7 +10,7 @@ package plan
 //
 // A desired null removes: of an object or a list that is merged item by item what was
 // last applied, of anything else the value itself.
-func (p place) merge(observed, lastApplied, desired any) any {
+func (p location) merge(observed, lastApplied, desired any) any {
 	switch observed := observed.(type) {
 	case map[string]any:
 		if wanted, ok := objectOrNull(desired); ok {
@@ -26,14 +26,14 @@ func (p place) merge(observed, lastApplied, desired any) any {
 	return p.replace(observed, lastApplied, desired)
 }
 
-func (p place) mergeObjects(observed, lastApplied, desired map[string]any) map[string]any {
+func (p location) mergeObjects(observed, lastApplied, desired map[string]any) map[string]any {
 	for name := range lastApplied {
 		if _, still := desired[name]; !still {
 			delete(observed, name)
 		}
 	}
 	for name, wanted := range desired {
-		if observed[name] == nil && p.of.Drops(name, wanted) {
+		if observed[name] == nil && p.schema.Drops(name, wanted) {
 			continue
 		}
 		merged := p.field(name).merge(observed[name], lastApplied[name], wanted)
@@ -47,8 +47,8 @@ func (p place) mergeObjects(observed, lastApplied, desired map[string]any) map[s
 }
 
 // replace puts what is desired in the place of what is observed, unless that is the same.
-func (p place) replace(observed, lastApplied, desired any) any {
-	if observed != nil && same(p.of, observed, desired) || p.isHostsForm(observed, lastApplied, desired) {
+func (p location) replace(observed, lastApplied, desired any) any {
+	if observed != nil && same(p.schema, observed, desired) || p.isHostsForm(observed, lastApplied, desired) {
 		return observed
 	}
 	return desired

@@ -14,14 +14,14 @@ import (
 // mergeLists merges a list as the host says. Where it does not, lists of objects that
 // have a field which tells them apart are merged item by item, and any other list is
 // replaced as a whole.
-func (p place) mergeLists(observed, lastApplied, desired []any) any {
-	kind := p.of.List()
+func (p location) mergeLists(observed, lastApplied, desired []any) any {
+	kind := p.schema.List()
 	if kind == openapi.Set && areScalars(observed, lastApplied, desired) {
 		return mergeSets(observed, lastApplied, desired)
 	}
 	var by identity
 	if kind == openapi.Map {
-		by = identity(p.of.Keys())
+		by = identity(p.schema.Keys())
 	}
 	if kind != openapi.Atomic && !by.tellsApart(observed, lastApplied, desired) {
 		by = guessIdentity(observed, lastApplied, desired)
@@ -47,7 +47,7 @@ func nullOr(list []any) any {
 
 // mergeItems merges lists like objects, keyed by what identifies their items. The order
 // there is stays, and new items come last.
-func (p place) mergeItems(by identity, observed, lastApplied, desired []any) any {
+func (p location) mergeItems(by identity, observed, lastApplied, desired []any) any {
 	last, wanted := by.keyed(lastApplied), by.keyed(desired)
 	result := make([]any, 0, len(observed)+len(desired))
 	for _, item := range observed {

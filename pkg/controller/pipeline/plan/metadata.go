@@ -33,9 +33,9 @@ func (c metadataChange) isNone() bool { return len(c.labels) == 0 && len(c.annot
 func (c metadataChange) path() string {
 	switch {
 	case len(c.labels) > 0:
-		return "metadata.labels[" + first(c.labels) + "]"
+		return "metadata.labels[" + firstName(c.labels) + "]"
 	case len(c.annotations) > 0:
-		return "metadata.annotations[" + first(c.annotations) + "]"
+		return "metadata.annotations[" + firstName(c.annotations) + "]"
 	default:
 		return ""
 	}
@@ -63,7 +63,7 @@ func differing(have func(name string) (value string, there bool), wanted map[str
 	return differing
 }
 
-func first(changes map[string]*string) string {
+func firstName(changes map[string]*string) string {
 	return slices.Min(slices.Collect(maps.Keys(changes)))
 }
 
@@ -101,9 +101,9 @@ func withStrings(of []byte, field string, changes map[string]*string) ([]byte, e
 	return object.WithMember(of, field, values)
 }
 
-// hashDesired is the hash of what the hook wants of a target, in labels and annotations
+// hashDesiredTarget is the hash of what the hook wants of a target, in labels and annotations
 // and, if that is written with them, in the status.
-func hashDesired(response *pipeline.Response, status *pipeline.Step) (uint64, error) {
+func hashDesiredTarget(response *pipeline.Response, status *pipeline.Step) (uint64, error) {
 	wanted, err := json.Marshal([...]map[string]*string{response.Labels, response.Annotations})
 	if err != nil {
 		return 0, err

@@ -23,7 +23,7 @@ func (p *parent) toServerSideApply(observed *object.Object, why string) (pipelin
 	if err != nil {
 		return pipeline.Step{}, err
 	}
-	record, err := lastApplied(observed, have, nil)
+	record, err := takeLastApplied(observed, have, nil)
 	if err != nil {
 		return pipeline.Step{}, err
 	}
@@ -39,7 +39,7 @@ func (p *parent) toServerSideApply(observed *object.Object, why string) (pipelin
 // apply: what was applied, except for being our child, becomes the record. A later
 // sync sees what is left to write.
 func (p *parent) toDynamicApply(observed *object.Object) (pipeline.Step, error) {
-	record, err := applied(observed)
+	record, err := appliedFields(observed)
 	if err != nil {
 		return pipeline.Step{}, err
 	}
@@ -53,21 +53,21 @@ func (p *parent) toDynamicApply(observed *object.Object) (pipeline.Step, error) 
 	if len(others) > 0 {
 		child.SetOwnerReferences(others)
 	}
-	body, err := recordFor(record, have)
+	body, err := encodeLastApplied(record, have)
 	if err != nil {
 		return pipeline.Step{}, fmt.Errorf("child %s: %w", observed, err)
 	}
 	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: []byte(body), Why: "it was written by server-side apply"}, nil
 }
 
-// hasRecord tells whether dynamic apply has written a child.
-func hasRecord(observed *object.Object) bool {
+// hasLastApplied tells whether dynamic apply has written a child.
+func hasLastApplied(observed *object.Object) bool {
 	return observed.Lookup("metadata", "annotations", object.LastAppliedAnnotation) != nil
 }
 
-// applied is what was applied of a child by server-side apply, as far as it is still
+// appliedFields is what was applied of a child by server-side apply, as far as it is still
 // ours, with what names the child, which is nobody's field.
-func applied(observed *object.Object) (map[string]any, error) {
+func appliedFields(observed *object.Object) (map[string]any, error) {
 	have, err := observed.Decode()
 	if err != nil {
 		return nil, err

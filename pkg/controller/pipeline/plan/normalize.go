@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// prepare makes of what was applied last and of what is desired what they mean to the
+// normalize makes of what was applied last and of what is desired what they mean to the
 // host. It changes both.
-func (p *parent) prepare(observed, lastApplied, desired map[string]any) (last, want map[string]any) {
+func (p *parent) normalize(observed, lastApplied, desired map[string]any) (last, want map[string]any) {
 	have, _ := observed["metadata"].(map[string]any)
 	last, _ = lastApplied["metadata"].(map[string]any)
 	want, _ = desired["metadata"].(map[string]any)
 	p.keepOwner(last)
-	keepOthers(have, last, want)
+	keepFieldsOfOthers(have, last, want)
 	if desired["apiVersion"] == "v1" && desired["kind"] == "Secret" {
 		foldStringData(lastApplied)
 		foldStringData(desired)
@@ -37,11 +37,11 @@ func (p *parent) keepOwner(last map[string]any) {
 	})
 }
 
-// keepOthers has only those labels, annotations, owners and finalizers removed that were
+// keepFieldsOfOthers has only those labels, annotations, owners and finalizers removed that were
 // applied when the hook no longer lists any. Others put theirs into the same fields,
 // which is why here, unlike in the rest of a child, a field that is not there says
 // the same as an empty one. In Metacontroller it takes away those of others too.
-func keepOthers(observed, lastApplied, desired map[string]any) {
+func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		if desired == nil || desired[name] != nil || lastApplied[name] == nil {
 			continue

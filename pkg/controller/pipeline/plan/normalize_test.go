@@ -102,7 +102,7 @@ func TestAClusterScopedChildWithANamespaceComesToRest(t *testing.T) {
 			w.defaults = func(content map[string]any) { delete(content["metadata"].(map[string]any), "namespace") }
 			const child = `{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: nonsense, labels: {app: shop}}}`
 			w.carryOut(w.plan(w.answer(child)))
-			w.settled = UpToDateCache{}
+			w.upToDate = UpToDateCache{}
 			if planned := w.plan(w.answer(child)); len(writes(planned)) > 0 {
 				t.Errorf("writes %v because %s", writes(planned), planned.Steps[0].Why)
 			}

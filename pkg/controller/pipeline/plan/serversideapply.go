@@ -15,8 +15,8 @@ import (
 // and the host removes what was sent before and is not any more.
 type serverSideApply struct {
 	*parent
-	// of is how the host describes the children, nil if it does not.
-	of *openapi.Type
+	// schema is how the host describes the children, nil if it does not.
+	schema *openapi.Type
 }
 
 // neverCurrent is a resource version that no object has: in etcd it stands for the
@@ -33,11 +33,11 @@ func (s serverSideApply) create(desired *object.Object) (pipeline.Step, error) {
 		return pipeline.Step{}, err
 	}
 	body, err := withMetadata(configuration, "resourceVersion", neverCurrent)
-	return pipeline.Step{Op: pipeline.Apply, Body: body, Why: missing}, err
+	return pipeline.Step{Op: pipeline.Apply, Body: body, Why: whyMissing}, err
 }
 
 func (s serverSideApply) change(method Method, observed, desired *object.Object) (pipeline.Step, error) {
-	if hasRecord(observed) {
+	if hasLastApplied(observed) {
 		return s.toServerSideApply(observed, "it was written by dynamic apply")
 	}
 	configuration, err := s.configuration(desired)
@@ -46,7 +46,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	}
 	path, differs, err := s.difference(observed, configuration)
 	if err != nil || !differs {
-		return keep(observed, asWanted), err
+		return keep(observed, whyUpToDate), err
 	}
 	if observed.Shared {
 		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
@@ -76,12 +76,12 @@ func (s serverSideApply) configuration(desired *object.Object) (map[string]any, 
 // a form of its own, and does not say that it does so, this shows a difference that is
 // none, and the host finds out.
 func (s serverSideApply) difference(observed *object.Object, configuration map[string]any) (path string, differs bool, err error) {
-	applied, err := applied(observed)
+	applied, err := appliedFields(observed)
 	if err != nil {
 		return "", false, err
 	}
 	path, differs = difference(applied, configuration)
-	return path, differs && !same(s.of, applied, configuration), nil
+	return path, differs && !same(s.schema, applied, configuration), nil
 }
 
 func withMetadata(content map[string]any, field, value string) ([]byte, error) {

@@ -62,7 +62,7 @@ func TestUpdateMethodsUnderServerSideApply(t *testing.T) {
 	}{
 		"a child that is missing": {
 			desired: childA,
-			inPlace: outcome{op: pipeline.Apply, why: missing}, recreate: outcome{op: pipeline.Apply, why: missing},
+			inPlace: outcome{op: pipeline.Apply, why: whyMissing}, recreate: outcome{op: pipeline.Apply, why: whyMissing},
 		},
 		"a child that is the same": {observed: childA, fields: fieldsOfA, desired: childA, inPlace: keep, recreate: keep},
 		"a child that differs": {
@@ -175,7 +175,7 @@ func TestAnApplyIsNotRepeated(t *testing.T) {
 			w := newWorld(t, web, configMaps).serverSide(InPlace).hasApplied(configMaps, childA, "")
 			step := stepFor(t, w.plan(w.answer(childAChanged)), "a")
 			step.Op = op
-			w.settled.Wrote([]pipeline.Outcome{{Step: step, Result: w.child(configMaps, "a")}})
+			w.upToDate.Wrote([]pipeline.Outcome{{Step: step, Result: w.child(configMaps, "a")}})
 			if step := stepFor(t, w.plan(w.answer(childAChanged)), "a"); step.Op != pipeline.Keep {
 				t.Errorf("%s because %s", step.Op, step.Why)
 			}

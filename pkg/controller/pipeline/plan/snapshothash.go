@@ -17,72 +17,72 @@ import (
 // may write on the parent without any effect, such as its annotations, nor how the host describes
 // the children: a child that needs no write by one description is Settled by all.
 func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {
-	i := inputs{}
-	i.snapshot(snapshot)
-	i.number(uint64(snapshot.Parent.Generation))
+	i := snapshotHash{}
+	i.addSnapshot(snapshot)
+	i.addNumber(uint64(snapshot.Parent.Generation))
 	if snapshot.Selector != nil {
-		i.text(snapshot.Selector.String())
+		i.addText(snapshot.Selector.String())
 	}
-	return i.hash.Sum64()
+	return i.digest.Sum64()
 }
 
 // DecoratorInputs is CompositeInputs for a DecoratorController's target, of which the plan depends
 // on the labels and annotations too.
 func DecoratorInputs(snapshot *pipeline.Snapshot) uint64 {
-	i := inputs{}
-	i.snapshot(snapshot)
-	i.number(snapshot.Parent.Hash)
-	return i.hash.Sum64()
+	i := snapshotHash{}
+	i.addSnapshot(snapshot)
+	i.addNumber(snapshot.Parent.Hash)
+	return i.digest.Sum64()
 }
 
-// inputs hashes what a plan depends on.
-type inputs struct{ hash xxhash.Digest }
+// snapshotHash hashes what a plan depends on.
+type snapshotHash struct{ digest xxhash.Digest }
 
-// snapshot adds what plans of both kinds depend on.
-func (i *inputs) snapshot(snapshot *pipeline.Snapshot) {
-	i.hash.Reset()
+// addSnapshot adds what plans of both kinds depend on.
+func (i *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
+	i.digest.Reset()
 	parent := snapshot.Parent
-	i.text(string(parent.UID))
-	i.bytes(parent.Lookup("status"))
-	for _, yes := range []bool{snapshot.Managed, snapshot.Finalizing, isHeld(snapshot), parent.DeletionTimestamp != nil} {
-		i.yesOrNo(yes)
+	i.addText(string(parent.UID))
+	i.addBytes(parent.Lookup("status"))
+	for _, yes := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
+		i.addBool(yes)
 	}
 	for _, group := range snapshot.Children {
-		i.objects(group.Claimed)
-		i.objects(group.Adopt)
-		i.objects(group.Release)
+		i.addObjects(group.Claimed)
+		i.addObjects(group.Adopt)
+		i.addObjects(group.Release)
 	}
 }
 
-func (i *inputs) objects(objects []*object.Object) {
-	i.number(uint64(len(objects)))
+func (i *snapshotHash) addObjects(objects []*object.Object) {
+	i.addNumber(uint64(len(objects)))
 	for _, o := range objects {
-		i.text(string(o.UID))
-		i.text(o.ResourceVersion)
-		i.number(o.Hash) // a version may look otherwise than before, as after a change of a conversion webhook
+		i.addText(string(o.UID))
+		i.addText(o.ResourceVersion)
+		i.addNumber(o.Hash) // a version may look otherwise than before, as after a change of a conversion webhook
 	}
 }
 
-func (i *inputs) text(text string) {
-	i.number(uint64(len(text)))
-	_, _ = i.hash.WriteString(text)
+func (i *snapshotHash) addText(text string) {
+	i.addNumber(uint64(len(text)))
+	_, _ = i.digest.WriteString(text)
 }
 
-func (i *inputs) bytes(bytes []byte) {
-	i.number(uint64(len(bytes)))
-	_, _ = i.hash.Write(bytes)
+func (i *snapshotHash) addBytes(bytes []byte) {
+	i.addNumber(uint64(len(bytes)))
+	_, _ = i.digest.Write(bytes)
 }
 
-func (i *inputs) yesOrNo(yes bool) {
+func (i *snapshotHash) addBool(yes bool) {
 	if yes {
-		i.number(1)
+		i.addNumber(1)
 	} else {
-		i.number(0)
+		i.addNumber(0)
 	}
 }
 
-func (i *inputs) number(number uint64) {
+func (i *snapshotHash) addNumber(number uint64) {
 	var bytes [8]byte
 	binary.LittleEndian.PutUint64(bytes[:], number)
-	_, _ = i.hash.Write(bytes[:])
+	_, _ = i.digest.Write(bytes[:])
 }

@@ -17,8 +17,8 @@ import (
 // status.observedGeneration put in. Without an answer it is that field alone, unless
 // the status is foreign: that one is left as it is then, and always if it can only be
 // written together with the rest of the object.
-func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateCache) error {
-	if p.foreignStatus && (answered == nil || !p.kind.StatusSubresource) {
+func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
+	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {
 		return nil
 	}
 	desired, err := decodeStatus(answered)
@@ -29,7 +29,7 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateC
 		desired = map[string]any{}
 	}
 	desired["observedGeneration"] = p.Generation
-	step, err := p.statusStep(desired, settled)
+	step, err := p.statusStep(desired, upToDate)
 	if step == nil || err != nil {
 		return err
 	}
@@ -40,26 +40,26 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateC
 // statusStep is the step that gives the parent the desired status. It is nil if the
 // parent has it. An empty status is something else than none: hooks tell by it, at the
 // next sync, that they have been asked before.
-func (p *parent) statusStep(desired map[string]any, settled *UpToDateCache) (*pipeline.Step, error) {
+func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*pipeline.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {
 		return nil, err
 	}
 	have := p.Lookup("status")
 	hash := xxhash.Sum64(wanted)
-	if settled.Is(p.UID, hash, xxhash.Sum64(have)) {
+	if upToDate.Is(p.UID, hash, xxhash.Sum64(have)) {
 		return nil, nil
 	}
 	observed, err := decodeStatus(have)
 	path, differ := difference(observed, desired)
 	if err == nil && !differ && observed != nil { // what is no object is replaced
-		settled.Put(p.UID, hash, xxhash.Sum64(have))
+		upToDate.Put(p.UID, hash, xxhash.Sum64(have))
 		return nil, nil
 	}
 	path = join("status", path)
 	body, err := object.WithMember(p.JSON(), "status", wanted)
 	return &pipeline.Step{
-		Op: pipeline.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
+		Op: pipeline.Status, Type: p.parentType, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
 		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,
 	}, err
 }

@@ -29,8 +29,8 @@ func (p *parent) engine(name Engine, of *openapi.Type) engine {
 
 // The reasons of steps that engines share.
 const (
-	missing  = "the hook lists it and it is not there"
-	asWanted = "it is as the hook wants it"
+	whyMissing  = "the hook lists it and it is not there"
+	whyUpToDate = "it is as the hook wants it"
 )
 
 // keep is the step that leaves a child as it is.

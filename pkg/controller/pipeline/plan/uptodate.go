@@ -14,7 +14,7 @@ import (
 // UpToDate returns a function that tells whether nothing would be written to make an
 // observed child what is desired of it, by the engine and the method of its type. What it
 // finds so it remembers in settled.
-func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, settled *UpToDateCache) func(observed, desired *object.Object) (bool, error) {
+func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, upToDate *UpToDateCache) func(observed, desired *object.Object) (bool, error) {
 	parent := newParent(snapshot, childRules)
 	return func(observed, desired *object.Object) (bool, error) {
 		i := slices.IndexFunc(snapshot.Children, func(group pipeline.Group) bool {
@@ -23,7 +23,7 @@ func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, settled *UpToD
 		if i < 0 {
 			return false, fmt.Errorf("child %s is of no declared type", desired)
 		}
-		if settled.Is(observed.UID, desired.Hash, observed.Hash) {
+		if upToDate.Is(observed.UID, desired.Hash, observed.Hash) {
 			return true, nil
 		}
 		group := snapshot.Children[i]
@@ -32,7 +32,7 @@ func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, settled *UpToD
 		if err != nil || step.Op != pipeline.Keep {
 			return false, err
 		}
-		settled.Put(observed.UID, desired.Hash, observed.Hash)
+		upToDate.Put(observed.UID, desired.Hash, observed.Hash)
 		return true, nil
 	}
 }

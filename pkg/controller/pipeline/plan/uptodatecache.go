@@ -14,35 +14,35 @@ import (
 // when nothing was left to write, so that it need not be worked out again. The
 // zero value remembers nothing. It is not safe for concurrent use.
 type UpToDateCache struct {
-	objects map[types.UID]settledAt
+	objects map[types.UID]hashPair
 	// target is of the labels and annotations of a decorator's target, and of the status
 	// that is written with them.
 	target struct {
 		uid types.UID
-		settledAt
+		hashPair
 	}
 }
 
-// settledAt is a pair of hashes: of what the hook wanted and of what the host had.
-type settledAt struct{ desired, observed uint64 }
+// hashPair is a pair of hashes: of what the hook wanted and of what the host had.
+type hashPair struct{ desired, observed uint64 }
 
 // Is tells whether nothing was left to write for the pair.
 func (s *UpToDateCache) Is(uid types.UID, desired, observed uint64) bool {
 	at, known := s.objects[uid]
-	return known && at == settledAt{desired, observed}
+	return known && at == hashPair{desired, observed}
 }
 
 // Put remembers that nothing is left to write for the pair.
 func (s *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
 	if s.objects == nil {
-		s.objects = map[types.UID]settledAt{}
+		s.objects = map[types.UID]hashPair{}
 	}
-	s.objects[uid] = settledAt{desired, observed}
+	s.objects[uid] = hashPair{desired, observed}
 }
 
-// isTarget tells whether nothing was left to write of a target for the pair.
-func (s *UpToDateCache) isTarget(uid types.UID, desired, observed uint64) bool {
-	return s.target.uid == uid && s.target.settledAt == settledAt{desired, observed}
+// isTargetUpToDate tells whether nothing was left to write of a target for the pair.
+func (s *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64) bool {
+	return s.target.uid == uid && s.target.hashPair == hashPair{desired, observed}
 }
 
 // Wrote remembers what the host made of what was written, or kept when it was asked:
@@ -57,7 +57,7 @@ func (s *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
 			s.Put(result.UID, outcome.Desired, xxhash.Sum64(result.Lookup("status")))
 		case outcome.Op == pipeline.Metadata:
 			s.target.uid = result.UID
-			s.target.settledAt = settledAt{outcome.Desired, hashTarget(outcome.Type, result)}
+			s.target.hashPair = hashPair{outcome.Desired, hashTarget(outcome.Type, result)}
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (s *UpToDateCache) Prune(snapshot *pipeline.Snapshot) {
 	if len(s.objects) <= shown {
 		return
 	}
-	kept := make(map[types.UID]settledAt, shown)
+	kept := make(map[types.UID]hashPair, shown)
 	keep := func(uid types.UID) {
 		if at, known := s.objects[uid]; known {
 			kept[uid] = at

@@ -20,8 +20,8 @@ import (
 )
 
 func TestSettledKnowsOnlyThePairItWasTold(t *testing.T) {
-	var settled UpToDateCache
-	settled.Put("a", 1, 2)
+	var upToDate UpToDateCache
+	upToDate.Put("a", 1, 2)
 	tests := map[string]struct {
 		uid               types.UID
 		desired, observed uint64
@@ -36,13 +36,13 @@ func TestSettledKnowsOnlyThePairItWasTold(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := settled.Is(test.uid, test.desired, test.observed); got != test.want {
-				t.Errorf("settled is %v, want %v", got, test.want)
+			if got := upToDate.Is(test.uid, test.desired, test.observed); got != test.want {
+				t.Errorf("up to date is %v, want %v", got, test.want)
 			}
 		})
 	}
-	settled.Put("a", 5, 6)
-	if settled.Is("a", 1, 2) || !settled.Is("a", 5, 6) {
+	upToDate.Put("a", 5, 6)
+	if upToDate.Is("a", 1, 2) || !upToDate.Is("a", 5, 6) {
 		t.Error("of two pairs of an object the last must count")
 	}
 }
@@ -63,10 +63,10 @@ func TestWhatWasWrittenIsSettled(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var settled UpToDateCache
-			settled.Wrote([]pipeline.Outcome{test.outcome})
-			if got := settled.Is("u", 7, result.Hash); got != test.want {
-				t.Errorf("settled is %v, want %v", got, test.want)
+			var upToDate UpToDateCache
+			upToDate.Wrote([]pipeline.Outcome{test.outcome})
+			if got := upToDate.Is("u", 7, result.Hash); got != test.want {
+				t.Errorf("up to date is %v, want %v", got, test.want)
 			}
 		})
 	}
@@ -75,15 +75,15 @@ func TestWhatWasWrittenIsSettled(t *testing.T) {
 func TestPruneForgetsWhatTheSnapshotDoesNotShow(t *testing.T) {
 	w := newWorld(t, web, configMaps, pods).has(configMaps, childA).has(pods, `{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: shop}}}`)
 	for _, uid := range []types.UID{"parent-uid", "uid-of-a", "uid-of-p", "gone-1", "gone-2"} {
-		w.settled.Put(uid, 1, 2)
+		w.upToDate.Put(uid, 1, 2)
 	}
-	w.settled.Prune(w.snapshot())
+	w.upToDate.Prune(w.snapshot())
 	want := []types.UID{"parent-uid", "uid-of-a", "uid-of-p"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(w.settled.objects))); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(w.upToDate.objects))); diff != "" {
 		t.Errorf("remembered (-want +got):\n%s", diff)
 	}
 	for _, uid := range want {
-		if !w.settled.Is(uid, 1, 2) {
+		if !w.upToDate.Is(uid, 1, 2) {
 			t.Errorf("what was known of %s is lost", uid)
 		}
 	}
@@ -95,17 +95,17 @@ func TestWhatIsRememberedDoesNotGrow(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(InPlace)
 	for i := range 50 {
 		w.carryOut(w.plan(w.answer(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a%d, labels: {app: shop}}}`, i))))
-		if known := len(w.settled.objects); known > 4 {
+		if known := len(w.upToDate.objects); known > 4 {
 			t.Fatalf("after sync %d there are %d objects remembered", i, known)
 		}
 	}
 }
 
-// What is settled is not worked out again, and a difference that no hash shows stays.
+// What is up to date is not worked out again, and a difference that no hash shows stays.
 func TestASettledChildIsNotComparedAgain(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childA)
 	answer := w.answer(childAChanged)
-	w.settled.Put("uid-of-a", answer.Children[0].Hash, w.child(configMaps, "a").Hash)
+	w.upToDate.Put("uid-of-a", answer.Children[0].Hash, w.child(configMaps, "a").Hash)
 	step := stepFor(t, w.plan(answer), "a")
 	if step.Op != pipeline.Keep || step.Why != "it is as the hook wants it" {
 		t.Errorf("%s because %q", step.Op, step.Why)
@@ -120,7 +120,7 @@ func TestAChildFoundEqualIsSettled(t *testing.T) {
 			if got := writes(w.plan(answer)); len(got) > 0 {
 				t.Fatalf("writes %v", got)
 			}
-			if !w.settled.Is("uid-of-a", answer.Children[0].Hash, w.child(configMaps, "a").Hash) {
+			if !w.upToDate.Is("uid-of-a", answer.Children[0].Hash, w.child(configMaps, "a").Hash) {
 				t.Error("it is not remembered")
 			}
 		})
@@ -171,7 +171,7 @@ func TestAQuietSyncDecodesNothing(t *testing.T) {
 				w := newWorld(t, web, configMaps).method(method).has(configMaps, child)
 				snapshot, answer := w.snapshot(), w.answer(child)
 				plan := func() {
-					if planned, err := Composite(snapshot, answer, w.strategies, &w.settled); err != nil || len(writes(planned)) > 0 {
+					if planned, err := Composite(snapshot, answer, w.strategies, &w.upToDate); err != nil || len(writes(planned)) > 0 {
 						t.Fatal(planned, err)
 					}
 				}
