@@ -36,11 +36,3 @@ func TestKindsOfAType(t *testing.T) {
 		t.Errorf("kind in any version is %v, want %v", got, want)
 	}
 }
-
-func TestOnlyAStepThatKeepsDoesNotWrite(t *testing.T) {
-	for _, op := range []Op{Adopt, Release, Delete, Recreate, Create, Update, Apply, ToServerSideApply, ToDynamicApply, Keep, Status, Metadata, Finalizer} {
-		if got := (Step{Op: op}).Writes(); got != (op != Keep) {
-			t.Errorf("%s writes: %v", op, got)
-		}
-	}
-}

@@ -7,23 +7,23 @@ import "time"
 
 // WriteLoop is an object that is written again and again.
 type WriteLoop struct {
-	// Parent is for which it is written.
+	// Parent is the parent whose syncs write the object.
 	Parent Key
-	// Object is a child or, if OfParent, the parent itself; OfStatus tells that it is the
-	// parent's status.
+	// Object is a child or, if OfParent is true, the parent itself. OfStatus is true if
+	// it is the parent's status.
 	Object             Key
 	OfParent, OfStatus bool
-	// Path is the field in which it differed last from what the hook wants. It is empty
-	// if the object was missing.
+	// Path is the field in which the object differed last from what the hook wants. It is
+	// empty if the object was missing.
 	Path string
-	// AnswerChanges tells that the hook wants something else each time. Else it wants the
-	// same, and somebody undoes it.
+	// AnswerChanges is true if the hook wants something else each time. Otherwise the hook
+	// wants the same, and another writer undoes it.
 	AnswerChanges bool
-	// Rivals are the controllers of this process, as messages name them, that write the
-	// same part of the object again and again, as far as there are any.
+	// Rivals are other controllers of this process that write the same part of the object
+	// again and again, as messages name them.
 	Rivals []string
-	// Writes is how many writes followed close upon one another.
+	// Writes is the number of writes in quick succession.
 	Writes int
-	// Next is when the next write that is not counted yet may be.
+	// Next is the time of the next write that Writes does not count yet.
 	Next time.Time
 }

@@ -58,9 +58,9 @@ func (p planning) plan(answer *pipeline.Response, upToDate *UpToDateCache, writi
 
 // first is what the first sync after a start takes, when nothing is remembered; quiet what
 // those after that take; update the one that finds all children to be others.
-func (p planning) first()                       { p.plan(p.answer, &UpToDateCache{}, 0) }
+func (p planning) first()                        { p.plan(p.answer, &UpToDateCache{}, 0) }
 func (p planning) quiet(upToDate *UpToDateCache) { p.plan(p.answer, upToDate, 0) }
-func (p planning) update()                      { p.plan(p.changed, &UpToDateCache{}, len(p.changed.Children)) }
+func (p planning) update()                       { p.plan(p.changed, &UpToDateCache{}, len(p.changed.Children)) }
 
 // count is how many steps of a plan change the host.
 func count(planned *pipeline.Plan) (writes int) {
