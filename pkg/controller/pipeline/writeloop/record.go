@@ -63,7 +63,7 @@ type held struct {
 // sides undo each other's writes, the one that was held back first gives the pace, and the other is always just in
 // time.
 func (r *record) holds(step *pipeline.Step, inputs *inputs, now time.Time) (early bool, news []pipeline.WriteLoop) {
-	if !watched(step.Op) {
+	if !step.Op.FormsWriteLoops() {
 		r.wanted = time.Time{}
 		return false, nil
 	}
@@ -86,7 +86,7 @@ func (r *record) holds(step *pipeline.Step, inputs *inputs, now time.Time) (earl
 	r.held.until = until
 	r.held.WriteLoop = pipeline.WriteLoop{
 		Parent: pipeline.KeyOf(inputs.snapshot.Parent),
-		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == pipeline.Status,
+		Object: step.Key(), OfParent: step.Op.OnParent(), OfStatus: step.Op == pipeline.Status,
 		Path:          step.Path,
 		AnswerChanges: undone <= mostUndone,
 		Writes:        max(undone, restless) - 1,

@@ -86,7 +86,7 @@ func (g *Guard) held(loop pipeline.WriteLoop) *held {
 }
 
 // writtenAs are the ways an object can be a target.
-var writtenAs = [...]pipeline.Op{"", pipeline.Status, pipeline.Metadata, pipeline.Finalizer}
+var writtenAs = append([]pipeline.Op{""}, parentOps...)
 
 // aFight is how many writes in a row make it likely that they are undone by the other side
 // of a loop: that may have been seen before on this side.
