@@ -16,8 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// moveEngine hands a child from one apply engine over to the other: who owns its fields and
-// the record of what was last applied change together, and nothing else.
+// moveEngine moves a child from one apply engine to the other. One request changes who owns the
+// fields and the annotation with what was last applied, and nothing else.
 func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	live, err := a.Writer.Metadata(ctx, step.Type, step.Key().NamespacedName)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Obj
 	return a.Writer.PatchJSON(ctx, step.Type, step.Key().NamespacedName, body)
 }
 
-// operation is one of a JSON patch. Replacing the resource version by the one that was
+// operation is one operation of a JSON patch. Replacing the resource version by the one that was
 // read makes the host refuse the patch if the object has changed since.
 type operation struct {
 	Op    string `json:"op"`
@@ -53,9 +53,9 @@ const annotations = "/metadata/annotations"
 
 var lastAppliedPath = annotations + "/" + strings.ReplaceAll(object.LastAppliedAnnotation, "/", "~1")
 
-func moveToServerSideApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]operation, error) {
+func moveToServerSideApply(a *Actor, live *metav1.ObjectMeta, lastApplied []byte) ([]operation, error) {
 	var applied map[string]any
-	if err := json.Unmarshal(record, &applied); err != nil {
+	if err := json.Unmarshal(lastApplied, &applied); err != nil {
 		return nil, err
 	}
 	entries, err := a.Writer.Managers().ToApply(live.ManagedFields, applied)
@@ -69,7 +69,7 @@ func moveToServerSideApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]
 	return operations, nil
 }
 
-func moveToDynamicApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]operation, error) {
+func moveToDynamicApply(a *Actor, live *metav1.ObjectMeta, lastApplied []byte) ([]operation, error) {
 	entries, err := a.Writer.Managers().ToUpdate(live.ManagedFields)
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func moveToDynamicApply(a *Actor, live *metav1.ObjectMeta, record []byte) ([]ope
 	if live.Annotations == nil {
 		operations = append(operations, operation{"add", annotations, map[string]string{}})
 	}
-	return append(operations, operation{"add", lastAppliedPath, string(record)}), nil
+	return append(operations, operation{"add", lastAppliedPath, string(lastApplied)}), nil
 }
 
-// replaceManagedFields is the operation that replaces who owns what.
+// replaceManagedFields returns the operation that replaces who owns which field.
 func replaceManagedFields(entries []metav1.ManagedFieldsEntry) []operation {
 	if len(entries) == 0 {
 		return nil

@@ -14,9 +14,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// resolveNameConflict asks the host who has the name of a child that is taken. It may be the
-// parent's own child, if the answer to an earlier creation got lost and the cache does
-// not show it yet, and it may be free again: then the next sync sees how it is.
+// isNameConflict reports whether a child was not created because an object of its name exists. An
+// Apply that creates a child conflicts with any existing object.
+func isNameConflict(step pipeline.Step, err error) bool {
+	return step.Creates() && (apierrors.IsAlreadyExists(err) || step.Op == pipeline.Apply && apierrors.IsConflict(err))
+}
+
+// resolveNameConflict asks the host which object has the name of a child that was not created. It
+// turns the name conflict into a conflict, which the next sync resolves, in two cases: the object
+// is the parent's own child, which the cache does not show yet, since the answer to an earlier
+// creation got lost; or the name is free again.
 func (a *Actor) resolveNameConflict(ctx context.Context, snapshot *pipeline.Snapshot, outcome pipeline.Outcome) pipeline.Outcome {
 	if !outcome.NameConflict {
 		return outcome
@@ -34,9 +41,9 @@ func controls(parent, child *object.Object) bool {
 	return controller != nil && controller.UID == parent.UID
 }
 
-// isOfSameHostedController tells whether what the parent controls is of the controller that
-// syncs it, and not of another one that has the same parent: attachments bear the name of
-// their DecoratorController, and children none.
+// isOfSameHostedController reports whether a child of the parent belongs to the controller that is
+// syncing it, and not to another one with the same parent. Attachments carry the name of their
+// DecoratorController; the children of composites carry none.
 func isOfSameHostedController(snapshot *pipeline.Snapshot, child *object.Object) bool {
 	return child.Annotations[object.DecoratorAnnotation] == snapshot.GeneratedAnnotations[object.DecoratorAnnotation]
 }

@@ -11,35 +11,31 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// afterPrerequisites returns the steps that may be taken after what came of the others. Those that
-// write the parent are based on what these made of it.
+// afterPrerequisites returns the steps that may be taken after the outcomes of earlier phases. A
+// write of the parent gets the resource version that an earlier write of the parent resulted in.
 func afterPrerequisites(outcomes []pipeline.Outcome, steps []pipeline.Step) []pipeline.Step {
 	var version string
 	for _, outcome := range outcomes {
 		failed := outcome.Err != nil || outcome.Conflict
 		switch {
-		case failed && writesParent(outcome.Op):
+		case failed && outcome.Op.OnParent():
 			return nil
 		case failed:
 			steps = slices.DeleteFunc(steps, func(step pipeline.Step) bool { return step.Op == pipeline.Finalizer })
-		case writesParent(outcome.Op) && outcome.Result != nil:
+		case outcome.Op.OnParent() && outcome.Result != nil:
 			version = outcome.Result.ResourceVersion
 		}
 	}
 	for i := range steps {
-		if version != "" && writesParent(steps[i].Op) {
+		if version != "" && steps[i].Op.OnParent() {
 			steps[i].Body = withResourceVersion(steps[i].Body, version)
 		}
 	}
 	return steps
 }
 
-func writesParent(op pipeline.Op) bool {
-	return op == pipeline.Status || op == pipeline.Metadata || op == pipeline.Finalizer
-}
-
-// withResourceVersion is the JSON of an object with another resource version. If it is
-// no object, the host will say so of the body as it is.
+// withResourceVersion returns the JSON of an object with another resource version. It returns what
+// is no object as it is: the host refuses it.
 func withResourceVersion(body []byte, version string) []byte {
 	metadata, err := object.WithMember(object.Lookup(body, "metadata"), "resourceVersion", strconv.AppendQuote(nil, version))
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
 	for _, outcome := range outcomes {
 		switch result := outcome.Result; {
 		case result == nil:
-		case outcome.Op == pipeline.Create || outcome.Op == pipeline.Update || outcome.Op == pipeline.Apply || outcome.Op == pipeline.Keep:
+		case outcome.Op.YieldsDesired():
 			s.Put(result.UID, outcome.Desired, result.Hash)
 		case outcome.Op == pipeline.Status:
 			s.Put(result.UID, outcome.Desired, xxhash.Sum64(result.Lookup("status")))
