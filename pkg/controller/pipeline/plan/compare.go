@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// difference returns the path of the first field in which two JSON values differ,
-// and whether they differ at all. A null differs from nothing at all in no way,
-// and a number is the same however it is written.
+// difference returns the path of the first field in which two JSON values differ, and whether they
+// differ at all. A null equals a missing value, and numbers are equal if their values are.
 func difference(a, b any) (path string, differ bool) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -38,7 +42,7 @@ func difference(a, b any) (path string, differ bool) {
 	return "", true
 }
 
-// firstField is the path of the first field in an object that is missing as a whole.
+// firstField returns the path of the first field of an object, the other side of which is missing.
 func firstField(of map[string]any) string {
 	if len(of) == 0 {
 		return ""
@@ -93,7 +97,7 @@ func isScalar(value any) bool {
 	return true
 }
 
-// sameNumber compares two whole numbers exactly and others by their value.
+// sameNumber reports whether two values are equal numbers. It compares whole numbers exactly.
 func sameNumber(a, b any) bool {
 	x, whole := a.(int64)
 	y, bothWhole := b.(int64)
@@ -113,4 +117,62 @@ func float(value any) (float64, bool) {
 		return number, true
 	}
 	return 0, false
+}
+
+// same reports whether an observed value means what is desired, even if it is written differently:
+// numbers and quantities are compared by their values, and a field that the host drops equals a
+// missing one. The schema is how the host describes the value; nil if it does not.
+func same(schema *openapi.Type, observed, desired any) bool {
+	switch desired := desired.(type) {
+	case map[string]any:
+		observed, ok := observed.(map[string]any)
+		return ok && sameObjects(schema, observed, desired)
+	case []any:
+		observed, ok := observed.([]any)
+		ok = ok && len(observed) == len(desired)
+		for i := 0; ok && i < len(desired); i++ {
+			ok = same(schema.Items(), observed[i], desired[i])
+		}
+		return ok
+	default:
+		_, differ := difference(observed, desired)
+		return !differ || schema.IsQuantity() && sameQuantity(observed, desired)
+	}
+}
+
+func sameObjects(schema *openapi.Type, observed, desired map[string]any) bool {
+	for name, want := range desired {
+		have := observed[name]
+		if !same(schema.Field(name), have, want) && (have != nil || !schema.Drops(name, want)) {
+			return false
+		}
+	}
+	for name, have := range observed {
+		if _, both := desired[name]; !both && !schema.Drops(name, have) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameQuantity reports whether two values are equal quantities: 1000m is 1, 0.5 is 500m.
+func sameQuantity(a, b any) bool {
+	x, isQuantity := quantity(a)
+	y, areQuantities := quantity(b)
+	return isQuantity && areQuantities && x.Cmp(y) == 0
+}
+
+// quantity parses a quantity, which may be written as a number.
+func quantity(value any) (resource.Quantity, bool) {
+	var text string
+	switch value := value.(type) {
+	case string:
+		text = value
+	case int64:
+		text = strconv.FormatInt(value, 10)
+	case float64:
+		text = strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	read, err := resource.ParseQuantity(text)
+	return read, err == nil
 }

@@ -4,70 +4,46 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// change is what dynamic apply makes of an observed child.
-type change struct {
-	// merged is the child as it shall be.
-	merged map[string]any
-	// content tells that merged differs from what is observed, and annotation that
-	// only the record of what was last applied does; path is where.
-	content, annotation bool
-	path                string
+// dynamicApply is the engine that merges three ways and writes whole children.
+type dynamicApply struct {
+	*parent
+	// schema is how the host describes the children; nil if it does not.
+	schema *openapi.Type
 }
 
-// systemFields belong to the API server; a hook cannot change them.
-var systemFields = [...]string{"selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
-	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
-
-// merge merges what the hook wants into an observed child, three ways: with what
-// was applied last as the base. Of is how the host describes the child, nil if it does
-// not.
-func (p *parent) merge(of *openapi.Type, observed, desired *object.Object) (*change, error) {
-	want, err := p.content(desired)
-	if err != nil {
-		return nil, err
-	}
-	have, err := observed.Decode()
-	if err != nil {
-		return nil, err
-	}
-	last, err := takeLastApplied(observed, have, want)
-	if err != nil {
-		return nil, err
-	}
-	child, err := rootOf(of, observed)
-	if err != nil {
-		return nil, err
-	}
-	base, goal := p.normalize(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
-	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
-	restore(merged, have)
-
-	result := &change{merged: merged}
-	result.path, result.content = difference(have, merged)
-	if err := setLastApplied(merged, want); err != nil {
-		return nil, err
-	}
-	_, result.annotation = difference(withoutSystemFields(last), withoutSystemFields(want))
-	if result.annotation && !result.content {
-		result.path = "metadata.annotations[" + object.LastAppliedAnnotation + "]"
-	}
-	return result, nil
+func (d dynamicApply) create(desired *object.Object) (pipeline.Step, error) {
+	body, err := d.newChild(desired)
+	return pipeline.Step{Op: pipeline.Create, Body: body, Why: whyMissing}, err
 }
 
-// newChild is the JSON to create a desired child with.
+func (d dynamicApply) change(method Method, observed, desired *object.Object) (pipeline.Step, error) {
+	if observed.Applied != nil && !hasLastApplied(observed) {
+		return d.toDynamicApply(observed)
+	}
+	result, err := d.merge(d.schema, observed, desired)
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	if method == Recreate && result.contentDiffers {
+		return pipeline.Step{Op: pipeline.Recreate, Observed: observed, Path: result.path, Why: "it differs at " + result.path}, nil
+	}
+	if method == InPlace && (result.contentDiffers || result.annotationDiffers) {
+		body, err := object.Canonical(result.merged)
+		return pipeline.Step{Op: pipeline.Update, Observed: observed, Body: body, Path: result.path, Why: "it differs at " + result.path}, err
+	}
+	return keep(observed, whyUpToDate), nil
+}
+
+// newChild returns the JSON to create a desired child with.
 func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 	content, err := p.content(desired)
 	if err != nil {
@@ -80,34 +56,58 @@ func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 	return object.Canonical(content)
 }
 
-// content is what the hook wants of a child, completed: its namespace and the
-// generated labels and annotations are filled in. It is what is recorded as last applied.
-func (p *parent) content(desired *object.Object) (map[string]any, error) {
-	content, err := desired.Decode()
+// mergeResult is what dynamic apply makes of an observed child.
+type mergeResult struct {
+	// merged is the child as it has to be.
+	merged map[string]any
+	// contentDiffers is true if merged differs from what is observed. annotationDiffers is
+	// true if the annotation with what was last applied does.
+	contentDiffers, annotationDiffers bool
+	// path is the first field that differs.
+	path string
+}
+
+// merge merges what the hook wants into an observed child. The base of the three-way merge is what
+// was last applied. The schema is how the host describes the child; nil if it does not.
+func (p *parent) merge(schema *openapi.Type, observed, desired *object.Object) (*mergeResult, error) {
+	want, err := p.content(desired)
 	if err != nil {
 		return nil, err
 	}
-	child := unstructured.Unstructured{Object: content}
-	if desired.Namespace == "" && p.Namespace != "" {
-		child.SetNamespace(p.Namespace)
+	have, err := observed.Decode()
+	if err != nil {
+		return nil, err
 	}
-	if len(p.generatedLabels) > 0 {
-		child.SetLabels(p.labelsOf(desired))
+	last, err := takeLastApplied(observed, have, want)
+	if err != nil {
+		return nil, err
 	}
-	// A hook may have copied it from an attachment. Nobody would take the child for one of
-	// the parent's any more.
-	unstructured.RemoveNestedField(content, "metadata", "annotations", object.DecoratorAnnotation)
-	for name, value := range p.generatedAnnotations {
-		if err := setAnnotation(content, name, value); err != nil {
-			return nil, err
-		}
+	child, err := rootOf(schema, observed)
+	if err != nil {
+		return nil, err
 	}
-	unstructured.RemoveNestedField(content, "metadata", "annotations", object.LastAppliedAnnotation)
-	return content, nil
+	base, goal := p.normalize(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
+	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
+	restoreReadOnlyFields(merged, have)
+
+	result := &mergeResult{merged: merged}
+	result.path, result.contentDiffers = difference(have, merged)
+	if err := setLastApplied(merged, want); err != nil {
+		return nil, err
+	}
+	_, result.annotationDiffers = difference(withoutSystemFields(last), withoutSystemFields(want))
+	if result.annotationDiffers && !result.contentDiffers {
+		result.path = "metadata.annotations[" + object.LastAppliedAnnotation + "]"
+	}
+	return result, nil
 }
 
-// restore puts back what merging must not touch.
-func restore(merged, observed map[string]any) {
+// systemFields are the fields of metadata that belong to the API server. A hook cannot change them.
+var systemFields = [...]string{"selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
+
+// restoreReadOnlyFields restores the fields that merging must not change.
+func restoreReadOnlyFields(merged, observed map[string]any) {
 	restoreFields(merged, observed, "status")
 	mergedMeta, _ := merged["metadata"].(map[string]any)
 	observedMeta, _ := observed["metadata"].(map[string]any)
@@ -116,24 +116,26 @@ func restore(merged, observed map[string]any) {
 		return
 	}
 	restoreFields(mergedMeta, observedMeta, systemFields[:]...)
-	// They say which child it is. A namespace that the hook gives a cluster-scoped child
-	// the host drops.
+	// Name and namespace identify the child. The host drops a namespace that the hook gives a
+	// cluster-scoped child.
 	restoreFields(mergedMeta, observedMeta, "name", "namespace")
 }
 
-// withoutSystemFields is a record without what merging never applies. In the answer
-// of a hook that echoes its children, these fields change with every write.
-func withoutSystemFields(record map[string]any) map[string]any {
-	record = maps.Clone(record)
-	delete(record, "status")
-	if metadata, ok := record["metadata"].(map[string]any); ok {
+// withoutSystemFields returns content without the fields that merging never applies. If a hook
+// echoes its children, these fields change in its answer with every write.
+func withoutSystemFields(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	delete(content, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
 		restoreFields(metadata, nil, systemFields[:]...)
-		record["metadata"] = metadata
+		content["metadata"] = metadata
 	}
-	return record
+	return content
 }
 
+// restoreFields gives fields of merged the values that they have in observed, and removes those
+// that observed does not have.
 func restoreFields(merged, observed map[string]any, names ...string) {
 	for _, name := range names {
 		if value, there := observed[name]; there {
@@ -142,42 +144,4 @@ func restoreFields(merged, observed map[string]any, names ...string) {
 			delete(merged, name)
 		}
 	}
-}
-
-// takeLastApplied takes the record of what was last applied out of an observed child, with the texts
-// in it that the child has or that are wanted of it, see recordFor.
-// A child without a record gives an empty one: nothing is known to be ours to remove.
-func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
-	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
-	if err != nil || !found {
-		return nil, err
-	}
-	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
-	var last map[string]any
-	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
-		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",
-			observed, object.LastAppliedAnnotation, err)
-	}
-	if strings.Contains(text, digestPrefix) {
-		last = lengthened(last, have, want)
-	}
-	return last, nil
-}
-
-// setLastApplied records in a child what is wanted of it, which may be the child itself as it is so far.
-func setLastApplied(content, want map[string]any) error {
-	record, err := encodeLastApplied(want, content)
-	if err != nil {
-		child := unstructured.Unstructured{Object: content}
-		name := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetName()}
-		return fmt.Errorf("child %s %s: %w", child.GetKind(), strings.TrimPrefix(name.String(), "/"), err)
-	}
-	return setAnnotation(content, object.LastAppliedAnnotation, record)
-}
-
-func setAnnotation(content map[string]any, name, value string) error {
-	if metadata, ok := content["metadata"].(map[string]any); ok && metadata["annotations"] == nil {
-		delete(metadata, "annotations") // into a null nothing can be set
-	}
-	return unstructured.SetNestedField(content, value, "metadata", "annotations", name)
 }

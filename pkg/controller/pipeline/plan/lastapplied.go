@@ -11,14 +11,55 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// encodeLastApplied is the record of what was applied, the text of LastAppliedAnnotation in a child that is
-// stored with it. It is all of what was applied if that fits into what a host allows
-// annotations. Else long texts are replaced by their digests: merging compares texts and never
-// takes one out of the record.
+// hasLastApplied reports whether dynamic apply has written a child.
+func hasLastApplied(observed *object.Object) bool {
+	return observed.Lookup("metadata", "annotations", object.LastAppliedAnnotation) != nil
+}
+
+// takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and
+// returns what it holds. Long texts that encodeLastApplied has shortened are restored if have or
+// want has them. The result is nil for a child without the annotation: then nothing is known to be
+// ours to remove.
+func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
+	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	if err != nil || !found {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	var last map[string]any
+	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
+		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",
+			observed, object.LastAppliedAnnotation, err)
+	}
+	if strings.Contains(text, digestPrefix) {
+		last = lengthened(last, have, want)
+	}
+	return last, nil
+}
+
+// setLastApplied sets LastAppliedAnnotation in a child to what is wanted of it, which may be the
+// content itself.
+func setLastApplied(content, want map[string]any) error {
+	text, err := encodeLastApplied(want, content)
+	if err != nil {
+		child := unstructured.Unstructured{Object: content}
+		name := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetName()}
+		return fmt.Errorf("child %s %s: %w", child.GetKind(), strings.TrimPrefix(name.String(), "/"), err)
+	}
+	return setAnnotation(content, object.LastAppliedAnnotation, text)
+}
+
+// encodeLastApplied returns the text of LastAppliedAnnotation in a child that is stored with it.
+// That is all of what was applied, if it fits into what a host allows for annotations. Otherwise
+// long texts are replaced by their digests: merging compares texts and never takes one out of what
+// was last applied.
 func encodeLastApplied(applied, child map[string]any) (string, error) {
 	others := 0
 	metadata, _ := child["metadata"].(map[string]any)
@@ -29,23 +70,23 @@ func encodeLastApplied(applied, child map[string]any) (string, error) {
 		}
 	}
 	room := validation.TotalAnnotationSizeLimitB - others - len(object.LastAppliedAnnotation)
-	record, err := object.Canonical(applied)
-	if err != nil || len(record) <= room {
-		return string(record), err
+	encoded, err := object.Canonical(applied)
+	if err != nil || len(encoded) <= room {
+		return string(encoded), err
 	}
-	record, err = object.Canonical(shortened(applied).(map[string]any))
-	if err == nil && len(record) > room {
+	encoded, err = object.Canonical(shortened(applied).(map[string]any))
+	if err == nil && len(encoded) > room {
 		err = fmt.Errorf("the record of what was applied, in the annotation %s, takes %d bytes even without long texts, its other annotations take %d, and a cluster allows %d for all; "+
 			"have it applied without a record, by updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
-			object.LastAppliedAnnotation, len(record), others, validation.TotalAnnotationSizeLimitB)
+			object.LastAppliedAnnotation, len(encoded), others, validation.TotalAnnotationSizeLimitB)
 	}
-	return string(record), err
+	return string(encoded), err
 }
 
-// maxWholeText is how long, in bytes, a text may be that a shortened record still has as it is.
+// maxWholeText is the length in bytes up to which shortened keeps a text as it is.
 const maxWholeText = 64
 
-// digestPrefix begins what stands for a text in a shortened record.
+// digestPrefix begins the digest of a text.
 const digestPrefix = "shortened:"
 
 func digestOf(text string) string {
@@ -57,7 +98,7 @@ func isLong(text string) bool {
 	return len(text) > maxWholeText || strings.HasPrefix(text, digestPrefix)
 }
 
-// shortened is a value with the digests of its long texts in their place.
+// shortened returns a copy of a value in which digests replace the long texts.
 func shortened(value any) any {
 	return mapTexts(value, func(text string) string {
 		if isLong(text) {
@@ -67,9 +108,10 @@ func shortened(value any) any {
 	})
 }
 
-// lengthened is a record with those texts back that are in one of the values. A digest that
-// is left is that of a text that none of them has, and equals as little of what they have.
-func lengthened(record map[string]any, values ...map[string]any) map[string]any {
+// lengthened returns a copy of what was last applied in which digests of texts that one of the
+// values has are replaced by these texts. A digest that is left is that of a text that no value
+// has: it equals none of their texts, just as the text itself would not.
+func lengthened(last map[string]any, values ...map[string]any) map[string]any {
 	texts := map[string]string{}
 	for _, value := range values {
 		mapTexts(value, func(text string) string {
@@ -79,7 +121,7 @@ func lengthened(record map[string]any, values ...map[string]any) map[string]any 
 			return text
 		})
 	}
-	return mapTexts(record, func(text string) string {
+	return mapTexts(last, func(text string) string {
 		if whole, known := texts[text]; known {
 			return whole
 		}
@@ -87,7 +129,7 @@ func lengthened(record map[string]any, values ...map[string]any) map[string]any 
 	}).(map[string]any)
 }
 
-// mapTexts copies a value with each text in it replaced.
+// mapTexts returns a copy of a value with each text in it replaced.
 func mapTexts(value any, replace func(string) string) any {
 	switch value := value.(type) {
 	case string:

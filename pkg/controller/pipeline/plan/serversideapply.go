@@ -4,29 +4,32 @@
 package plan
 
 import (
+	"fmt"
+	"maps"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// serverSideApply is the engine that has the host merge: it sends what the hook wants,
-// and the host removes what was sent before and is not any more.
+// serverSideApply is the engine that leaves merging to the host: it sends what the hook wants, and
+// the host removes what was sent before and no longer is.
 type serverSideApply struct {
 	*parent
-	// schema is how the host describes the children, nil if it does not.
+	// schema is how the host describes the children; nil if it does not.
 	schema *openapi.Type
 }
 
-// neverCurrent is a resource version that no object has: in etcd it stands for the
-// empty storage.
+// neverCurrent is a resource version that no object has: in etcd it stands for the empty storage.
 const neverCurrent = "1"
 
-// create applies a child that has a resource version. The host takes one as a condition
-// on the object there is, and creates where there is none: so an object that is not
-// ours is never taken over, not even one that the cache does not show yet, and the
-// child's fields belong to server-side apply from its first write on.
+// create applies a child with a resource version. The host takes the version as a condition on an
+// existing object, and creates the child if there is none. So the step never changes an object that
+// is not ours, even one that the cache does not show yet, and the child's fields belong to
+// server-side apply from the first write on.
 func (s serverSideApply) create(desired *object.Object) (pipeline.Step, error) {
 	configuration, err := s.configuration(desired)
 	if err != nil {
@@ -51,7 +54,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	if observed.Shared {
 		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
 	}
-	// Without the child of that UID there is nothing to change.
+	// With the UID the request fails if the child is gone, and does not create another one.
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
 	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path, Why: "it differs, or is not ours, at " + path}
 	if method == Recreate {
@@ -60,7 +63,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	return step, err
 }
 
-// configuration is what is applied to make a child what the hook wants.
+// configuration returns what is applied to make a child what the hook wants.
 func (s serverSideApply) configuration(desired *object.Object) (map[string]any, error) {
 	content, err := s.content(desired)
 	if err != nil {
@@ -70,11 +73,10 @@ func (s serverSideApply) configuration(desired *object.Object) (map[string]any, 
 	return withoutSystemFields(content), nil
 }
 
-// difference compares what is to be applied with what of the child we have applied. The
-// host forgets that a field is ours when others change it, so that what is still ours and
-// has the wanted values need not be applied again. Where the host has written a value in
-// a form of its own, and does not say that it does so, this shows a difference that is
-// none, and the host finds out.
+// difference compares the configuration with what of the child we have applied. The host drops a
+// field from what we own when others change it. So a field that is still ours and has the wanted
+// value need not be applied again. If the host stores a value in a form of its own, and its schema
+// does not say so, the result is a difference where there is none; then the host finds that out.
 func (s serverSideApply) difference(observed *object.Object, configuration map[string]any) (path string, differs bool, err error) {
 	applied, err := appliedFields(observed)
 	if err != nil {
@@ -82,6 +84,30 @@ func (s serverSideApply) difference(observed *object.Object, configuration map[s
 	}
 	path, differs = difference(applied, configuration)
 	return path, differs && !same(s.schema, applied, configuration), nil
+}
+
+// appliedFields returns the fields of a child that server-side apply has applied and that are still
+// ours. It adds those that identify the child, which have no owner.
+func appliedFields(observed *object.Object) (map[string]any, error) {
+	have, err := observed.Decode()
+	if err != nil {
+		return nil, err
+	}
+	result, err := managedfields.Extract(observed.Applied, have)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", observed, err)
+	}
+	restoreFields(result, have, "apiVersion", "kind")
+	metadata, ok := result["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+	}
+	metadata = maps.Clone(metadata)
+	if had, ok := have["metadata"].(map[string]any); ok {
+		restoreFields(metadata, had, "name", "namespace")
+	}
+	result["metadata"] = metadata
+	return result, nil
 }
 
 func withMetadata(content map[string]any, field, value string) ([]byte, error) {
