@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// ownerReference is what the parent's children carry.
+// ownerReference returns the reference to the parent that its children carry.
 func (p *parent) ownerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion:         p.parentType.GroupVersion().String(),
@@ -30,7 +30,7 @@ func (p *parent) ownerReference() metav1.OwnerReference {
 
 func (p *parent) owns(reference metav1.OwnerReference) bool { return reference.UID == p.UID }
 
-// own makes the parent the controller of a child that is written.
+// own makes the parent the controller of a child that is going to be written.
 func (p *parent) own(content map[string]any) {
 	child := unstructured.Unstructured{Object: content}
 	if owners := child.GetOwnerReferences(); !slices.ContainsFunc(owners, p.owns) {
@@ -38,8 +38,8 @@ func (p *parent) own(content map[string]any) {
 	}
 }
 
-// claim adds the steps that make the parent the controller of what its selector
-// matches and take it off what the selector no longer does.
+// claim adds the steps that adopt the orphans that the parent's selector matches, and release the
+// children that it no longer matches.
 func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group) error {
 	for _, child := range group.Adopt {
 		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: "the parent's selector matches it and it has no controller"}
@@ -58,13 +58,13 @@ func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group) error {
 	return nil
 }
 
-// othersOwners are the owners of a child but for the parent.
+// othersOwners returns the owners of a child without the parent.
 func (p *parent) othersOwners(child *object.Object) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(child.OwnerReferences), p.owns)
 }
 
-// setOwners makes the step a merge patch that replaces a child's owners, if nobody
-// else has changed the child meanwhile.
+// setOwners makes the step a merge patch that replaces a child's owners. The host refuses the patch
+// if the child has changed since it was observed.
 func setOwners(step *pipeline.Step, child *object.Object, owners []metav1.OwnerReference) (err error) {
 	var patch struct {
 		Metadata struct {

@@ -40,7 +40,7 @@ func FuzzMerge(f *testing.F) {
 		if path, differ := difference(merged, again); differ {
 			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
 		}
-		ours := location{written: true}
+		ours := location{ownersKnown: true}
 		merged = ours.merge(copied(observed), copied(last), copied(desired))
 		again = ours.merge(copied(merged), copied(desired), copied(desired))
 		if path, differ := difference(merged, again); differ {

@@ -188,7 +188,7 @@ func FuzzShortenedRecord(f *testing.F) {
 func expectSameMerge(t *testing.T, observed, last, desired map[string]any) {
 	t.Helper()
 	read := lengthened(shortened(last).(map[string]any), observed, desired)
-	for _, at := range []location{{}, {written: true}} {
+	for _, at := range []location{{}, {ownersKnown: true}} {
 		want := at.merge(copied(observed), copied(last), copied(desired))
 		got := at.merge(copied(observed), copied(read), copied(desired))
 		if path, differ := difference(want, got); differ {

@@ -12,100 +12,99 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// location is a place in a child, with what is known of it. The zero value is a place of
-// which nothing is.
+// location is the location of a value in a child, with what is known about the value. The zero value
+// knows nothing.
 type location struct {
-	// schema is how the host describes the place; described tells that it describes the
-	// child at all, if not this place.
+	// schema is how the host describes the value; nil if it does not. described is true if
+	// the host describes the child, even if not this value.
 	schema    *openapi.Type
 	described bool
-	// written tells that what is here was last written either by us or by those who
-	// own something of it: others.
-	written bool
-	others  fieldSets
-	// root tells that the place is the child itself.
+	// ownersKnown is true if the owners of the value are known: those of others, and
+	// otherwise we.
+	ownersKnown bool
+	others      fieldSets
+	// root is true if the value is the child itself.
 	root bool
 }
 
-// rootOf is the place that is all of an observed child.
-func rootOf(of *openapi.Type, observed *object.Object) (location, error) {
-	p := location{schema: of, described: of != nil, written: observed.Others != "", root: true}
-	if p.written {
-		if err := json.Unmarshal([]byte(observed.Others), &p.others); err != nil {
+// rootOf returns the location of an observed child as a whole.
+func rootOf(schema *openapi.Type, observed *object.Object) (location, error) {
+	l := location{schema: schema, described: schema != nil, ownersKnown: observed.Others != "", root: true}
+	if l.ownersKnown {
+		if err := json.Unmarshal([]byte(observed.Others), &l.others); err != nil {
 			return location{}, fmt.Errorf("managed fields of %s: %w", observed, err)
 		}
 	}
-	return p, nil
+	return l, nil
 }
 
-// field is the place of an object's field.
-func (p location) field(name string) location {
-	below := location{schema: p.schema.Field(name), described: p.described, written: p.written, others: p.others.field(name)}
-	if p.root && name == "metadata" {
-		below.written = false // who owns metadata is not kept
+// field returns the location of a field of the object here.
+func (l location) field(name string) location {
+	below := location{schema: l.schema.Field(name), described: l.described, ownersKnown: l.ownersKnown, others: l.others.field(name)}
+	if l.root && name == "metadata" {
+		below.ownersKnown = false // object.Object.Others leaves out metadata
 	}
 	return below
 }
 
-// item is the place of a list's item.
-func (p location) item(observed any) location {
-	return location{schema: p.schema.Items(), described: p.described, written: p.written, others: p.others.item(observed)}
+// item returns the location of an item of the list here.
+func (l location) item(observed any) location {
+	return location{schema: l.schema.Items(), described: l.described, ownersKnown: l.ownersKnown, others: l.others.item(observed)}
 }
 
-// isHostsForm tells whether what is observed is what the host has made of what was
-// applied last, and that is desired still: the host fills in, rewrites and extends what
-// it is sent, and so do its admission webhooks. If somebody else has changed it since, it
-// is not, and is to be changed back.
+// isHostsForm reports whether observed is what the host has made of a value that was last applied
+// and is still desired. The host and its admission webhooks fill in, rewrite and extend what they
+// are sent. The result is false if someone else has changed the value since: then it is changed
+// back.
 //
-// Managed fields do not tell who has taken an item out of a list whose items are owned
-// one by one. Where the list may be such a one, all items must be there.
-func (p location) isHostsForm(observed, lastApplied, desired any) bool {
-	if !p.written || len(p.others) > 0 || observed == nil {
+// Managed fields do not show who has removed an item from a list whose items have owners of their
+// own. If the list may be one of these, all items must be there.
+func (l location) isHostsForm(observed, lastApplied, desired any) bool {
+	if !l.ownersKnown || len(l.others) > 0 || observed == nil {
 		return false
 	}
 	if _, changed := difference(lastApplied, desired); changed {
 		return false
 	}
 	list, isList := observed.([]any)
-	ownedAsAWhole := p.described && (p.schema.List() == openapi.Atomic || p.schema.List() == openapi.Unknown)
-	return !isList || ownedAsAWhole || p.covers(list, desired)
+	ownedAsAWhole := l.described && (l.schema.List() == openapi.Atomic || l.schema.List() == openapi.Unknown)
+	return !isList || ownedAsAWhole || l.covers(list, desired)
 }
 
-// covers tells whether all that is wanted is in what is observed.
-func (p location) covers(observed, wanted any) bool {
+// covers reports whether observed contains all that is wanted.
+func (l location) covers(observed, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
 		observed, ok := observed.(map[string]any)
 		for name, value := range wanted {
-			ok = ok && (p.field(name).covers(observed[name], value) || observed[name] == nil && p.schema.Drops(name, value))
+			ok = ok && (l.field(name).covers(observed[name], value) || observed[name] == nil && l.schema.Drops(name, value))
 		}
 		return ok
 	case []any:
 		observed, ok := observed.([]any)
 		for _, item := range wanted {
-			ok = ok && p.item(nil).isIn(observed, item)
+			ok = ok && l.item(nil).isIn(observed, item)
 		}
 		return ok
 	default:
-		return same(p.schema, observed, wanted)
+		return same(l.schema, observed, wanted)
 	}
 }
 
-func (p location) isIn(list []any, wanted any) bool {
+func (l location) isIn(list []any, wanted any) bool {
 	for _, candidate := range list {
-		if p.covers(candidate, wanted) {
+		if l.covers(candidate, wanted) {
 			return true
 		}
 	}
 	return false
 }
 
-// fieldSets are sets of fields in the form fieldsV1 of managedFields, of several owners:
-// those at a place and below it.
+// fieldSets are the fields at a location and below it that several owners own, each set in the form
+// fieldsV1 of managedFields.
 type fieldSets []map[string]any
 
-// field are the sets of an object's field. A set that names nothing below a place
-// stands for all of it.
+// field returns the sets of a field of the object here. An empty set names all that is below it.
 func (f fieldSets) field(name string) fieldSets {
 	var below fieldSets
 	for _, set := range f {
@@ -118,7 +117,7 @@ func (f fieldSets) field(name string) fieldSets {
 	return below
 }
 
-// item are the sets of a list's item that are named by some of its fields.
+// item returns the sets of an item of the list here, if its keys identify it.
 func (f fieldSets) item(item any) fieldSets {
 	var below fieldSets
 	for _, set := range f {
@@ -135,7 +134,7 @@ func (f fieldSets) item(item any) fieldSets {
 	return below
 }
 
-// hasKey tells whether an item of a list has the fields of a key.
+// hasKey reports whether an item of a list has the fields of a key.
 func hasKey(item any, key string) bool {
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(key), &fields); err != nil {

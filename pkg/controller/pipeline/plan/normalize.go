@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// normalize makes of what was applied last and of what is desired what they mean to the
-// host. It changes both.
+// normalize turns what was last applied and what is desired into what they mean to the host, before
+// they are merged. It changes both arguments.
 func (p *parent) normalize(observed, lastApplied, desired map[string]any) (last, want map[string]any) {
 	have, _ := observed["metadata"].(map[string]any)
 	last, _ = lastApplied["metadata"].(map[string]any)
@@ -24,8 +24,8 @@ func (p *parent) normalize(observed, lastApplied, desired map[string]any) (last,
 	return lastApplied, desired
 }
 
-// keepOwner has the parent stay the controller of a child whose hook once listed the
-// parent among its owners and does so no longer.
+// keepOwner removes the parent from the owners that were last applied. Without it, a hook that no
+// longer lists the parent among a child's owners would end the parent's control of the child.
 func (p *parent) keepOwner(last map[string]any) {
 	owners, ok := last["ownerReferences"].([]any)
 	if !ok {
@@ -37,10 +37,9 @@ func (p *parent) keepOwner(last map[string]any) {
 	})
 }
 
-// keepFieldsOfOthers has only those labels, annotations, owners and finalizers removed that were
-// applied when the hook no longer lists any. Others put theirs into the same fields,
-// which is why here, unlike in the rest of a child, a field that is not there says
-// the same as an empty one. In Metacontroller it takes away those of others too.
+// keepFieldsOfOthers makes empty labels, annotations, owners and finalizers of those that the hook
+// once listed and now leaves out. Then merging removes only what was applied. Without it, merging
+// would remove the whole field, as Metacontroller does, and with it what others have put there.
 func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		if desired == nil || desired[name] != nil || lastApplied[name] == nil {
@@ -55,8 +54,8 @@ func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	}
 }
 
-// foldStringData does to a Secret what the host does: stringData, which is never read
-// back, is written into data.
+// foldStringData writes stringData of a Secret into data, as the host does. The host never returns
+// stringData.
 func foldStringData(secret map[string]any) {
 	texts, ok := secret["stringData"].(map[string]any)
 	if !ok {

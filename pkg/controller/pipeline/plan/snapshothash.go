@@ -12,77 +12,79 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// CompositeInputs is the hash of what the plan of a CompositeController's parent depends on
-// beside the hook's answer: as long as it stays, so does the plan. Not among it is what others
-// may write on the parent without any effect, such as its annotations, nor how the host describes
-// the children: a child that needs no write by one description is Settled by all.
+// CompositeInputs returns the hash of what the plan for a CompositeController's parent depends on
+// beside the hook's answer. As long as both stay, so does the plan. The hash leaves out what changes
+// no plan: what others write on the parent, such as its annotations, and how the host describes the
+// children, since a child that needs no write by one description needs none by any.
 func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {
-	i := snapshotHash{}
-	i.addSnapshot(snapshot)
-	i.addNumber(uint64(snapshot.Parent.Generation))
+	h := snapshotHash{}
+	h.addSnapshot(snapshot)
+	h.addNumber(uint64(snapshot.Parent.Generation))
 	if snapshot.Selector != nil {
-		i.addText(snapshot.Selector.String())
+		h.addText(snapshot.Selector.String())
 	}
-	return i.digest.Sum64()
+	return h.digest.Sum64()
 }
 
-// DecoratorInputs is CompositeInputs for a DecoratorController's target, of which the plan depends
-// on the labels and annotations too.
+// DecoratorInputs is CompositeInputs for a DecoratorController's target. The plan for a target also
+// depends on its labels and annotations.
 func DecoratorInputs(snapshot *pipeline.Snapshot) uint64 {
-	i := snapshotHash{}
-	i.addSnapshot(snapshot)
-	i.addNumber(snapshot.Parent.Hash)
-	return i.digest.Sum64()
+	h := snapshotHash{}
+	h.addSnapshot(snapshot)
+	h.addNumber(snapshot.Parent.Hash)
+	return h.digest.Sum64()
 }
 
 // snapshotHash hashes what a plan depends on.
 type snapshotHash struct{ digest xxhash.Digest }
 
-// addSnapshot adds what plans of both kinds depend on.
-func (i *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
-	i.digest.Reset()
+// addSnapshot adds what the plans of both kinds depend on.
+func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
+	h.digest.Reset()
 	parent := snapshot.Parent
-	i.addText(string(parent.UID))
-	i.addBytes(parent.Lookup("status"))
-	for _, yes := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
-		i.addBool(yes)
+	h.addText(string(parent.UID))
+	h.addBytes(parent.Lookup("status"))
+	for _, value := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
+		h.addBool(value)
 	}
 	for _, group := range snapshot.Children {
-		i.addObjects(group.Claimed)
-		i.addObjects(group.Adopt)
-		i.addObjects(group.Release)
+		h.addObjects(group.Claimed)
+		h.addObjects(group.Adopt)
+		h.addObjects(group.Release)
 	}
 }
 
-func (i *snapshotHash) addObjects(objects []*object.Object) {
-	i.addNumber(uint64(len(objects)))
+func (h *snapshotHash) addObjects(objects []*object.Object) {
+	h.addNumber(uint64(len(objects)))
 	for _, o := range objects {
-		i.addText(string(o.UID))
-		i.addText(o.ResourceVersion)
-		i.addNumber(o.Hash) // a version may look otherwise than before, as after a change of a conversion webhook
+		h.addText(string(o.UID))
+		h.addText(o.ResourceVersion)
+		// The same version may look different, for instance after a change of a conversion
+		// webhook.
+		h.addNumber(o.Hash)
 	}
 }
 
-func (i *snapshotHash) addText(text string) {
-	i.addNumber(uint64(len(text)))
-	_, _ = i.digest.WriteString(text)
+func (h *snapshotHash) addText(text string) {
+	h.addNumber(uint64(len(text)))
+	_, _ = h.digest.WriteString(text)
 }
 
-func (i *snapshotHash) addBytes(bytes []byte) {
-	i.addNumber(uint64(len(bytes)))
-	_, _ = i.digest.Write(bytes)
+func (h *snapshotHash) addBytes(bytes []byte) {
+	h.addNumber(uint64(len(bytes)))
+	_, _ = h.digest.Write(bytes)
 }
 
-func (i *snapshotHash) addBool(yes bool) {
-	if yes {
-		i.addNumber(1)
+func (h *snapshotHash) addBool(value bool) {
+	if value {
+		h.addNumber(1)
 	} else {
-		i.addNumber(0)
+		h.addNumber(0)
 	}
 }
 
-func (i *snapshotHash) addNumber(number uint64) {
+func (h *snapshotHash) addNumber(number uint64) {
 	var bytes [8]byte
 	binary.LittleEndian.PutUint64(bytes[:], number)
-	_, _ = i.digest.Write(bytes[:])
+	_, _ = h.digest.Write(bytes[:])
 }

@@ -14,9 +14,8 @@ import (
 )
 
 // status adds the step that makes the parent's status what the hook answered, with
-// status.observedGeneration put in. Without an answer it is that field alone, unless
-// the status is foreign: that one is left as it is then, and always if it can only be
-// written together with the rest of the object.
+// status.observedGeneration added. Without an answered status this field is all of it. A foreign
+// status is left alone if the hook answers none, or if the status is no subresource.
 func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
 	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {
 		return nil
@@ -37,9 +36,8 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDate
 	return nil
 }
 
-// statusStep is the step that gives the parent the desired status. It is nil if the
-// parent has it. An empty status is something else than none: hooks tell by it, at the
-// next sync, that they have been asked before.
+// statusStep returns the step that gives the parent the desired status; nil if the parent has it. An
+// empty status differs from none: by it hooks see that they have been called before.
 func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*pipeline.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {
@@ -52,7 +50,7 @@ func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*p
 	}
 	observed, err := decodeStatus(have)
 	path, differ := difference(observed, desired)
-	if err == nil && !differ && observed != nil { // what is no object is replaced
+	if err == nil && !differ && observed != nil { // a status that is no object is replaced
 		upToDate.Put(p.UID, hash, xxhash.Sum64(have))
 		return nil, nil
 	}
