@@ -4,6 +4,7 @@
 package object
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -13,9 +14,12 @@ import (
 // compressionThreshold is the size in bytes from which Keep compresses.
 const compressionThreshold = 2 << 10
 
-// Keep makes an object one that can stay for long: its bytes are its own, and take no more memory than they need. A large
-// child of dynamic apply is compressed: it is there twice, as it is and as it was applied last, so that half of it goes. Other
-// objects are read more often than they are worth compressing: parents several times a sync. Nobody else may know the object yet.
+// Keep prepares an object for a long life: its bytes become its own, and take no more memory than
+// they need. The caller must be the only one who knows the object.
+//
+// Keep compresses a large child of dynamic apply. Its JSON holds it twice, as it is and as it was
+// last applied, so compression saves half of it. Other objects are read too often for that: parents
+// several times a sync.
 func (r *Reader) Keep(o *Object) {
 	if o.size > 0 {
 		return
@@ -24,7 +28,7 @@ func (r *Reader) Keep(o *Object) {
 		o.json = slices.Clone(o.json)
 		return
 	}
-	const worth = 8 // an eighth must be gained
+	const worth = 8 // compression must save an eighth
 	scratch, _ := r.scratches.Get().(*[]byte)
 	if scratch == nil {
 		scratch = new([]byte)
@@ -37,4 +41,35 @@ func (r *Reader) Keep(o *Object) {
 		return
 	}
 	o.json, o.size = slices.Clone(compressed), int32(len(o.json))
+}
+
+// JSON returns the object without metadata.managedFields. For a compressed object each call
+// decompresses it anew. The caller must not change the result.
+func (o *Object) JSON() []byte {
+	if o.size == 0 {
+		return o.json
+	}
+	return o.AppendJSON(make([]byte, 0, o.size))
+}
+
+// AppendJSON appends what JSON returns.
+func (o *Object) AppendJSON(to []byte) []byte {
+	if o.size == 0 {
+		return append(to, o.json...)
+	}
+	to = slices.Grow(to, int(o.size))
+	end := len(to) + int(o.size)
+	// Decode writes into the slice that it is given, which is large enough.
+	if _, err := s2.Decode(to[len(to):end], o.json); err != nil {
+		panic(fmt.Sprintf("what was compressed of %s cannot be decompressed: %v", o, err))
+	}
+	return to[:end]
+}
+
+// Size returns the length of the JSON in bytes.
+func (o *Object) Size() int {
+	if o.size == 0 {
+		return len(o.json)
+	}
+	return int(o.size)
 }
