@@ -1,9 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedfields reads and rewrites what the host records in
-// metadata.managedFields: who owns which fields of an object. It needs no schema: what
-// identifies the items of a list stands in the record.
 package managedfields
 
 import (
@@ -14,10 +11,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Extract returns the part of an object that a set of fields names, which is what
-// their owner has applied if nobody has changed it since. The fields are in the form
-// fieldsV1 of managedFields; without any, nothing is extracted. The result shares
-// values with content.
+// Extract returns the part of an object that a set of fields names: what their owner has applied, if
+// no one has changed it since. The fields are in the form fieldsV1 of managedFields. Without any, the
+// result is empty. It shares values with content.
 func Extract(fields []byte, content map[string]any) (map[string]any, error) {
 	if fields == nil {
 		return map[string]any{}, nil
@@ -27,6 +23,27 @@ func Extract(fields []byte, content map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	return extract(set, content).(map[string]any), nil
+}
+
+var ownerReferences = fieldpath.MakePathOrDie("metadata", "ownerReferences")
+
+// Overlap reports whether two sets of fields, in the form fieldsV1, have fields in common. It ignores
+// the owners of an object, which are claimed apart from its content. It returns false for sets that
+// cannot be read.
+func Overlap(a, b []byte) bool {
+	x, err := decode(a)
+	if err != nil {
+		return false
+	}
+	y, err := decode(b)
+	if err != nil {
+		return false
+	}
+	common := false
+	x.Intersection(y).Iterate(func(path fieldpath.Path) {
+		common = common || len(path) < len(ownerReferences) || !path[:len(ownerReferences)].Equals(ownerReferences)
+	})
+	return common
 }
 
 func decode(fields []byte) (*fieldpath.Set, error) {
@@ -66,8 +83,8 @@ func extract(set *fieldpath.Set, from any) any {
 	}
 }
 
-// extractElement returns what the set names of one field or list item. Of one that is
-// named itself and nothing below, it names all.
+// extractElement returns the part of a field or list item that the set names. That is all of it if
+// the set names the element itself and nothing below it.
 func extractElement(set *fieldpath.Set, element fieldpath.PathElement, from any) (part any, owned bool) {
 	below, some := set.Children.Get(element)
 	if some {
@@ -76,7 +93,7 @@ func extractElement(set *fieldpath.Set, element fieldpath.PathElement, from any)
 	return from, set.Members.Has(element)
 }
 
-// elements are the fields or list items that a set names at its top.
+// elements returns the fields or list items that a set names at its top.
 func elements(set *fieldpath.Set) []fieldpath.PathElement {
 	var elements []fieldpath.PathElement
 	for element := range set.Members.All() {
@@ -90,17 +107,17 @@ func elements(set *fieldpath.Set) []fieldpath.PathElement {
 	return elements
 }
 
-// comparison says how the keys of a list item are compared.
+// comparison is how the keys of a list item are compared.
 type comparison bool
 
 const (
 	// exactly: the item has all keys.
 	exactly comparison = false
-	// orDefaulted: a key that the item lacks is one that the host has filled in.
+	// orDefaulted: the item may lack keys, which the host has filled in.
 	orDefaulted comparison = true
 )
 
-// identifies tells whether an element of a set is about an item of a list.
+// identifies reports whether an element of a set names an item of a list.
 func identifies(element fieldpath.PathElement, item any, keys comparison) bool {
 	switch {
 	case element.Value != nil:
