@@ -129,7 +129,7 @@ func TestAReaderRefusesTheSameEachTime(t *testing.T) {
 	}
 }
 
-// held is how many bytes each of many objects in a cache takes beside its JSON.
+// held returns how many bytes each of many objects in a cache takes in addition to its JSON.
 func held(t testing.TB) int {
 	const parents, children = 2000, 4
 	objects := make([]*Object, 0, parents*children)

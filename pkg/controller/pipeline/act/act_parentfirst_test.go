@@ -128,7 +128,7 @@ func TestQ37ChildrenAreLeftAloneWhenTheTargetCouldNotBeWritten(t *testing.T) {
 	}
 }
 
-// A target that stays is not let go while an attachment is left that could not be deleted.
+// A target that is not being deleted keeps the finalizer while an attachment could not be deleted.
 func TestATargetIsLetGoAfterItsAttachments(t *testing.T) {
 	api, actor := serve(t, func(asked request) (int, string) {
 		if asked.method == "DELETE" {

@@ -97,8 +97,8 @@ func benchmark(b *testing.B, plan func(planning, *UpToDateCache)) {
 }
 
 // A quiet sync makes the plan, room for its steps, tables of the observed and the desired
-// children by name, and the status to compare. The others decode what there is, what was
-// recorded and what is desired of each child, and copy what merging changes.
+// children by name, and the status to compare. The others decode what is observed, last applied and
+// desired of each child, and copy what merging changes.
 func TestWhatPlanningAllocates(t *testing.T) {
 	plannings := plannings(t)
 	for kind, want := range map[string]struct{ first, quiet, update int }{

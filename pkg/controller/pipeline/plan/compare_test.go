@@ -10,7 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// exact is the generic JSON of a text, with whole numbers told from others.
+// exact returns the generic JSON of a text, in which whole numbers differ from others.
 func exact(t *testing.T, text string) any {
 	t.Helper()
 	var wrapped struct{ Value any }

@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Whatever the hook says about it, an attachment says whose it is: when it is created,
-// when it is updated, and in what is on record as applied last.
+// Whatever the hook answers, an attachment names its decorator: when it is created, when it is
+// updated, and in what was last applied.
 func TestAttachmentsAreStampedWithTheirDecorator(t *testing.T) {
 	desired := map[string]string{
 		"no annotations":       `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {key: one}}`,

@@ -97,8 +97,8 @@ func TestTargetIsWrittenInAsFewRequestsAsThereCanBe(t *testing.T) {
 	}
 }
 
-// All that nobody wants changed is sent back byte for byte, and with the resource version
-// it was seen at, so that what others write in the meantime is never undone.
+// What does not change is sent back byte for byte, with the resource version at which it was seen,
+// so that what others write meanwhile is never undone.
 func TestWhatIsSentOfATarget(t *testing.T) {
 	const observed = `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","n":"\u0031"},"labels":{"a": "1","b":"2"},` +
 		`"finalizers":["metacontroller.io/decoratorcontroller-deco","other/one"],"resourceVersion":"5","uid":"u","managedFields":[{"manager":"x"}]},"spec":{"big":12345678901234567890,"x":1.50},"status":{"old":1}}`
@@ -192,7 +192,7 @@ func TestAStatusOfATargetThatCannotBeRead(t *testing.T) {
 }
 
 // The host and its admission webhooks may make something else of what is written. Writing
-// again would not help, and goes on only when somebody changes the target.
+// again would not help: the next write follows only a change of the target.
 func TestATargetThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	for _, subresource := range []bool{false, true} {
 		w := newTarget(t, targetWith(`, labels: {a: "0"}`, "")).withSubresource(subresource)
@@ -242,7 +242,7 @@ func TestATargetThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A label is not taken for settled because the status was written and the label not.
+// A label does not count as up to date because the status was written and the label not.
 func TestALabelThatWasOvertakenIsWrittenAgain(t *testing.T) {
 	w := newTarget(t, targetWith("", "")).withSubresource(true)
 	response := answering(`{"x":1}`)

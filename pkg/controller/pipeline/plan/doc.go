@@ -14,5 +14,6 @@
 //     forms) and the engines that change a child: dynamicapply.go and serversideapply.go.
 //   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
 //   - status.go, metadata.go and finalizer.go are about the parent itself.
-//   - snapshothash.go tells whether a plan has to be made again at all.
+//   - snapshothash.go hashes what a plan depends on, so that a sync can skip a plan that was made
+//     before.
 package plan

@@ -77,7 +77,7 @@ func TestTakingOverFromTheOriginal(t *testing.T) {
 	}
 }
 
-// The record that a create or an update writes is what the original would read back.
+// The annotation that a create or an update writes is what the original would read back.
 func TestTheOriginalFindsItsOwnRecord(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(InPlace)
 	w.carryOut(w.plan(w.answer(childA)))
@@ -96,8 +96,8 @@ func recordOf(t *testing.T, w *world) string {
 	return decode(t, w.child(configMaps, "a"))["metadata"].(map[string]any)["annotations"].(map[string]any)[object.LastAppliedAnnotation].(string)
 }
 
-// A hook may answer the children that it was shown. They must come to rest, and
-// what is recorded must not grow.
+// A hook may answer the children that it was shown. This must not cause writes again and again, and
+// what was last applied must not grow.
 func TestAHookThatEchoesItsChildren(t *testing.T) {
 	for _, method := range []Method{OnDelete, Recreate, InPlace} {
 		t.Run(string(method), func(t *testing.T) {

@@ -164,8 +164,7 @@ func fuzzSnapshot(t *testing.T, child *object.Object) *pipeline.Snapshot {
 	}
 }
 
-// recorded is a child with the record of what was last applied; nil if it cannot
-// have one.
+// recorded returns a child with an annotation of what was last applied; nil if it cannot have one.
 func recorded(child *object.Object, record string) *object.Object {
 	content, err := child.Decode()
 	if err != nil {
@@ -192,7 +191,7 @@ func recorded(child *object.Object, record string) *object.Object {
 	return result
 }
 
-// contains tells whether all that is wanted is in a value; a null wants nothing.
+// contains reports whether all that is wanted is in a value; a null wants nothing.
 func contains(value, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case nil:

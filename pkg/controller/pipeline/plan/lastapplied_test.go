@@ -56,8 +56,8 @@ func TestRecordFor(t *testing.T) {
 	}
 }
 
-// A child whose record does not fit comes to rest like any other, and stays so when nothing of it is
-// remembered.
+// A child whose last applied configuration does not fit needs no second write, even with an empty
+// cache.
 func TestChildrenWhoseRecordIsShortened(t *testing.T) {
 	child := func(data string) string {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {" + data + "}}"
@@ -110,7 +110,7 @@ func TestMovingChildrenWhoseRecordIsShortened(t *testing.T) {
 	}
 }
 
-// A child that cannot be recorded is not deleted to be created anew.
+// A child whose annotation could not be written is not deleted to be created again.
 func TestAChildThatCannotBeRecordedIsLeftAlone(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(Recreate).has(configMaps, childA)
 	desired := parseYAML(t, childA)
@@ -130,7 +130,7 @@ func TestAChildThatCannotBeRecordedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// big is a text that no record has whole which does not fit.
+// big returns a text that is shortened if what was last applied does not fit.
 func big(letter string) string { return strings.Repeat(letter, 300_000) }
 
 func TestAShortenedRecordMergesLikeAWholeOne(t *testing.T) {
@@ -172,8 +172,7 @@ func TestAShortenedRecordMergesLikeAWholeOne(t *testing.T) {
 	}
 }
 
-// FuzzShortenedRecord holds for any three values that merging does not depend on whether the record
-// of what was applied last is whole.
+// For any three values, merging does not depend on whether what was last applied is shortened.
 func FuzzShortenedRecord(f *testing.F) {
 	f.Add([]byte("some choices that make an object, then another one, and so on"))
 	f.Fuzz(func(t *testing.T, choices []byte) {

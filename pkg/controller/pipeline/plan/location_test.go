@@ -22,9 +22,9 @@ type phantom struct {
 	of      pipeline.Type
 	desired string // but for apiVersion, kind and metadata
 	host    string // what the host has made of it; the same if it is empty
-	// changed is what somebody may make of it so that it is no phantom any more.
+	// changed is what another writer may make of it, so that the difference is real.
 	changed string
-	// undescribed tells that the host does not describe the type.
+	// undescribed is true if the host does not describe the type.
 	undescribed bool
 }
 
@@ -99,8 +99,8 @@ var phantoms = map[string]phantom{
 	"a value of a set":                 {of: gadgets, desired: `spec: {names: [a, b]}`, host: `spec: {names: [a, b, theirs]}`, changed: `spec: {names: [a, theirs]}`},
 }
 
-// What the host made of a child is no difference to one who remembers nothing, and what
-// somebody else has made of it is one.
+// With an empty cache, what the host made of a child is no difference, and what another writer made
+// of it is one.
 func TestPhantomDifferences(t *testing.T) {
 	for name, phantom := range phantoms {
 		for _, method := range []Method{Recreate, InPlace} {
@@ -130,7 +130,7 @@ func TestPhantomDifferences(t *testing.T) {
 	}
 }
 
-// A phantom that nobody has written yet is none.
+// If the hook now wants something else, the difference is real.
 func TestAChangeOfMindIsWrittenOverWhatTheHostHasMade(t *testing.T) {
 	for name, phantom := range phantoms {
 		if phantom.host == "" || name == "a value of a set" || strings.HasPrefix(name, "Q19 a null that") {

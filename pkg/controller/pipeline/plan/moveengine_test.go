@@ -51,7 +51,7 @@ func TestMovingToServerSideApply(t *testing.T) {
 	})
 }
 
-// What was applied becomes the record that dynamic apply would have written, so that
+// What was applied becomes the annotation that dynamic apply would have written, so that
 // there is nothing more to write if nothing else is wanted.
 func TestMovingToDynamicApply(t *testing.T) {
 	const observed = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop, theirs: x}, annotations: {theirs: x}}, data: {key: one, theirs: x}}`

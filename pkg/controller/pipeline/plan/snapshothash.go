@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// CompositeInputs returns the hash of what the plan for a CompositeController's parent depends on
-// beside the hook's answer. As long as both stay, so does the plan. The hash leaves out what changes
+// CompositeInputs returns the hash of what the plan for a CompositeController's parent depends on, apart
+// from the hook's answer. As long as both stay, so does the plan. The hash leaves out what changes
 // no plan: what others write on the parent, such as its annotations, and how the host describes the
 // children, since a child that needs no write by one description needs none by any.
 func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {

@@ -128,7 +128,7 @@ func TestAChildFoundEqualIsSettled(t *testing.T) {
 }
 
 // The API server may store a child otherwise than it was sent. Sending it again, or
-// deleting it, would go on for ever.
+// deleting it, would never end.
 func TestAChildThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	for _, method := range []Method{InPlace, Recreate} {
 		t.Run(string(method), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestAChildThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A sync that finds everything settled decodes no child: what it costs does not depend on
+// A sync that finds everything up to date decodes no child: what it costs does not depend on
 // what is in them.
 func TestAQuietSyncDecodesNothing(t *testing.T) {
 	for _, method := range []Method{InPlace, Recreate} {
