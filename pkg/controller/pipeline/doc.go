@@ -14,7 +14,7 @@
 //	NoOp        hosted, of a quiet sync     hook
 //	RelatedRule hook (customize)            observe/related
 //	Plan, Step  plan, hosted                writeloop, act
-//	Outcome     act                         plan's cache, observe, writeloop, hosted, report
+//	Outcome     act                         observe, writeloop, hosted, plan.UpToDateCache
 //	WriteLoop   writeloop                   hosted, report
 //
 // An Op is what a step does. All that is known of an Op stands in one table, in op.go.

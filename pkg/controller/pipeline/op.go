@@ -69,7 +69,7 @@ var ops = [...]struct {
 	{Finalizer, traits{writes: true, onParent: true, formsWriteLoops: true}},
 }
 
-// Ops returns every Op. Tests use it to prove that their package handles all of them.
+// Ops returns every Op. With it, tests prove that their packages handle all of them.
 func Ops() []Op {
 	all := make([]Op, len(ops))
 	for i := range ops {
