@@ -83,5 +83,5 @@ func statusOfCondition(o *object.Object, conditionType string) metav1.ConditionS
 // settles tells whether it is known only by a step that a child is as it should be. A rollout that
 // waits for the child can go on then, and if the step has changed nothing no event tells.
 func settles(outcome pipeline.Outcome) bool {
-	return outcome.Result != nil && (outcome.Op == pipeline.Keep || outcome.Op == pipeline.Apply)
+	return outcome.Result != nil && outcome.Op.MayChangeNothing()
 }

@@ -17,11 +17,11 @@ type Managers struct {
 	Update, Apply string
 }
 
-// ToApply gives what plain writes own of the record, which is what was last applied, or
-// own together with server-side apply, over to server-side apply: only what that owns
-// alone does it remove when it is no longer applied. What plain writes own beside - what the host and its admission filled in -
-// they keep, so that it is not removed. The result shares entries with the argument.
-func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, record map[string]any) ([]metav1.ManagedFieldsEntry, error) {
+// ToApply moves fields from plain writes to server-side apply: those that were last applied, and those
+// that both own. Server-side apply removes a field that is no longer applied only if it has no other
+// owner. Plain writes keep the fields that the host and its admission filled in, so that these are not
+// removed. The result shares entries with the argument.
+func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, lastApplied map[string]any) ([]metav1.ManagedFieldsEntry, error) {
 	before, err := m.applied(entries)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, record map[string
 		if err != nil {
 			return nil, err
 		}
-		applied := within(all, record).Union(all.Intersection(before))
+		applied := within(all, lastApplied).Union(all.Intersection(before))
 		if rest := all.Difference(applied); !rest.Empty() {
 			if entry, err = withFields(entry, rest); err != nil {
 				return nil, err
@@ -54,7 +54,7 @@ func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, record map[string
 	return add(kept, moved)
 }
 
-// applied are the fields that server-side apply owns.
+// applied returns the fields that server-side apply owns.
 func (m Managers) applied(entries []metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	for _, entry := range entries {
 		if owns(entry, m.Apply, metav1.ManagedFieldsOperationApply) {
@@ -64,8 +64,8 @@ func (m Managers) applied(entries []metav1.ManagedFieldsEntry) (*fieldpath.Set, 
 	return &fieldpath.Set{}, nil
 }
 
-// ToUpdate gives what server-side apply owns over to plain writes. The result shares
-// entries with the argument.
+// ToUpdate moves what server-side apply owns to plain writes. The result shares entries with the
+// argument.
 func (m Managers) ToUpdate(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var kept, moved []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
@@ -83,7 +83,7 @@ func owns(entry metav1.ManagedFieldsEntry, manager string, operation metav1.Mana
 	return entry.Manager == manager && entry.Operation == operation && entry.Subresource == ""
 }
 
-// add adds the fields of each entry to those that its owner has already.
+// add adds the fields of each entry to those that its owner already has.
 func add(entries, added []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	for _, entry := range added {
 		i := slices.IndexFunc(entries, func(other metav1.ManagedFieldsEntry) bool { return sameOwner(entry, other) })
@@ -106,8 +106,8 @@ func add(entries, added []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntr
 	return entries, nil
 }
 
-// sameOwner tells whether the host takes two entries for one. Plain writes in another
-// version are another owner's, what was applied is not.
+// sameOwner reports whether two entries have one owner. Plain writes in another version have another
+// owner; server-side apply in another version does not.
 func sameOwner(a, b metav1.ManagedFieldsEntry) bool {
 	return owns(b, a.Manager, a.Operation) &&
 		(a.Operation == metav1.ManagedFieldsOperationApply || a.APIVersion == b.APIVersion)
@@ -128,4 +128,55 @@ func withFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (metav1.
 	entry.FieldsV1 = &metav1.FieldsV1{}
 	entry.FieldsV1.SetRawBytes(raw)
 	return entry, nil
+}
+
+// within returns the fields of a set that a value has.
+func within(set *fieldpath.Set, in any) *fieldpath.Set {
+	result := &fieldpath.Set{}
+	for _, element := range elements(set) {
+		for _, value := range named(element, in) {
+			part := &fieldpath.Set{}
+			if set.Members.Has(element) {
+				part.Members.Insert(element)
+			}
+			if below, some := set.Children.Get(element); some {
+				if kept := within(below, value); !kept.Empty() {
+					*part.Children.Descend(element) = *kept
+				}
+			}
+			result = result.Union(part)
+		}
+	}
+	return result
+}
+
+// named returns the values in a value that an element of a set may name. There is more than one if
+// list items lack a key that the host has filled in.
+func named(element fieldpath.PathElement, in any) []any {
+	switch in := in.(type) {
+	case map[string]any:
+		if element.FieldName == nil {
+			return nil
+		}
+		if value, there := in[*element.FieldName]; there {
+			return []any{value}
+		}
+	case []any:
+		if found := items(element, in, exactly); found != nil {
+			return found
+		}
+		return items(element, in, orDefaulted)
+	}
+	return nil
+}
+
+// items returns the items of a list that an element of a set names.
+func items(element fieldpath.PathElement, list []any, keys comparison) []any {
+	var found []any
+	for _, item := range list {
+		if identifies(element, item, keys) {
+			found = append(found, item)
+		}
+	}
+	return found
 }

@@ -63,7 +63,7 @@ func BenchmarkDecodeToMaps(b *testing.B) {
 	}
 }
 
-// The work of Parse must not grow with content that nobody looks at.
+// The work of Parse must not grow with content that it does not parse.
 func TestParseAllocatesNoMoreForLargerContent(t *testing.T) {
 	allocations := map[string]float64{}
 	for name, raw := range samples {

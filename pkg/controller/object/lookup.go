@@ -8,8 +8,8 @@ import "github.com/go-json-experiment/json/jsontext"
 // Lookup returns the raw JSON at the path, or nil if a part of the path is not there.
 func (o *Object) Lookup(path ...string) []byte { return Lookup(o.JSON(), path...) }
 
-// Lookup returns the raw JSON at the path below raw, or nil if a part of the path
-// is not there or raw is no JSON object. Of a repeated name the last counts.
+// Lookup returns the raw JSON at the path below raw, or nil if a part of the path is not there or raw
+// is no JSON object. The last one of repeated names counts.
 func Lookup(raw []byte, path ...string) []byte {
 	for _, name := range path {
 		raw = lookupMember(raw, name)
@@ -37,8 +37,8 @@ func lookupMember(raw []byte, name string) []byte {
 	return found
 }
 
-// Elements calls visit with the raw JSON of each element of a JSON list. A null
-// counts as an empty list.
+// Elements calls visit with the raw JSON of each element of a JSON list. A null counts as an empty
+// list.
 func Elements(raw []byte, visit func(index int, element []byte) error) error {
 	s := newScanner(raw)
 	return s.elements(func(index int) error {
@@ -50,8 +50,8 @@ func Elements(raw []byte, visit func(index int, element []byte) error) error {
 	})
 }
 
-// Members calls visit with the name and the raw JSON of each member of a JSON
-// object, in the order in which they stand. A name may come twice.
+// Members calls visit with the name and the raw JSON of each member of a JSON object, in order. A
+// name may come twice.
 func Members(raw []byte, visit func(name string, value []byte) error) error {
 	s := newScanner(raw)
 	err := s.members("", func(m member) error {
@@ -67,8 +67,7 @@ func Members(raw []byte, visit func(name string, value []byte) error) error {
 	return s.end()
 }
 
-// WithMember returns the JSON object raw with one member set, or without it if value is
-// nil.
+// WithMember returns the JSON object raw with one member set, or without it if value is nil.
 func WithMember(raw []byte, name string, value []byte) ([]byte, error) {
 	result := make([]byte, 0, len(raw)+len(name)+len(value)+4)
 	result = append(result, '{')

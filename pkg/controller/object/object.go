@@ -1,11 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package object keeps an object of the host cluster as the JSON it arrived in, compressed if it is large.
-//
-// Beside the bytes stands only what decisions need: the metadata, parsed, and a
-// hash of the content. Requests to hooks are put together from the bytes, and
-// nothing is decoded that nobody looks at.
 package object
 
 import (
@@ -18,48 +13,49 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// LastAppliedAnnotation holds, on a child managed by dynamic apply, the JSON of
-// what the hook wanted when the child was last written.
+// LastAppliedAnnotation holds, on a child of dynamic apply, the JSON of what the hook wanted when the
+// child was last written.
 const LastAppliedAnnotation = "metacontroller.k8s.io/last-applied-configuration"
 
-// DecoratorAnnotation names, on an attachment, the DecoratorController that it belongs to.
-// It is stored in users' clusters.
+// DecoratorAnnotation names, on an attachment, the DecoratorController that it belongs to. It is
+// stored in users' clusters.
 const DecoratorAnnotation = "metacontroller.k8s.io/decorator-controller"
 
 // kubectlLastAppliedAnnotation is kubectl's counterpart of LastAppliedAnnotation.
 const kubectlLastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Object is one object, immutable once parsed: caches, snapshots and plans share it.
+// Object is one object. It is immutable once parsed: caches, snapshots and plans share it.
 //
-// The embedded ObjectMeta leaves out managedFields and the two annotations that
-// repeat a whole object (LastAppliedAnnotation and kubectl's); all other
-// annotations are there.
+// The embedded ObjectMeta leaves out managedFields and the two annotations that repeat a whole
+// object, LastAppliedAnnotation and kubectl's. All other annotations are there.
 type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// json is the object without metadata.managedFields. If it is compressed, size is how many bytes it takes when it is not; else 0.
+	// json is the object without metadata.managedFields. If it is compressed, size is its
+	// length in bytes without compression; else 0.
 	json []byte
 	size int32
-	// recorded tells that there is a LastAppliedAnnotation.
-	recorded bool
+	// hasLastApplied is true if the object has a LastAppliedAnnotation.
+	hasLastApplied bool
 
-	// Others are the fields beside metadata and status that others than FieldManager's
-	// updates have set or changed last, as a JSON list of sets in the form fieldsV1 of
-	// managedFields. It is there of an object that has a LastAppliedAnnotation and that
-	// FieldManager has written; of any other it is empty, and nothing is known.
+	// Others are the fields outside metadata and status that others than the updates of
+	// FieldManager have set or changed last, as a JSON list of sets in the form fieldsV1 of
+	// managedFields. It is empty, which means that nothing is known, unless the object has a
+	// LastAppliedAnnotation and FieldManager has written it.
 	Others string
 
 	// Applied are the fields that the process owns by server-side apply, in the form
-	// fieldsV1 of managedFields: all that is kept of these. It is nil if there are none.
+	// fieldsV1 of managedFields; nil if there are none. No more is kept of managedFields
+	// than Applied and Others.
 	Applied []byte
 
-	// Shared tells that FieldManager's updates own some of Applied too, so that they
-	// would not go when they are applied no longer.
+	// Shared is true if updates of FieldManager own some of Applied too. The host would not
+	// remove those when they are no longer applied.
 	Shared bool
 
-	// Hash identifies the content: two objects with equal Hash differ at most in
-	// status and in metadata's resourceVersion, generation and managedFields.
+	// Hash identifies the content: two objects with equal Hash differ at most in status and
+	// in metadata's resourceVersion, generation and managedFields.
 	Hash uint64
 }
 
@@ -68,19 +64,19 @@ var (
 	_ metav1.Object  = (*Object)(nil)
 )
 
-// DeepCopyObject returns the object itself, which nobody may change.
+// DeepCopyObject returns the object itself, since it is immutable.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
 // MarshalJSON returns what JSON returns.
 func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
-// Key is the object's namespace and name.
+// Key returns the object's namespace and name.
 func (o *Object) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 }
 
-// Decode returns the object as generic maps that belong to the caller. Whole
-// numbers become int64, others float64.
+// Decode returns the object as generic maps that belong to the caller. Whole numbers become int64,
+// others float64.
 func (o *Object) Decode() (map[string]any, error) {
 	var content map[string]any
 	if err := utiljson.Unmarshal(o.JSON(), &content); err != nil {
@@ -89,7 +85,7 @@ func (o *Object) Decode() (map[string]any, error) {
 	return content, nil
 }
 
-// Annotation returns the value of an annotation and whether there is one, also of those that
+// Annotation returns the value of an annotation and whether there is one. It also finds those that
 // Annotations leaves out.
 func (o *Object) Annotation(name string) (value string, there bool) {
 	value, there = o.Annotations[name]
@@ -101,7 +97,7 @@ func (o *Object) Annotation(name string) (value string, there bool) {
 	return value, there
 }
 
-// repeatsObject tells whether an annotation of that name repeats a whole object.
+// repeatsObject reports whether an annotation of that name repeats a whole object.
 func repeatsObject(name string) bool {
 	return name == LastAppliedAnnotation || name == kubectlLastAppliedAnnotation
 }
@@ -114,6 +110,6 @@ func (o *Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Canonical is the JSON form that is stored in annotations and hashed in
-// revisions: keys sorted bytewise, no white space, HTML characters escaped.
+// Canonical returns the JSON form that is stored in annotations and hashed in revisions: keys sorted
+// bytewise, no white space, HTML characters escaped.
 func Canonical(content map[string]any) ([]byte, error) { return json.Marshal(content) }

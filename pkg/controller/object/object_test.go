@@ -78,7 +78,7 @@ func TestDecodeNamesTheObjectThatItCannotRead(t *testing.T) {
 	wantError(t, err, "decode Pod default/web: ")
 }
 
-// The record of what was last applied must be what the original writes, byte by byte.
+// The annotation of what was last applied must be what the original writes, byte by byte.
 func TestCanonical(t *testing.T) {
 	content := map[string]any{
 		"b": []any{int64(1), 1.5, 1e21, 1e-7, 100000.0, true, nil, "x"},

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Parse reads one object in a single pass over raw. It keeps no part of raw.
-// Errors name the field that is not what Kubernetes says it must be.
+// Parse reads one object in a single pass over raw. It keeps no part of raw. Errors name the field
+// that is not what Kubernetes says it must be.
 func Parse(raw []byte) (*Object, error) { return (&parser{}).parse(raw, nil) }
 
-// parse puts the object's JSON into the memory of to, which may be that of raw.
+// parse reads one object and puts its JSON into the memory of to, which may be that of raw.
 func (p *parser) parse(raw, to []byte) (*Object, error) {
 	p.reset(raw)
 	read, err := p.next()
@@ -34,8 +34,8 @@ func (p *parser) parse(raw, to []byte) (*Object, error) {
 	return read, nil
 }
 
-// Objects reads the objects of a JSON list in a single pass; a null gives a nil. It ends with
-// the first error. Unlike those of Parse the objects may keep parts of the list.
+// Objects reads the objects of a JSON list in a single pass. A null yields nil. It ends with the
+// first error. Unlike the objects of Parse, these may keep parts of the list.
 func Objects(list []byte) iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		p := &parser{}
@@ -71,44 +71,45 @@ func (p *parser) element() (*Object, error) {
 	return read, nil
 }
 
-// next reads the object that comes next, but for its JSON.
+// next reads the next object, except for its JSON.
 func (p *parser) next() (*Object, error) {
-	p.out, p.managedFields, p.recorded, p.cuts = &Object{}, nil, false, p.cuts[:0]
+	p.out, p.managedFields, p.hasLastApplied, p.cuts = &Object{}, nil, false, p.cuts[:0]
 	p.hash.Reset()
 	if err := p.object(); err != nil {
 		return nil, err
 	}
 	p.out.Hash = p.hash.Sum64()
-	p.out.recorded = p.recorded
-	if p.recorded {
-		p.out.Others = othersFields(p.managedFields)
+	p.out.hasLastApplied = p.hasLastApplied
+	if p.hasLastApplied {
+		p.out.Others = fieldsOfOthers(p.managedFields)
 	}
-	if p.manager != "" {
-		p.out.Applied, p.out.Shared = appliedBy(p.manager, p.managedFields)
+	if p.applier != "" {
+		p.out.Applied, p.out.Shared = appliedFields(p.applier, p.managedFields)
 	}
 	return p.out, nil
 }
 
+// parser reads objects.
 type parser struct {
 	scanner
-	// out is no part of the parser: an object would keep all of it alive.
+	// out is a pointer: as a part of the parser, an object would keep all of it alive.
 	out  *Object
 	hash xxhash.Digest
 	// managedFields is the raw value of that field.
 	managedFields []byte
-	// recorded tells that there is a LastAppliedAnnotation.
-	recorded bool
-	// manager is whose applied fields are kept; empty is nobody's.
-	manager string
-	known   known
-	// cuts are the parts of the input that managedFields take, each with one comma.
+	// hasLastApplied is true if the object has a LastAppliedAnnotation.
+	hasLastApplied bool
+	// applier is the manager whose applied fields are kept; empty if none are.
+	applier  string
+	interned interned
+	// cuts are the parts of the input that managedFields take up, each with one comma.
 	cuts []span
 }
 
-// forget lets go of what was read last.
+// forget drops all references to what was read last.
 func (p *parser) forget() {
 	p.reset(nil)
-	p.out, p.managedFields, p.known = nil, nil, known{}
+	p.out, p.managedFields, p.interned = nil, nil, interned{}
 }
 
 // span is a half-open range of the input.
@@ -139,7 +140,7 @@ func (p *parser) object() error {
 
 func (p *parser) metadata() error {
 	p.out.ObjectMeta = metav1.ObjectMeta{}
-	p.managedFields, p.recorded = nil, false
+	p.managedFields, p.hasLastApplied = nil, false
 	p.bracketHash('{')
 	defer p.bracketHash('}')
 	previousEnd, kept, cutToNext := 0, false, false
@@ -167,8 +168,7 @@ func (p *parser) metadata() error {
 	})
 }
 
-// metadataField reads the field's value and tells whether it is content, which
-// the hash covers.
+// metadataField reads the field's value, and reports whether the hash covers it.
 func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 	meta := &p.out.ObjectMeta
 	switch string(name) {
@@ -192,7 +192,7 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 		uid, err = p.string("metadata.uid")
 		meta.UID = types.UID(uid)
 	case "labels":
-		meta.Labels, err = readOnce(&p.scanner, p.known.labels, func(s *scanner) (map[string]string, error) {
+		meta.Labels, err = intern(&p.scanner, p.interned.labels, func(s *scanner) (map[string]string, error) {
 			return s.stringMap("metadata.labels", func(string) bool { return false })
 		})
 	case "annotations":
@@ -202,7 +202,7 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 	case "deletionTimestamp":
 		meta.DeletionTimestamp, err = decode[*metav1.Time](&p.scanner, "metadata.deletionTimestamp")
 	case "ownerReferences":
-		meta.OwnerReferences, err = readOnce(&p.scanner, p.known.owners, func(s *scanner) ([]metav1.OwnerReference, error) {
+		meta.OwnerReferences, err = intern(&p.scanner, p.interned.owners, func(s *scanner) ([]metav1.OwnerReference, error) {
 			return decode[[]metav1.OwnerReference](s, "metadata.ownerReferences")
 		})
 	case "finalizers":
@@ -213,30 +213,31 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 	return true, err
 }
 
-// name reads a name that many objects have.
+// name reads a name that many objects share.
 func (p *parser) name(path string) (string, error) {
-	return readOnce(&p.scanner, p.known.names, func(s *scanner) (string, error) { return s.string(path) })
+	return intern(&p.scanner, p.interned.names, func(s *scanner) (string, error) { return s.string(path) })
 }
 
-// annotations reads all annotations but those that repeat a whole object.
+// annotations reads all annotations except those that repeat a whole object.
 func (p *parser) annotations(path string) (map[string]string, error) {
-	p.recorded = false
+	p.hasLastApplied = false
 	return p.stringMap(path, func(name string) bool {
-		p.recorded = p.recorded || name == LastAppliedAnnotation
+		p.hasLastApplied = p.hasLastApplied || name == LastAppliedAnnotation
 		return repeatsObject(name)
 	})
 }
 
-// addToHash adds a member's name and value. The zero byte keeps neighbours apart.
+// addToHash adds a member's name and value to the hash. The zero byte separates neighbours.
 func (p *parser) addToHash(m member) {
 	_, _ = p.hash.Write(p.raw[m.start:p.offset()])
 	_, _ = p.hash.Write([]byte{0})
 }
 
-// bracketHash keeps the fields of the metadata apart from those of the object.
+// bracketHash separates the fields of the metadata from those of the object in the hash.
 func (p *parser) bracketHash(bracket byte) { _, _ = p.hash.Write([]byte{bracket}) }
 
-// withoutManagedFields copies the part of the input that is the object, to the memory of to.
+// withoutManagedFields copies the part of the input that is the object, without the cuts, to the
+// memory of to.
 func (p *parser) withoutManagedFields(of span, to []byte) []byte {
 	size, end := of.end-of.start, of.start
 	for _, cut := range p.cuts {
@@ -250,8 +251,7 @@ func (p *parser) withoutManagedFields(of span, to []byte) []byte {
 	return append(kept, p.raw[end:of.end]...)
 }
 
-// decode reads the next value with encoding/json, which the Kubernetes types are
-// written for.
+// decode reads the next value with encoding/json, for which the Kubernetes types are written.
 func decode[T any](s *scanner, path string) (decoded T, err error) {
 	value, err := s.value()
 	if err != nil {

@@ -3,39 +3,26 @@
 
 package object
 
-import (
-	"sync"
+import "sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// Reader reads the objects that a host sends. What many of them have alike, those that are
-// read soon after one another share: their labels, their owners, and the names of types and
-// namespaces. It is safe for concurrent use.
+// Reader reads the objects that a host sends. Objects that are read soon after one another share
+// what many of them have alike: labels, owners, and the names of types and namespaces. It is safe for
+// concurrent use.
 type Reader struct {
 	applier   string
-	known     known
+	interned  interned
 	parsers   sync.Pool // of *parser
 	scratches sync.Pool // of *[]byte, where objects are compressed
 }
 
-// known is what has been read of objects before; the zero value knows nothing and learns nothing.
-type known struct {
-	names  *recent[string]
-	labels *recent[map[string]string]
-	owners *recent[[]metav1.OwnerReference]
-}
-
-// NewReader makes a reader of objects that show what applier owns by server-side apply.
-func NewReader(applier string) *Reader {
-	return &Reader{applier: applier, known: known{&recent[string]{}, &recent[map[string]string]{}, &recent[[]metav1.OwnerReference]{}}}
-}
+// NewReader returns a reader. Its objects show what applier owns by server-side apply.
+func NewReader(applier string) *Reader { return &Reader{applier: applier, interned: newInterned()} }
 
 // Parse is the function Parse, but for what the objects share.
 func (r *Reader) Parse(raw []byte) (*Object, error) { return r.parse(raw, nil) }
 
-// Take is Parse without a copy: raw belongs to the object from then on, and is written over where managedFields go.
-// Of one that is to stay for long see Keep.
+// Take is Parse without a copy: raw belongs to the object from then on, and is overwritten if
+// managedFields are cut out. See Keep for an object that lives long.
 func (r *Reader) Take(raw []byte) (*Object, error) { return r.parse(raw, raw) }
 
 func (r *Reader) parse(raw, to []byte) (*Object, error) {
@@ -45,24 +32,6 @@ func (r *Reader) parse(raw, to []byte) (*Object, error) {
 	}
 	defer r.parsers.Put(p)
 	defer p.forget()
-	p.manager, p.known = r.applier, r.known
+	p.applier, p.interned = r.applier, r.interned
 	return p.parse(raw, to)
-}
-
-// readOnce reads the next value, unless it is known.
-func readOnce[T any](s *scanner, known *recent[T], read func(*scanner) (T, error)) (value T, err error) {
-	if known == nil {
-		return read(s)
-	}
-	raw, err := s.value()
-	if err != nil {
-		return value, err
-	}
-	if value, there := known.get(raw); there {
-		return value, nil
-	}
-	if value, err = read(newScanner(raw)); err == nil {
-		known.put(raw, value)
-	}
-	return value, err
 }

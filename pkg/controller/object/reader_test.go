@@ -87,9 +87,9 @@ func TestAnObjectThatIsKeptHasItsBytesToItself(t *testing.T) {
 	for name, raw := range map[string]string{
 		"a small one":                    `{"kind":"ConfigMap","metadata":{` + managedFields + `"name":"a"}}`,
 		"one without managed fields":     `{"kind":"ConfigMap","metadata":{"name":"a"}}`,
-		"one that is compressed":         `{"kind":"ConfigMap","metadata":{` + managedFields + `"annotations":{"` + LastAppliedAnnotation + `":"{}"}},"data":{"a":"` + strings.Repeat("x", compressedFrom) + `"}}`,
-		"one that cannot be made small":  `{"kind":"ConfigMap","metadata":{` + managedFields + `"annotations":{"` + LastAppliedAnnotation + `":"{}"}},"data":{"a":"` + noise(compressedFrom) + `"}}`,
-		"one that is not worth the time": `{"kind":"Thing","metadata":{` + managedFields + `"name":"a"},"spec":{"a":"` + strings.Repeat("x", compressedFrom) + `"}}`,
+		"one that is compressed":         `{"kind":"ConfigMap","metadata":{` + managedFields + `"annotations":{"` + LastAppliedAnnotation + `":"{}"}},"data":{"a":"` + strings.Repeat("x", compressionThreshold) + `"}}`,
+		"one that cannot be made small":  `{"kind":"ConfigMap","metadata":{` + managedFields + `"annotations":{"` + LastAppliedAnnotation + `":"{}"}},"data":{"a":"` + noise(compressionThreshold) + `"}}`,
+		"one that is not worth the time": `{"kind":"Thing","metadata":{` + managedFields + `"name":"a"},"spec":{"a":"` + strings.Repeat("x", compressionThreshold) + `"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			input := []byte(raw)
@@ -129,7 +129,7 @@ func TestAReaderRefusesTheSameEachTime(t *testing.T) {
 	}
 }
 
-// held is how many bytes each of many objects in a cache takes beside its JSON.
+// held returns how many bytes each of many objects in a cache takes in addition to its JSON.
 func held(t testing.TB) int {
 	const parents, children = 2000, 4
 	objects := make([]*Object, 0, parents*children)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner reads JSON token by token and knows where in the input it stands.
+// scanner reads JSON token by token and knows its position in the input.
 type scanner struct {
 	raw   []byte
 	input bytes.Buffer
@@ -31,15 +31,15 @@ func (s *scanner) reset(raw []byte) {
 	s.dec.Reset(&s.input, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// member is one name of a JSON object, which may be a part of the input; start is where the
-// quoted name begins.
+// member is one name of a JSON object. It may be a part of the input. start is the position of the
+// quoted name.
 type member struct {
 	name  []byte
 	start int
 }
 
-// members visits each member of the object that comes next; visit must read the
-// member's value. A null counts as an empty object.
+// members calls visit with each member of the next object; visit must read the member's value. A null
+// counts as an empty object, except at the top, where path is empty.
 func (s *scanner) members(path string, visit func(member) error) error {
 	if isNull, err := s.open(path, '{', "an object"); isNull || err != nil {
 		return err
@@ -61,8 +61,8 @@ func (s *scanner) members(path string, visit func(member) error) error {
 	return err
 }
 
-// elements visits each element of the list that comes next; visit must read it. A null counts
-// as an empty list.
+// elements calls visit for each element of the next list; visit must read it. A null counts as an
+// empty list.
 func (s *scanner) elements(visit func(index int) error) error {
 	if isNull, err := s.open("list", '[', "a list"); isNull || err != nil {
 		return err
@@ -76,8 +76,8 @@ func (s *scanner) elements(visit func(index int) error) error {
 	return err
 }
 
-// unquote returns what a quoted text says. That is a part of it unless there are escapes or
-// characters beyond ASCII in it.
+// unquote returns the text between quotes. It is a part of quoted unless that has escapes or
+// characters beyond ASCII.
 func unquote(quoted []byte) ([]byte, error) {
 	text := quoted[1 : len(quoted)-1]
 	if slices.ContainsFunc(text, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf }) {
@@ -86,7 +86,7 @@ func unquote(quoted []byte) ([]byte, error) {
 	return text, nil
 }
 
-// open reads the delimiter that starts an object or a list, or a null.
+// open reads the delimiter that starts an object or a list, or a null unless path is empty.
 func (s *scanner) open(path string, want jsontext.Kind, wanted string) (isNull bool, err error) {
 	kind := s.dec.PeekKind()
 	if kind == 'n' && path != "" {
@@ -131,7 +131,7 @@ func (s *scanner) token(path string, want jsontext.Kind, wanted string) (token j
 	}
 }
 
-// stringMap reads a map of strings, without those that leaveOut tells by their names.
+// stringMap reads a map of strings, without those whose names leaveOut selects.
 func (s *scanner) stringMap(path string, leaveOut func(name string) bool) (map[string]string, error) {
 	var read map[string]string
 	err := s.members(path, func(m member) error {
@@ -155,7 +155,7 @@ func (s *scanner) stringMap(path string, leaveOut func(name string) bool) (map[s
 	return read, err
 }
 
-// value reads the next value whole. It is a part of the input.
+// value reads the whole next value. It is a part of the input.
 func (s *scanner) value() ([]byte, error) {
 	value, err := s.dec.ReadValue()
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *scanner) skip() error { return s.dec.SkipValue() }
 
 func (s *scanner) offset() int { return int(s.dec.InputOffset()) }
 
-// end reports an error if anything but white space is left.
+// end returns an error if anything but white space is left.
 func (s *scanner) end() error {
 	if rest := bytes.TrimSpace(s.raw[s.offset():]); len(rest) > 0 {
 		return fmt.Errorf("%q follows the end of the object", cutShort(rest))
@@ -177,8 +177,8 @@ func (s *scanner) end() error {
 	return nil
 }
 
-// wrongKind says what stands where something else was wanted. Broken JSON is
-// reported as such.
+// wrongKind returns the error for a value of another kind than wanted. Broken JSON gives its own
+// error.
 func (s *scanner) wrongKind(path, wanted string) error {
 	value, err := s.value()
 	if err != nil {
@@ -187,13 +187,13 @@ func (s *scanner) wrongKind(path, wanted string) error {
 	return &FieldError{path: path, wanted: wanted, found: string(cutShort(value))}
 }
 
-// FieldError tells that a field of an object, or with an empty path the object itself,
-// is something else than it must be.
+// FieldError is the error for a field of an object that is not what it must be. The path is empty for
+// the object itself.
 type FieldError struct{ path, wanted, found string }
 
 func (e *FieldError) Error() string { return e.Problem() + ", found " + e.found }
 
-// Problem says what is wrong without quoting what the field holds.
+// Problem says what is wrong, without the value of the field.
 func (e *FieldError) Problem() string {
 	if e.path == "" {
 		return "expected " + e.wanted
@@ -202,9 +202,9 @@ func (e *FieldError) Problem() string {
 }
 
 func cutShort(text []byte) []byte {
-	const most = 40
-	if len(text) <= most {
+	const maxShown = 40
+	if len(text) <= maxShown {
 		return text
 	}
-	return append(append([]byte(nil), text[:most]...), "…"...)
+	return append(append([]byte(nil), text[:maxShown]...), "…"...)
 }

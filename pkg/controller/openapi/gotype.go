@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Types that are built into the host are decoded into Go types. Of a field without a
-// pointer these cannot tell whether it was sent with its zero value or not at all,
-// and what the host sends back leaves most such fields out. Custom resources are kept
-// as they were sent, but for their metadata.
+// The host decodes its built-in types into Go types. In these, a field without a pointer that was sent
+// with its zero value looks like one that was not sent, and the host leaves most such fields out of
+// what it returns. Custom resources stay as they were sent, except for their metadata.
 
-// fieldOf is the Go type of a struct's field by its name in JSON; nil if there is no
-// such field or the type is no struct.
+// fieldOf returns the Go type of a struct's field by its name in JSON; nil if there is no such field or
+// the type is no struct.
 func fieldOf(t reflect.Type, name string) reflect.Type {
 	t = dereferenced(t)
 	if t == nil || t.Kind() != reflect.Struct {
@@ -35,8 +34,8 @@ func fieldOf(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementOf is the Go type of the items of a list or the values of a map; nil if the
-// type is neither.
+// elementOf returns the Go type of the items of a list or the values of a map; nil if the type is
+// neither.
 func elementOf(t reflect.Type) reflect.Type {
 	t = dereferenced(t)
 	if t == nil || t.Kind() != reflect.Slice && t.Kind() != reflect.Map {

@@ -12,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// fillList reads how a list is merged. What is said for server-side apply comes
-// before what is said for strategic merge patches.
+// fillList reads how a list is merged. What the schema says for server-side apply takes precedence over
+// what it says for strategic merge patches.
 func (r *reader) fillList(t *Type, n *node) error {
 	merges := slices.Contains(strings.Split(n.PatchStrategy, ","), "merge")
 	keys := n.ListMapKeys
@@ -38,7 +38,7 @@ func (r *reader) fillList(t *Type, n *node) error {
 	return nil
 }
 
-// defaults are the defaults of an item's fields that are no objects or lists.
+// defaults returns the defaults of those fields of an item that are no objects or lists.
 func (r *reader) defaults(items *node) (map[string]any, error) {
 	if ref := items.ref(); ref != "" {
 		items = &node{}

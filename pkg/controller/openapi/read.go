@@ -17,10 +17,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Read reads the types of some kinds out of an OpenAPI v3 document of their group and
-// version. A kind that the document does not describe has no entry. GoType gives the
-// Go type that the host decodes a kind into, nil if it has none: only that tells which
-// fields it leaves out.
+// Read reads the types of some kinds from an OpenAPI v3 document of their group and version. A kind
+// that the document does not describe has no entry. goType returns the Go type into which the host
+// decodes a kind; nil if it has none. The Go type alone shows which zero values the host drops.
 func Read(document []byte, goType func(schema.GroupVersionKind) reflect.Type, kinds ...schema.GroupVersionKind) (map[schema.GroupVersionKind]*Type, error) {
 	r := reader{schemas: map[string][]byte{}, types: map[typeKey]*Type{}}
 	names := map[schema.GroupVersionKind]string{}
@@ -55,8 +54,8 @@ func Read(document []byte, goType func(schema.GroupVersionKind) reflect.Type, ki
 	return types, nil
 }
 
-// reader makes types out of the schemas of a document. A schema that is referred to
-// from several places, or from within itself, becomes one type.
+// reader makes types from the schemas of a document. A schema that is referred to from several places,
+// or from within itself, becomes one type.
 type reader struct {
 	schemas map[string][]byte
 	types   map[typeKey]*Type
@@ -67,7 +66,7 @@ type typeKey struct {
 	goType reflect.Type
 }
 
-// node is as much of a schema as is used.
+// node is the part of a schema that is used.
 type node struct {
 	Ref                  string          `json:"$ref"`
 	AllOf                []node          `json:"allOf"`
@@ -88,7 +87,7 @@ const (
 	metadataSuffix = ".apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// named is the type of the schema of that name.
+// named returns the type of the schema of that name; nil if there is nothing to know about it.
 func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 	if strings.HasSuffix(name, quantitySuffix) {
 		return &Type{quantity: true}, nil
@@ -115,7 +114,7 @@ func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 	return made, nil
 }
 
-// typeOf is the type of a schema, nil if there is nothing to know of it.
+// typeOf returns the type of a schema; nil if there is nothing to know about it.
 func (r *reader) typeOf(n *node, goType reflect.Type) (*Type, error) {
 	if n == nil {
 		return nil, nil
@@ -130,8 +129,8 @@ func (r *reader) typeOf(n *node, goType reflect.Type) (*Type, error) {
 	return made, r.fill(made, n, goType)
 }
 
-// ref is what the schema refers to; beside its description and default, references
-// stand alone in an allOf.
+// ref returns what the schema refers to; empty if nothing. A reference with a description or a default
+// stands alone in an allOf.
 func (n *node) ref() string {
 	if n.Ref == "" && len(n.AllOf) == 1 {
 		return n.AllOf[0].Ref
@@ -139,10 +138,12 @@ func (n *node) ref() string {
 	return n.Ref
 }
 
+// isLeaf reports whether the schema describes neither an object nor a list.
 func (n *node) isLeaf() bool {
 	return n.Items == nil && n.Properties == nil && n.AdditionalProperties == nil
 }
 
+// fill reads a schema into a type.
 func (r *reader) fill(t *Type, n *node, goType reflect.Type) (err error) {
 	t.open = n.Preserve
 	if n.Properties != nil {
@@ -168,8 +169,8 @@ func (r *reader) fill(t *Type, n *node, goType reflect.Type) (err error) {
 	return r.fillList(t, n)
 }
 
-// fillValues reads what an object may have beside its properties: true, false or the
-// schema of all else.
+// fillValues reads what an object may have beside its properties: anything, nothing, or values of one
+// schema.
 func (r *reader) fillValues(t *Type, n *node, goType reflect.Type) (err error) {
 	switch raw := bytes.TrimSpace(n.AdditionalProperties); {
 	case len(raw) == 0 || bytes.Equal(raw, []byte("false")):

@@ -1,24 +1,21 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi knows of a type of the host what comparing and merging its objects
-// takes, and no more: how its lists are merged, which of its values are quantities,
-// and which fields the host does not keep. It is read from what the host publishes.
 package openapi
 
-// Type is what is known of a value. Of nil, nothing is: all methods may be called.
+// Type is what is known about a value. Nothing is known of nil: all methods may be called.
 type Type struct {
-	// quantity tells that the value is a quantity.
+	// quantity is true if the value is a quantity.
 	quantity bool
-	// list is how the value, a list, is merged, and keys are what identifies its items
-	// if that is Map.
+	// list is how a list is merged. keys are what identifies its items if list is Map.
 	list List
 	keys []Key
 	// items is the type of a list's items.
 	items *Type
 
+	// fields are the declared fields of an object.
 	fields map[string]field
-	// open tells that an object may have other fields than these.
+	// open is true if an object may have other fields too.
 	open bool
 	// values is the type of an object's other fields.
 	values *Type
@@ -28,11 +25,11 @@ type Type struct {
 type List string
 
 const (
-	// Unknown is a list of which the host does not say how it is merged.
+	// Unknown lists are those for which the host does not say how they are merged.
 	Unknown List = ""
 	// Atomic lists are replaced as a whole.
 	Atomic List = "atomic"
-	// Set lists hold each value once, whoever put it in.
+	// Set lists hold each value once. Several writers may own a value.
 	Set List = "set"
 	// Map lists hold objects that are identified by some of their fields.
 	Map List = "map"
@@ -41,18 +38,18 @@ const (
 // Key is a field that identifies an item of a list.
 type Key struct {
 	Name string
-	// Default is what counts where an item does not have the field.
+	// Default is the value of an item that does not have the field.
 	Default any
 }
 
 // field is a field of an object.
 type field struct {
 	of *Type
-	// unset tells that the field's zero value is the same as no value.
+	// unset is true if the field's zero value means the same as no value.
 	unset bool
 }
 
-// Field is the type of an object's field.
+// Field returns the type of an object's field.
 func (t *Type) Field(name string) *Type {
 	if t == nil {
 		return nil
@@ -63,7 +60,7 @@ func (t *Type) Field(name string) *Type {
 	return t.values
 }
 
-// Items is the type of a list's items.
+// Items returns the type of a list's items.
 func (t *Type) Items() *Type {
 	if t == nil {
 		return nil
@@ -71,7 +68,7 @@ func (t *Type) Items() *Type {
 	return t.items
 }
 
-// List is how a list is merged.
+// List returns how a list is merged.
 func (t *Type) List() List {
 	if t == nil {
 		return Unknown
@@ -79,7 +76,7 @@ func (t *Type) List() List {
 	return t.list
 }
 
-// Keys are what identifies the items of a list that is a Map.
+// Keys returns what identifies the items of a Map list.
 func (t *Type) Keys() []Key {
 	if t == nil {
 		return nil
@@ -87,13 +84,12 @@ func (t *Type) Keys() []Key {
 	return t.keys
 }
 
-// IsQuantity tells whether the value is a quantity, which can be written in many ways:
-// 1000m is 1.
+// IsQuantity reports whether the value is a quantity. Quantities can be written in many ways: 1000m
+// is 1.
 func (t *Type) IsQuantity() bool { return t != nil && t.quantity }
 
-// Drops tells whether the host leaves a field out of an object if it is sent with
-// this value: because the type has no such field, or because the value is the one
-// that stands for none.
+// Drops reports whether the host drops a field that is sent with this value: because the type has no
+// such field, or because the value means the same as none.
 func (t *Type) Drops(name string, value any) bool {
 	if t == nil || value == nil {
 		return value == nil
@@ -105,8 +101,7 @@ func (t *Type) Drops(name string, value any) bool {
 	return known.unset && known.of.isZero(value)
 }
 
-// isZero tells whether the value of a field without a pointer is what the field holds
-// if it is not set.
+// isZero reports whether a value is what a Go field without a pointer holds if it is not set.
 func (t *Type) isZero(value any) bool {
 	switch value := value.(type) {
 	case bool:
@@ -125,7 +120,7 @@ func (t *Type) isZero(value any) bool {
 	return value == nil
 }
 
-// isZeroObject tells a map that is empty, and an object that holds nothing.
+// isZeroObject reports whether a map is empty, or the host drops all fields of an object.
 func (t *Type) isZeroObject(value map[string]any) bool {
 	if t == nil || t.fields == nil {
 		return len(value) == 0

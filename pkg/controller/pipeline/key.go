@@ -16,7 +16,7 @@ type Key struct {
 	types.NamespacedName
 }
 
-// KeyOf is the key of an object.
+// KeyOf returns the key of an object.
 func KeyOf(o *object.Object) Key {
 	return Key{GroupKind: o.GroupVersionKind().GroupKind(), NamespacedName: o.Key()}
 }
@@ -24,7 +24,7 @@ func KeyOf(o *object.Object) Key {
 // String names the object as messages do: "Pod default/web", "Namespace web".
 func (k Key) String() string { return k.Kind + " " + k.Path() }
 
-// Path is the namespace, if there is one, and the name.
+// Path returns "namespace/name", or the name alone without a namespace.
 func (k Key) Path() string {
 	if k.Namespace == "" {
 		return k.Name

@@ -6,37 +6,56 @@ package pipeline
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Response is a hook's answer.
+// Response is the answer of a sync or finalize hook.
 type Response struct {
-	// Status is the JSON object the parent's status shall be; nil where the answer
-	// has none or null.
+	// Status is the JSON object that the parent's status has to be; nil if the answer has
+	// none or null.
 	Status []byte
-	// Labels and Annotations are those of the parent that change, with their new values;
-	// nil takes one away. Only decorators' hooks answer them.
+	// Labels and Annotations are the parent's labels and annotations that change, with
+	// their new values; nil removes one. Only the hooks of decorators answer them.
 	Labels, Annotations map[string]*string
 	// Children are the desired children in the order of the answer.
 	Children []*object.Object
-	// ResyncAfter asks for one more sync after this time; zero asks for none.
+	// ResyncAfter is the time after which one more sync is due; zero if none is.
 	ResyncAfter time.Duration
-	// Finalized tells that a finalize hook has nothing left to do.
+	// Finalized is true if a finalize hook has nothing left to do.
 	Finalized bool
-	// Strict tells that a child that is listed twice makes the answer an error. Else the
-	// last one counts.
+	// Strict is true if a child that is listed twice makes the answer an error. Otherwise
+	// the last one counts.
 	Strict bool
-	// Hash is that of the answer's bytes.
+	// Hash is the hash of the answer's bytes.
 	Hash uint64
-	// IsNoOp tells that the answer is the snapshot's Rest. Nothing else was read of it but what Rest
-	// holds.
+	// IsNoOp is true if the answer is the NoOp of the snapshot. Then only Hash and the
+	// fields that NoOp has are filled in.
 	IsNoOp bool
 }
 
 // NoOp is an answer that leaves nothing to write.
 type NoOp struct {
-	// Answer is the answer's hash.
+	// Answer is the hash of the answer.
 	Answer uint64
-	// ResyncAfter is the response's.
+	// ResyncAfter is that of the answer.
 	ResyncAfter time.Duration
+}
+
+// RelatedRule is one rule of a customize hook's answer: which objects the parent's other
+// hooks are shown. Names excludes selectors, and Namespace excludes NamespaceSelector. A
+// rule with only a type selects all objects of the type.
+type RelatedRule struct {
+	// APIVersion and Resource name the type of the objects. The host may not have it.
+	APIVersion, Resource string
+	// LabelSelector selects objects by their labels; nil if the rule has none.
+	LabelSelector labels.Selector
+	// NamespaceSelector selects objects by the labels of their namespaces; nil if the rule
+	// has none.
+	NamespaceSelector labels.Selector
+	// Namespace is the namespace of the objects; empty allows any.
+	Namespace string
+	// Names are the names that the objects may have; none allows any.
+	Names []string
 }

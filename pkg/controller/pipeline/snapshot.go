@@ -1,42 +1,14 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pipeline holds what the stages of a sync hand to one another:
-//
-//	observe ──Snapshot──▶ hook ──Response──▶ plan ──Plan──▶ act ──Outcome──▶ report
-//
-// The types are data; each stage's own package makes or reads them.
 package pipeline
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
-
-// Type is a resource of the host as discovery describes it.
-type Type struct {
-	schema.GroupVersionResource
-	Kind       string
-	Namespaced bool
-	// StatusSubresource tells whether status is written by a request of its own.
-	StatusSubresource bool
-}
-
-// GroupVersionKind is the type of the resource's objects.
-func (t Type) GroupVersionKind() schema.GroupVersionKind {
-	return t.GroupVersion().WithKind(t.Kind)
-}
-
-// GroupKind is the type of the resource's objects in any version.
-func (t Type) GroupKind() schema.GroupKind {
-	return schema.GroupKind{Group: t.Group, Kind: t.Kind}
-}
-
-// String names the type as hooks do, "Pod.v1" or "StatefulSet.apps/v1".
-func (t Type) String() string { return t.Kind + "." + t.GroupVersion().String() }
 
 // Snapshot is what one sync saw of the host.
 type Snapshot struct {
@@ -44,61 +16,63 @@ type Snapshot struct {
 	Controller []byte
 	// ParentType is the type of Parent.
 	ParentType Type
-	// Parent is the object that is synced: a CompositeController's parent, or a
-	// DecoratorController's target.
+	// Parent is the object that is synced: the parent of a CompositeController, or the
+	// target of a DecoratorController.
 	Parent *object.Object
-	// Present is the object as it is if Parent is an earlier version of it, out of a
+	// Present is the parent as it is now, if Parent is an earlier version of it out of a
 	// ControllerRevision; else nil.
 	Present *object.Object
-	// Selector selects the parent's children. Desired children must match it. Attachments
-	// are not selected by it.
+	// Selector selects the parent's children. Desired children must match it. It is nil
+	// for a decorator: it does not select its attachments.
 	Selector labels.Selector
 	// GeneratedLabels are put on desired children that lack them.
 	GeneratedLabels map[string]string
-	// GeneratedAnnotations are put on all desired children, in place of what the hook
-	// says of them.
+	// GeneratedAnnotations are put on all desired children. They replace those of the
+	// same name in the hook's answer.
 	GeneratedAnnotations map[string]string
-	// Children holds one group for each child type, in the order of the rules: a target's
-	// attachments are its children.
+	// Children holds one group for each child type, in the order of the rules. The
+	// attachments of a target are its children.
 	Children []Group
 	// Related holds one group for each type that a rule of the customize hook names, in
 	// the order of the rules.
 	Related []Related
-	// Finalizer is the finalizer by which the controller holds its parents.
+	// Finalizer is the finalizer that the controller puts on its parents.
 	Finalizer string
-	// NeedsFinalizer tells whether the parent has to carry Finalizer before a hook is asked.
+	// NeedsFinalizer is true if the parent has to carry Finalizer before a hook is called.
 	NeedsFinalizer bool
-	// Finalizing is true when the finalize hook is to be asked instead of sync.
+	// Finalizing is true if the finalize hook is called instead of the sync hook.
 	Finalizing bool
-	// Managed tells whether this sync creates, changes and deletes children. Of a parent
-	// that is being deleted and no longer ours to clean up they are left to the host.
+	// Managed is true if this sync creates, changes and deletes children. It is false if
+	// the parent is being deleted and the cleanup is not ours: then the children are left
+	// to the host.
 	Managed bool
-	// ForeignStatus tells that the parent's type does not come from a
-	// CustomResourceDefinition. The status of such a type has a writer of its own: it
-	// is left alone unless the hook's answer has one.
+	// ForeignStatus is true if the parent's type does not come from a
+	// CustomResourceDefinition. Another writer owns such a status: it is left alone
+	// unless the hook answers one.
 	ForeignStatus bool
-	// NoOp is the answer that is known, from an earlier sync, to leave nothing to write; nil if none is.
+	// NoOp is the answer that, as an earlier sync found, leaves nothing to write; nil if
+	// none is known.
 	NoOp *NoOp
-}
-
-// Related are the objects of one type that a parent's customize hook asked to be shown.
-// They are read and never written.
-type Related struct {
-	Type    Type
-	Objects []*object.Object
 }
 
 // Group is what a sync saw of one child type.
 type Group struct {
 	Type Type
-	// Schema is what the host publishes of the type, nil if that is not known.
+	// Schema is what the host publishes about the type; nil if that is not known.
 	Schema *openapi.Type
-	// Claimed are the children the hook is shown, those to be adopted included,
-	// sorted by namespace and name.
+	// Claimed are the children that the hook is shown, including those of Adopt, sorted
+	// by namespace and name.
 	Claimed []*object.Object
 	// Adopt are those of Claimed that have no controller yet.
 	Adopt []*object.Object
-	// Release are objects that the parent controls and its selector no longer
+	// Release are objects that the parent controls and that its selector no longer
 	// matches. The hook is not shown them.
 	Release []*object.Object
+}
+
+// Related are the objects of one type that the customize hook asked for. Hooks are shown
+// them. They are never written.
+type Related struct {
+	Type    Type
+	Objects []*object.Object
 }

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package act carries plans out.
 package act
 
 import (
@@ -25,31 +24,31 @@ import (
 type Actor struct {
 	// Writer is shared by the whole process and bounds its writes.
 	Writer *host.Writer
-	// Parallel bounds the writes of one sync that are under way at once.
+	// Parallel is the maximal number of writes of one sync at the same time.
 	Parallel int
 }
 
-// ofChildren are the phases of the steps about children: those of one phase may be taken
-// at the same time, and it is over before the next begins.
-var ofChildren = [...][]pipeline.Op{
+// childPhases are the phases of the steps about children. The steps of one phase are taken in
+// parallel. A phase ends before the next one begins.
+var childPhases = [...][]pipeline.Op{
 	{pipeline.Adopt, pipeline.Release},
 	{pipeline.Delete, pipeline.Recreate},
 	{pipeline.Create, pipeline.Update, pipeline.Apply, pipeline.ToServerSideApply, pipeline.ToDynamicApply},
 }
 
-// phasesOf are all phases of a plan.
+// phasesOf returns all phases of a plan in order.
 func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
 	status, metadata, finalizer := []pipeline.Op{pipeline.Status}, []pipeline.Op{pipeline.Metadata}, []pipeline.Op{pipeline.Finalizer}
 	if plan.ParentFirst {
-		return slices.Concat([][]pipeline.Op{status, metadata}, ofChildren[:], [][]pipeline.Op{finalizer})
+		return slices.Concat([][]pipeline.Op{status, metadata}, childPhases[:], [][]pipeline.Op{finalizer})
 	}
-	return slices.Concat(ofChildren[:], [][]pipeline.Op{status, metadata, finalizer})
+	return slices.Concat(childPhases[:], [][]pipeline.Op{status, metadata, finalizer})
 }
 
-// Act takes all steps of a plan that write, also when some fail, and returns what
-// came of each. Only these are not taken: after a write of the parent that failed, all
-// that follow, and after any that failed, that of the finalizer: a parent is not let go
-// while there is something to be tried again.
+// Act takes the steps of a plan that write, and returns the outcome of each. If a step fails, the
+// others are still taken, with two exceptions: after a failed write of the parent no step is
+// taken, and after any failure the finalizer stays on the parent, so that the controller can try
+// again before the parent goes.
 func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipeline.Plan) []pipeline.Outcome {
 	var outcomes []pipeline.Outcome
 	for _, phase := range phasesOf(plan) {
@@ -59,13 +58,13 @@ func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipe
 				steps = append(steps, step)
 			}
 		}
-		outcomes = append(outcomes, a.take(ctx, snapshot, upon(outcomes, steps))...)
+		outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps))...)
 	}
 	return outcomes
 }
 
-// take takes steps in parallel.
-func (a *Actor) take(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step) []pipeline.Outcome {
+// execute takes steps in parallel.
+func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step) []pipeline.Outcome {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -77,20 +76,20 @@ func (a *Actor) take(ctx context.Context, snapshot *pipeline.Snapshot, steps []p
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			outcomes[i] = a.seeHolder(ctx, snapshot, a.takeOne(ctx, step, mayAdopt))
+			outcomes[i] = a.resolveNameConflict(ctx, snapshot, a.executeStep(ctx, step, mayAdopt))
 		})
 	}
 	group.Wait()
 	return outcomes
 }
 
-// takeOne takes one step. A panic becomes its error.
-func (a *Actor) takeOne(ctx context.Context, step pipeline.Step, mayAdopt func() error) (outcome pipeline.Outcome) {
+// executeStep takes one step. A panic becomes its error.
+func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, mayAdopt func() error) (outcome pipeline.Outcome) {
 	logger := klog.FromContext(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			logger.Error(nil, "Panic in a step of a sync", "panic", panicked, "stack", string(debug.Stack()))
-			outcome = pipeline.Outcome{Step: step, Err: describe(step, fmt.Errorf("panic: %v", panicked))}
+			outcome = pipeline.Outcome{Step: step, Err: describeError(step, fmt.Errorf("panic: %v", panicked))}
 		}
 	}()
 	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
@@ -107,18 +106,19 @@ func (a *Actor) takeOne(ctx context.Context, step pipeline.Step, mayAdopt func()
 		if step.Op == pipeline.Recreate && result != nil {
 			outcome.Op, outcome.Why = pipeline.Keep, "applying it would change nothing"
 		}
-	case taken(step, err):
+	case isNameConflict(step, err):
 		outcome.NameConflict = true
-	case overtaken(step, err):
+	case isConflict(step, err):
 		outcome.Conflict = true
 		logger.V(4).Info("Object changed meanwhile, the next sync sees how", "kind", step.Type.Kind,
 			"object", klog.KRef(step.Namespace, step.Name), "err", err)
 	default:
-		outcome.Err = describe(step, err)
+		outcome.Err = describeError(step, err)
 	}
 	return outcome
 }
 
+// write sends the requests of a step. The result is nil if nothing was stored.
 func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	name := step.Key().NamespacedName
 	switch step.Op {
@@ -131,7 +131,7 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	case pipeline.Apply:
 		return a.Writer.Apply(ctx, step.Type, name, step.Body)
 	case pipeline.ToServerSideApply, pipeline.ToDynamicApply:
-		return a.move(ctx, step)
+		return a.moveEngine(ctx, step)
 	case pipeline.Recreate:
 		return a.recreate(ctx, step)
 	case pipeline.Delete:
@@ -143,28 +143,22 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	}
 }
 
-// taken tells whether a child was not created because its name belongs to another
-// object. What is applied to create a child conflicts with any object there is.
-func taken(step pipeline.Step, err error) bool {
-	return step.Creates() && (apierrors.IsAlreadyExists(err) || step.Op == pipeline.Apply && apierrors.IsConflict(err))
+// isConflict reports whether a write failed because the object is no longer the one that was
+// observed.
+func isConflict(step pipeline.Step, err error) bool {
+	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isReplaced(err))
 }
 
-// overtaken tells whether a write failed because the object is no longer the one
-// that was observed.
-func overtaken(step pipeline.Step, err error) bool {
-	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || replaced(err))
-}
-
-// replaced tells whether a request was refused because it names the UID of another
-// object than the one there is.
-func replaced(err error) bool {
+// isReplaced reports whether a request was refused because it names another UID than that of the
+// existing object.
+func isReplaced(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsInvalid(status) && status.ErrStatus.Details != nil &&
 		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// describe says which write failed.
-func describe(step pipeline.Step, err error) error {
+// describeError adds to an error which write failed.
+func describeError(step pipeline.Step, err error) error {
 	switch {
 	case step.Op == pipeline.Status:
 		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)
@@ -179,8 +173,8 @@ func describe(step pipeline.Step, err error) error {
 	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)
 }
 
-// MayAdopt asks the host itself whether the parent is still there and alive. A cache
-// could be behind, and adopting for a parent that is gone would delete the child.
+// MayAdopt returns an error unless the parent still exists and is not being deleted. It asks the
+// host itself: a cache could be behind, and the host deletes a child whose owner is gone.
 func (a *Actor) MayAdopt(ctx context.Context, snapshot *pipeline.Snapshot) error {
 	parent := snapshot.Parent
 	live, err := a.Writer.Get(ctx, snapshot.ParentType, parent.Key())

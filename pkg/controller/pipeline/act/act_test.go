@@ -335,3 +335,25 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 		t.Errorf("there were the requests %v", api.seen())
 	}
 }
+
+// A new Op needs a phase and a request of its own.
+func TestEveryOpIsCarriedOut(t *testing.T) {
+	for _, op := range pipeline.Ops() {
+		for name, plan := range map[string]*pipeline.Plan{"composite": {}, "decorator": {ParentFirst: true}} {
+			phases := 0
+			for _, phase := range phasesOf(plan) {
+				if slices.Contains(phase, op) {
+					phases++
+				}
+			}
+			if want := map[bool]int{true: 1}[op.Writes()]; phases != want {
+				t.Errorf("%s is in %d phases of the plan of a %s, want %d", op, phases, name, want)
+			}
+		}
+		api, actor := serve(t, nil)
+		_, err := actor.write(t.Context(), step(t, op, "a"))
+		if asks := len(api.seen()) > 0; asks != op.Writes() {
+			t.Errorf("that %s sends a request is %v (%v)", op, asks, err)
+		}
+	}
+}

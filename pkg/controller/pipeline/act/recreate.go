@@ -14,9 +14,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// recreate deletes a child that is to come back changed. Where only the host can tell
-// whether it would be changed, the host is asked first; a child that would not be, or
-// that the host does not let us ask about, is kept and returned.
+// recreate deletes a child that a later sync creates again in another form. If the step has a body,
+// only the host can tell whether the child would change: a dry run asks it first. A child that
+// would not change, or for which the host refuses the dry run, is kept and returned.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Body != nil {
 		differs, err := a.wouldChange(ctx, step)
@@ -35,27 +35,27 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	return nil, a.Writer.Delete(ctx, step.Type, step.Key().NamespacedName, step.Observed.UID)
 }
 
-// wouldChange tells whether applying the body would change the child's content. A
-// rise of the generation, which comes with such a change, is none by itself.
+// wouldChange reports whether applying the body would change the child's content, by a dry run. A
+// higher generation alone is no change.
 func (a *Actor) wouldChange(ctx context.Context, step pipeline.Step) (bool, error) {
 	result, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
-	case apierrors.IsInvalid(err) && !replaced(err):
-		return a.canComeBack(ctx, step, err)
+	case apierrors.IsInvalid(err) && !isReplaced(err):
+		return a.canBeCreatedAgain(ctx, step, err)
 	case err != nil:
 		return false, err
 	case result.Hash == step.Observed.Hash:
 		return false, nil
 	case result.ResourceVersion != step.Observed.ResourceVersion:
-		// It may be the cache that is behind, and not the child that differs.
+		// The cache may be behind, and the child may not differ.
 		return false, apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it is not as it was observed"))
 	}
 	return true, nil
 }
 
-// canComeBack tells whether a child that must not be changed so can be created so.
-// Creation checks a child before it looks whether its name is free.
-func (a *Actor) canComeBack(ctx context.Context, step pipeline.Step, invalid error) (bool, error) {
+// canBeCreatedAgain reports whether a child that cannot be changed in this way can be created in
+// this form, by a dry run. The host validates a new object before it checks that the name is free.
+func (a *Actor) canBeCreatedAgain(ctx context.Context, step pipeline.Step, invalid error) (bool, error) {
 	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):
@@ -63,7 +63,7 @@ func (a *Actor) canComeBack(ctx context.Context, step pipeline.Step, invalid err
 	case apierrors.IsInvalid(err):
 		return false, fmt.Errorf("it was not deleted, since it could not be created again: %w", err)
 	default:
-		// The reason of err must not be taken for one why the child could not be tried.
+		// err is not wrapped: recreate would take its reason for that of the first dry run.
 		return false, fmt.Errorf("%w; whether it could be created again is not known: %s", invalid, err.Error())
 	}
 }

@@ -99,7 +99,7 @@ func (w ownWrite) seen() bool {
 		return true // gone, whatever was written
 	case w.version != "":
 		return w.watch.Seen(w.version)
-	case w.op == pipeline.Delete || w.op == pipeline.Recreate:
+	case w.op.Deletes():
 		cached := w.watch.Get(w.name)
 		return cached == nil || cached.UID != w.observed || cached.DeletionTimestamp != nil
 	default:

@@ -50,17 +50,17 @@ func plannings(t testing.TB) map[string]planning {
 	return made
 }
 
-func (p planning) plan(answer *pipeline.Response, settled *UpToDateCache, writing int) {
-	if planned, err := Composite(p.snapshot, answer, p.strategies, settled); err != nil || len(planned.Refused) > 0 || count(planned) != writing {
+func (p planning) plan(answer *pipeline.Response, upToDate *UpToDateCache, writing int) {
+	if planned, err := Composite(p.snapshot, answer, p.strategies, upToDate); err != nil || len(planned.Refused) > 0 || count(planned) != writing {
 		p.t.Fatal(planned, err)
 	}
 }
 
 // first is what the first sync after a start takes, when nothing is remembered; quiet what
 // those after that take; update the one that finds all children to be others.
-func (p planning) first()                       { p.plan(p.answer, &UpToDateCache{}, 0) }
-func (p planning) quiet(settled *UpToDateCache) { p.plan(p.answer, settled, 0) }
-func (p planning) update()                      { p.plan(p.changed, &UpToDateCache{}, len(p.changed.Children)) }
+func (p planning) first()                        { p.plan(p.answer, &UpToDateCache{}, 0) }
+func (p planning) quiet(upToDate *UpToDateCache) { p.plan(p.answer, upToDate, 0) }
+func (p planning) update()                       { p.plan(p.changed, &UpToDateCache{}, len(p.changed.Children)) }
 
 // count is how many steps of a plan change the host.
 func count(planned *pipeline.Plan) (writes int) {
@@ -77,7 +77,7 @@ func BenchmarkFirstSync(b *testing.B) {
 }
 
 func BenchmarkQuietSync(b *testing.B) {
-	benchmark(b, func(p planning, settled *UpToDateCache) { p.quiet(settled) })
+	benchmark(b, func(p planning, upToDate *UpToDateCache) { p.quiet(upToDate) })
 }
 
 func BenchmarkUpdate(b *testing.B) {
@@ -87,32 +87,32 @@ func BenchmarkUpdate(b *testing.B) {
 func benchmark(b *testing.B, plan func(planning, *UpToDateCache)) {
 	for kind, p := range plannings(b) {
 		b.Run(kind, func(b *testing.B) {
-			settled := UpToDateCache{}
+			upToDate := UpToDateCache{}
 			b.ReportAllocs()
 			for b.Loop() {
-				plan(p, &settled)
+				plan(p, &upToDate)
 			}
 		})
 	}
 }
 
 // A quiet sync makes the plan, room for its steps, tables of the observed and the desired
-// children by name, and the status to compare. The others decode what there is, what was
-// recorded and what is desired of each child, and copy what merging changes.
+// children by name, and the status to compare. The others decode what is observed, last applied and
+// desired of each child, and copy what merging changes.
 func TestWhatPlanningAllocates(t *testing.T) {
 	plannings := plannings(t)
 	for kind, want := range map[string]struct{ first, quiet, update int }{
 		"ConfigMap": {2574, 29, 3061},
 		"Pod":       {11544, 29, 13041},
 	} {
-		p, settled := plannings[kind], &UpToDateCache{}
-		p.quiet(settled)
+		p, upToDate := plannings[kind], &UpToDateCache{}
+		p.quiet(upToDate)
 		for name, of := range map[string]struct {
 			plan func()
 			want int
 		}{
 			"first":  {p.first, want.first},
-			"quiet":  {func() { p.quiet(settled) }, want.quiet},
+			"quiet":  {func() { p.quiet(upToDate) }, want.quiet},
 			"update": {p.update, want.update},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) { alloctest.Exactly(t, of.want, of.plan) })

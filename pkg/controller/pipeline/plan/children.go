@@ -20,31 +20,30 @@ import (
 type children struct {
 	parent     *parent
 	strategies Strategies
-	settled    *UpToDateCache
+	upToDate   *UpToDateCache
 	plan       *pipeline.Plan
-	// strict refuses an answer that lists a child twice.
+	// strict is true if an answer that lists a child twice is refused.
 	strict bool
-	// duplicates are the plan's, to be found among thousands.
+	// duplicates are the Duplicates of the plan as a set.
 	duplicates sets.Set[string]
 }
 
-// manage adds the steps that turn the observed children into the desired ones:
-// first all that is to go, then all that is to be, either type by type in the order
-// of their names. There are none if the sync is to leave the children alone. An error
-// refuses the whole answer.
+// manage adds the steps that turn the observed children into the desired ones: first all deletions,
+// then all other steps, each type by type in the order of their names. It adds none if the sync
+// leaves the children alone. An error refuses the whole answer.
 func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object) error {
 	if !snapshot.Managed {
 		return nil
 	}
 	observed := slices.SortedFunc(slices.Values(snapshot.Children), byType)
 	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
-	wanted := c.sort(observed, desired)
+	wanted := c.groupDesired(observed, desired)
 	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
-		c.plan.Duplicates = nil // no one of them counts
+		c.plan.Duplicates = nil // the answer is refused, so none of them counts
 		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
 			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", twice[0])
 	}
-	// What was refused may be the child that seems to be unwanted, with a slip in it.
+	// A refused child may be one of those that seem to be unwanted, with a mistake in it.
 	if len(c.plan.Refused) == 0 {
 		for i, group := range observed {
 			c.deleteUnwanted(group, wanted[i])
@@ -64,19 +63,19 @@ func byType(a, b pipeline.Group) int {
 	)
 }
 
-// wantedChildren are the desired children of one type: the last one of each name
-// counts, in the place of the first.
-type wantedChildren struct {
+// desiredGroup are the desired children of one type. The last one of each name counts, at the
+// position of the first.
+type desiredGroup struct {
 	inOrder []types.NamespacedName
 	byName  map[types.NamespacedName]*object.Object
 }
 
-// sort puts each desired child to the observed ones of its type. Those that cannot
-// be had are refused.
-func (c *children) sort(observed []pipeline.Group, desired []*object.Object) []wantedChildren {
-	wanted := make([]wantedChildren, len(observed))
+// groupDesired groups the desired children like the observed ones, by type. It refuses those that
+// cannot be made.
+func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Object) []desiredGroup {
+	wanted := make([]desiredGroup, len(observed))
 	for _, child := range desired {
-		i, err := c.typeOf(child, observed)
+		i, err := c.groupOf(child, observed)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
 			continue
@@ -100,7 +99,7 @@ func (c *children) sort(observed []pipeline.Group, desired []*object.Object) []w
 	return wanted
 }
 
-// addDuplicate notes, once, that a child is listed more than once.
+// addDuplicate adds a child that is listed more than once to the plan, if it is not there yet.
 func (c *children) addDuplicate(child string) {
 	if c.duplicates == nil {
 		c.duplicates = sets.New[string]()
@@ -111,18 +110,18 @@ func (c *children) addDuplicate(child string) {
 	}
 }
 
-// typeOf finds the group a desired child belongs to. The error says what the hook
-// or the controller's spec must change.
-func (c *children) typeOf(child *object.Object, observed []pipeline.Group) (int, error) {
+// groupOf returns the index of the group that a desired child belongs to. The error says what to
+// change in the hook or in the controller's spec.
+func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (int, error) {
 	i := slices.IndexFunc(observed, func(group pipeline.Group) bool {
 		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
 	})
 	switch {
 	case child.APIVersion == "":
-		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rules)
+		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rulesField)
 	case i < 0:
 		return 0, fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; declare it, or leave the child out",
-			child, c.parent.rules, child.Kind, child.APIVersion)
+			child, c.parent.rulesField, child.Kind, child.APIVersion)
 	case child.Name == "":
 		return 0, fmt.Errorf("child %s of apiVersion %s has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it",
 			child.Kind, child.APIVersion)
@@ -142,7 +141,8 @@ func (c *children) typeOf(child *object.Object, observed []pipeline.Group) (int,
 	return i, nil
 }
 
-func (c *children) deleteUnwanted(group pipeline.Group, wanted wantedChildren) {
+// deleteUnwanted deletes the children of one type that are not desired.
+func (c *children) deleteUnwanted(group pipeline.Group, wanted desiredGroup) {
 	orphans := orphansOf(group)
 	for _, child := range group.Claimed {
 		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) {
@@ -152,7 +152,8 @@ func (c *children) deleteUnwanted(group pipeline.Group, wanted wantedChildren) {
 	}
 }
 
-func (c *children) apply(group pipeline.Group, wanted wantedChildren) {
+// apply makes the children of one type what is desired.
+func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
 	for _, child := range group.Claimed {
 		observed[child.Key()] = child
@@ -173,8 +174,8 @@ func (c *children) apply(group pipeline.Group, wanted wantedChildren) {
 	}
 }
 
-// step decides about one desired child: here whether it may be written at all, in the
-// engine of its type what is.
+// step returns the step for one desired child. It decides whether the child may be written at all;
+// what is written is decided by its update method and engine.
 func (c *children) step(engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object) (pipeline.Step, error) {
 	switch {
 	case observed == nil:
@@ -183,16 +184,10 @@ func (c *children) step(engine engine, method Method, orphans sets.Set[*object.O
 		return keep(observed, "it is being deleted"), nil
 	case orphans.Has(observed):
 		return keep(observed, "it is adopted first"), nil
-	case c.settled.Is(observed.UID, desired.Hash, observed.Hash):
-		return keep(observed, asWanted), nil
-	case method != Recreate && method != InPlace:
-		return keep(observed, "its update method is OnDelete"), nil
+	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
+		return keep(observed, whyUpToDate), nil
 	}
-	step, err := engine.change(method, observed, desired)
-	if err == nil && step.Op == pipeline.Keep {
-		c.settled.Put(observed.UID, desired.Hash, observed.Hash)
-	}
-	return step, err
+	return updateChild(method, engine, c.upToDate, observed, desired)
 }
 
 func (c *children) add(step pipeline.Step) {
@@ -202,7 +197,7 @@ func (c *children) add(step pipeline.Step) {
 	c.plan.Steps = append(c.plan.Steps, step)
 }
 
-// orphansOf are the children of a group that have no controller yet; nil if there are none.
+// orphansOf returns the children of a group that have no controller yet; nil if there are none.
 func orphansOf(group pipeline.Group) sets.Set[*object.Object] {
 	if len(group.Adopt) == 0 {
 		return nil

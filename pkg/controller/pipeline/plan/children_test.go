@@ -282,7 +282,7 @@ func TestASnapshotNeedsASelector(t *testing.T) {
 	w := newWorld(t, web)
 	snapshot := w.snapshot()
 	snapshot.Selector = nil
-	if planned, err := Composite(snapshot, w.answer(), nil, &w.settled); err == nil {
+	if planned, err := Composite(snapshot, w.answer(), nil, &w.upToDate); err == nil {
 		t.Errorf("planned %v", planned)
 	}
 }

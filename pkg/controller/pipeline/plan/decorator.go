@@ -5,24 +5,23 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Decorator plans the sync of a DecoratorController's target: what becomes of it, which is
-// written first, and of its attachments. Nothing is selected, adopted or released. What it
-// finds to need no write it remembers in settled.
-func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, settled *UpToDateCache) (*pipeline.Plan, error) {
+// Decorator plans the sync of a DecoratorController's target and of its attachments. The target is
+// written first. Nothing is selected, adopted or released. It puts what needs no write into
+// upToDate.
+func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{ParentFirst: true}
 	parent := newParent(snapshot, "spec.attachments")
-	c := children{parent: parent, strategies: strategies, settled: settled, plan: plan, strict: response.Strict}
+	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
 	if err := c.manage(snapshot, response.Children); err != nil {
 		plan.Refused = append(plan.Refused, err)
 		return plan, nil
 	}
-	t := target{parent: parent, settled: settled, letGo: letsGo(snapshot, response, plan)}
+	t := target{parent: parent, upToDate: upToDate, finalized: finalizesTarget(snapshot, response, plan)}
 	steps, err := t.steps(snapshot, response)
 	if err != nil {
 		return nil, err
@@ -31,46 +30,42 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	return plan, nil
 }
 
-// WithoutRollout is what a method does where there are no rollouts, and to a child whose turn
-// it is where there are: RollingRecreate is Recreate, and RollingInPlace is InPlace.
-func (m Method) WithoutRollout() Method { return Method(strings.TrimPrefix(string(m), "Rolling")) }
-
-// letsGo tells whether the target loses the controller's finalizer. One that stays does
-// not as long as there are attachments that cannot be had: nobody would come back to them.
-func letsGo(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
-	released := snapshot.Finalizing && response.Finalized && isHeld(snapshot)
-	return released && (snapshot.Parent.DeletionTimestamp != nil || len(plan.Refused) == 0)
+// finalizesTarget reports whether the finalizer is removed from the target. A target that is not
+// being deleted keeps it as long as attachments are refused: nothing would bring the controller back
+// to them.
+func finalizesTarget(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
+	return isFinalized(snapshot, response) && (snapshot.Parent.DeletionTimestamp != nil || len(plan.Refused) == 0)
 }
 
 // target plans what becomes of a decorator's target.
 type target struct {
 	*parent
-	settled *UpToDateCache
-	letGo   bool
+	upToDate *UpToDateCache
+	// finalized is true if the finalizer is removed from the target.
+	finalized bool
 }
 
-// steps are the writes that make the target what the hook answered: one of the object,
-// unless nothing else than its status changes, and one of a status that has a
-// subresource.
+// steps returns the writes that make the target what the hook answered: at most one of the status
+// subresource, if there is one, and one of the object.
 func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response) ([]pipeline.Step, error) {
 	status, err := t.statusAnswered(response)
 	if err != nil {
 		return nil, err
 	}
 	var steps []pipeline.Step
-	if status != nil && t.kind.StatusSubresource {
+	if status != nil && t.parentType.StatusSubresource {
 		steps, status = append(steps, *status), nil
 	}
 	change := t.metadataChange(response)
 	differs := status != nil || !change.isNone()
-	if !differs && !t.letGo {
+	if !differs && !t.finalized {
 		return steps, nil
 	}
-	desired, err := hashDesired(response, status)
+	desired, err := hashDesiredTarget(response, status)
 	if err != nil {
 		return nil, err
 	}
-	if !t.letGo && t.settled.isTarget(t.UID, desired, hashTarget(t.kind, t.Object)) {
+	if !t.finalized && t.upToDate.isTargetUpToDate(t.UID, desired, hashTarget(t.parentType, t.Object)) {
 		return steps, nil
 	}
 	write, err := t.write(snapshot, change, status)
@@ -81,8 +76,8 @@ func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response)
 	return append(steps, *write), nil
 }
 
-// statusAnswered is the step that gives the target the status that the hook answered;
-// nil if it has it or there was none.
+// statusAnswered returns the step that gives the target the status that the hook answered; nil if
+// the target has this status or the hook answered none.
 func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, error) {
 	desired, err := decodeStatus(response.Status)
 	if err != nil {
@@ -91,18 +86,19 @@ func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, er
 	if desired == nil {
 		return nil, nil
 	}
-	return t.statusStep(desired, t.settled)
+	return t.statusStep(desired, t.upToDate)
 }
 
-// write is the step that replaces the target: with the change, with the status that is
-// to go along, nil for none, and without the finalizer if the target is let go.
+// write returns the step that updates the target: with the change, with the status if that is not
+// nil, and without the finalizer if the target is finalized.
 //
-// A target that stays is let go of after its attachments, so that none is left behind
-// that could not be deleted. One that is being deleted takes them with it, and does not
-// wait for what cannot be done any more, as in a namespace that goes.
+// A target that is not being deleted loses the finalizer after its attachments are written, so that
+// none is left behind that could not be deleted. A target that is being deleted loses it at once:
+// the host deletes the attachments with it, and in a namespace that is being deleted some writes
+// can no longer succeed.
 func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, status *pipeline.Step) (*pipeline.Step, error) {
 	step := &pipeline.Step{
-		Op: pipeline.Metadata, Type: t.kind, Observed: t.Object, Namespace: t.Namespace, Name: t.Name, Path: change.path(),
+		Op: pipeline.Metadata, Type: t.parentType, Observed: t.Object, Namespace: t.Namespace, Name: t.Name, Path: change.path(),
 	}
 	body, err := t.withoutNullStatus()
 	if status != nil {
@@ -116,8 +112,8 @@ func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, statu
 	if err != nil {
 		return nil, err
 	}
-	if t.letGo {
-		step.Why, step.RemovesFinalizer = nothingLeft, t.DeletionTimestamp != nil
+	if t.finalized {
+		step.Why, step.RemovesFinalizer = whyFinalized, t.DeletionTimestamp != nil
 		if !step.RemovesFinalizer {
 			step.Op = pipeline.Finalizer
 		}
@@ -129,8 +125,8 @@ func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, statu
 	return step, err
 }
 
-// withoutNullStatus is the target's JSON without a status that is null, which
-// Metacontroller may have left there and many types do not allow.
+// withoutNullStatus returns the target's JSON without a status that is null. Metacontroller may
+// have left one, and many types do not allow it.
 func (t *target) withoutNullStatus() ([]byte, error) {
 	if string(t.Lookup("status")) != "null" {
 		return t.JSON(), nil

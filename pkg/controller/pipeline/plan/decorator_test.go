@@ -97,8 +97,8 @@ func TestTargetIsWrittenInAsFewRequestsAsThereCanBe(t *testing.T) {
 	}
 }
 
-// All that nobody wants changed is sent back byte for byte, and with the resource version
-// it was seen at, so that what others write in the meantime is never undone.
+// What does not change is sent back byte for byte, with the resource version at which it was seen,
+// so that what others write meanwhile is never undone.
 func TestWhatIsSentOfATarget(t *testing.T) {
 	const observed = `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","n":"\u0031"},"labels":{"a": "1","b":"2"},` +
 		`"finalizers":["metacontroller.io/decoratorcontroller-deco","other/one"],"resourceVersion":"5","uid":"u","managedFields":[{"manager":"x"}]},"spec":{"big":12345678901234567890,"x":1.50},"status":{"old":1}}`
@@ -127,7 +127,7 @@ func TestWhatIsSentOfATarget(t *testing.T) {
 			w.parent = parseJSON(t, []byte(observed))
 			snapshot := w.snapshot()
 			snapshot.Finalizing, test.response.Finalized = test.letGo, test.letGo
-			planned, err := Decorator(snapshot, &test.response, nil, &w.settled)
+			planned, err := Decorator(snapshot, &test.response, nil, &w.upToDate)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestTheStatusOfATargetIsWhatTheHookAnswers(t *testing.T) {
 		w := newTarget(t, targetWith("", ", status: {observedGeneration: 2, theirs: 1}"))
 		snapshot := w.snapshot()
 		snapshot.ForeignStatus = foreign
-		planned, err := Decorator(snapshot, answering(`{"ready":true}`), nil, &w.settled)
+		planned, err := Decorator(snapshot, answering(`{"ready":true}`), nil, &w.upToDate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,13 +186,13 @@ func TestTheStatusOfATargetIsWhatTheHookAnswers(t *testing.T) {
 
 func TestAStatusOfATargetThatCannotBeRead(t *testing.T) {
 	w := newTarget(t, targetWith("", ""))
-	if planned, err := Decorator(w.snapshot(), answering(`{"a":1e999}`), nil, &w.settled); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
+	if planned, err := Decorator(w.snapshot(), answering(`{"a":1e999}`), nil, &w.upToDate); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
 		t.Errorf("error is %v, plan is %v", err, planned)
 	}
 }
 
 // The host and its admission webhooks may make something else of what is written. Writing
-// again would not help, and goes on only when somebody changes the target.
+// again would not help: the next write follows only a change of the target.
 func TestATargetThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	for _, subresource := range []bool{false, true} {
 		w := newTarget(t, targetWith(`, labels: {a: "0"}`, "")).withSubresource(subresource)
@@ -242,7 +242,7 @@ func TestATargetThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A label is not taken for settled because the status was written and the label not.
+// A label does not count as up to date because the status was written and the label not.
 func TestALabelThatWasOvertakenIsWrittenAgain(t *testing.T) {
 	w := newTarget(t, targetWith("", "")).withSubresource(true)
 	response := answering(`{"x":1}`)
@@ -274,7 +274,7 @@ func TestAQuietSyncOfATargetDecodesNothing(t *testing.T) {
 		snapshot, response := w.snapshot(), answering(`{"x":1}`)
 		response.Labels, response.Annotations = changes("a", "1"), changes("note", "1")
 		plan := func() {
-			if planned, err := Decorator(snapshot, response, nil, &w.settled); err != nil || len(planned.Steps) > 0 {
+			if planned, err := Decorator(snapshot, response, nil, &w.upToDate); err != nil || len(planned.Steps) > 0 {
 				t.Fatal(planned, err)
 			}
 		}

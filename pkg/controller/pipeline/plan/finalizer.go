@@ -11,14 +11,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// nothingLeft is why a finalizer goes in the end.
-const nothingLeft = "the finalize hook has nothing left to do"
+// whyFinalized is why the finalizer is removed after the finalize hook is done.
+const whyFinalized = "the finalize hook has nothing left to do"
 
-// FinalizerStep returns the step that puts the controller's finalizer on the parent, or takes it
-// off, before a hook is asked. It is nil if the parent is as it has to be.
+// FinalizerStep returns the step that adds the controller's finalizer to the parent, or removes it,
+// before a hook is called. It returns nil if the parent is as it has to be.
 func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 	switch {
-	case isHeld(snapshot) == snapshot.NeedsFinalizer:
+	case hasFinalizer(snapshot) == snapshot.NeedsFinalizer:
 		return nil, nil
 	case snapshot.NeedsFinalizer:
 		finalizers := append(slices.Clone(snapshot.Parent.Finalizers), snapshot.Finalizer)
@@ -28,16 +28,33 @@ func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 	}
 }
 
-// RemoveFinalizerStep returns the step that takes the controller's finalizer off the parent. It is
-// nil if the parent does not carry it.
+// RemoveFinalizerStep returns the step that removes the controller's finalizer from the parent. It
+// returns nil if the finalizer is not on the parent.
 func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why string) (*pipeline.Step, error) {
-	if !isHeld(snapshot) {
+	if !hasFinalizer(snapshot) {
 		return nil, nil
 	}
 	return setFinalizers(snapshot, without(snapshot.Parent.Finalizers, snapshot.Finalizer), why)
 }
 
-func isHeld(snapshot *pipeline.Snapshot) bool {
+// addRemoveFinalizerStep adds the step that ends the controller's care for the parent.
+func addRemoveFinalizerStep(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
+	step, err := RemoveFinalizerStep(snapshot, whyFinalized)
+	if err != nil {
+		return err
+	}
+	plan.Steps = append(plan.Steps, *step)
+	return nil
+}
+
+// isFinalized reports whether a finalize hook has answered that nothing is left to do for a parent
+// that still has the finalizer.
+func isFinalized(snapshot *pipeline.Snapshot, response *pipeline.Response) bool {
+	return snapshot.Finalizing && response.Finalized && hasFinalizer(snapshot)
+}
+
+// hasFinalizer reports whether the controller's finalizer is on the parent.
+func hasFinalizer(snapshot *pipeline.Snapshot) bool {
 	return slices.Contains(snapshot.Parent.Finalizers, snapshot.Finalizer)
 }
 
@@ -61,9 +78,8 @@ func setFinalizers(snapshot *pipeline.Snapshot, finalizers []string, why string)
 	}, nil
 }
 
-// withFinalizers is the JSON of metadata with other finalizers. It is for a replacement
-// of the object and no patch: Metacontroller has always replaced parents, and what its
-// users grant is the right to update them.
+// withFinalizers returns the JSON of metadata with other finalizers. It is for an update of the
+// object, not for a patch: Metacontroller updates parents, and that is the right its users grant.
 func withFinalizers(metadata []byte, finalizers []string) ([]byte, error) {
 	list, err := json.Marshal(finalizers)
 	if err != nil {

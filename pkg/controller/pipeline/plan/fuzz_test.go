@@ -32,15 +32,15 @@ func FuzzMerge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		g := generator{choices}
 		observed, last, desired := g.object(4), g.object(4), g.object(4)
-		merged := place{}.merge(copied(observed), copied(last), copied(desired))
+		merged := location{}.merge(copied(observed), copied(last), copied(desired))
 		if !contains(merged, desired) {
 			t.Errorf("%s over %s gives %s, which lacks something", text(desired), text(observed), text(merged))
 		}
-		again := place{}.merge(copied(merged), copied(desired), copied(desired))
+		again := location{}.merge(copied(merged), copied(desired), copied(desired))
 		if path, differ := difference(merged, again); differ {
 			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
 		}
-		ours := place{written: true}
+		ours := location{ownersKnown: true}
 		merged = ours.merge(copied(observed), copied(last), copied(desired))
 		again = ours.merge(copied(merged), copied(desired), copied(desired))
 		if path, differ := difference(merged, again); differ {
@@ -164,8 +164,7 @@ func fuzzSnapshot(t *testing.T, child *object.Object) *pipeline.Snapshot {
 	}
 }
 
-// recorded is a child with the record of what was last applied; nil if it cannot
-// have one.
+// recorded returns a child with an annotation of what was last applied; nil if it cannot have one.
 func recorded(child *object.Object, record string) *object.Object {
 	content, err := child.Decode()
 	if err != nil {
@@ -192,7 +191,7 @@ func recorded(child *object.Object, record string) *object.Object {
 	return result
 }
 
-// contains tells whether all that is wanted is in a value; a null wants nothing.
+// contains reports whether all that is wanted is in a value; a null wants nothing.
 func contains(value, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case nil:

@@ -3,40 +3,40 @@
 
 package plan
 
-// merge applies a change of mind to what is there: what was last applied and is no
-// longer desired is taken away, what is desired is put in, and all else, which
-// others have written, stays. What is desired and there already, in the form that the
-// host gives it, stays as it is. It may change observed and returns the result.
+// merge merges three ways: it removes from observed what was last applied and is no longer desired,
+// and puts in what is desired. All else, which others have written, stays. A value that is desired
+// and already there, in the form that the host gives it, stays as it is. merge may change observed,
+// and returns the result.
 //
-// A desired null removes: of an object or a list that is merged item by item what was
-// last applied, of anything else the value itself.
-func (p place) merge(observed, lastApplied, desired any) any {
+// A desired null removes what was last applied from an object, and from a list that is merged item
+// by item. It removes any other value as a whole.
+func (l location) merge(observed, lastApplied, desired any) any {
 	switch observed := observed.(type) {
 	case map[string]any:
 		if wanted, ok := objectOrNull(desired); ok {
 			last, _ := lastApplied.(map[string]any)
-			return p.mergeObjects(observed, last, wanted)
+			return l.mergeObjects(observed, last, wanted)
 		}
 	case []any:
 		if wanted, ok := listOrNull(desired); ok {
 			last, _ := lastApplied.([]any)
-			return p.mergeLists(observed, last, wanted)
+			return l.mergeLists(observed, last, wanted)
 		}
 	}
-	return p.replace(observed, lastApplied, desired)
+	return l.replace(observed, lastApplied, desired)
 }
 
-func (p place) mergeObjects(observed, lastApplied, desired map[string]any) map[string]any {
+func (l location) mergeObjects(observed, lastApplied, desired map[string]any) map[string]any {
 	for name := range lastApplied {
 		if _, still := desired[name]; !still {
 			delete(observed, name)
 		}
 	}
 	for name, wanted := range desired {
-		if observed[name] == nil && p.of.Drops(name, wanted) {
+		if observed[name] == nil && l.schema.Drops(name, wanted) {
 			continue
 		}
-		merged := p.field(name).merge(observed[name], lastApplied[name], wanted)
+		merged := l.field(name).merge(observed[name], lastApplied[name], wanted)
 		if merged == nil {
 			delete(observed, name)
 			continue
@@ -46,9 +46,9 @@ func (p place) mergeObjects(observed, lastApplied, desired map[string]any) map[s
 	return observed
 }
 
-// replace puts what is desired in the place of what is observed, unless that is the same.
-func (p place) replace(observed, lastApplied, desired any) any {
-	if observed != nil && same(p.of, observed, desired) || p.isHostsForm(observed, lastApplied, desired) {
+// replace returns what is desired, or what is observed if that means the same.
+func (l location) replace(observed, lastApplied, desired any) any {
+	if observed != nil && same(l.schema, observed, desired) || l.isHostsForm(observed, lastApplied, desired) {
 		return observed
 	}
 	return desired

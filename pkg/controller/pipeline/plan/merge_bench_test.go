@@ -52,7 +52,7 @@ func mergings(t testing.TB) map[string]merging {
 }
 
 func (m merging) merge(t testing.TB) {
-	if change, err := m.parent.merge(nil, m.observed, m.desired); err != nil || !change.content {
+	if change, err := m.parent.merge(nil, m.observed, m.desired); err != nil || !change.contentDiffers {
 		t.Fatal(change, err)
 	}
 }
@@ -68,8 +68,8 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// They are the decoded values of what is observed, recorded and desired, and a copy of each,
-// as merging changes them, and the record that is written.
+// Merging allocates the decoded values of what is observed, last applied and desired, a copy of each,
+// since it changes them, and the annotation that is written.
 func TestWhatMergingAllocates(t *testing.T) {
 	mergings := mergings(t)
 	for name, want := range map[string]int{"ConfigMap of 1 KB": 247, "Deployment": 1523} {

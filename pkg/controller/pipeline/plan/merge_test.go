@@ -106,11 +106,11 @@ func TestMerge(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := place{}.merge(value(t, test.observed), value(t, test.last), value(t, test.desired))
+			got := location{}.merge(value(t, test.observed), value(t, test.last), value(t, test.desired))
 			if diff := cmp.Diff(value(t, test.want), got); diff != "" {
 				t.Errorf("merged (-want +got):\n%s", diff)
 			}
-			again := place{}.merge(got, value(t, test.desired), value(t, test.desired))
+			again := location{}.merge(got, value(t, test.desired), value(t, test.desired))
 			if path, differ := difference(value(t, test.want), again); differ {
 				t.Errorf("merged once more it differs at %q: %v", path, again)
 			}
@@ -125,14 +125,14 @@ func TestMergeKeys(t *testing.T) {
 			last := fmt.Sprintf("{a: [{%[1]s: 1}, {%[1]s: 2}]}", key)
 			desired := fmt.Sprintf("{a: [{%[1]s: 4}, {%[1]s: 1, ours: true}]}", key)
 			want := fmt.Sprintf("{a: [{%[1]s: 1, others: true, ours: true}, {%[1]s: 3}, {%[1]s: 4}]}", key)
-			got := place{}.merge(value(t, observed), value(t, last), value(t, desired))
+			got := location{}.merge(value(t, observed), value(t, last), value(t, desired))
 			if diff := cmp.Diff(value(t, want), got); diff != "" {
 				t.Errorf("merged (-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("key identifies nothing", func(t *testing.T) {
-		got := place{}.merge(value(t, "{a: [{key: 1, others: true}]}"), nil, value(t, "{a: [{key: 1}]}"))
+		got := location{}.merge(value(t, "{a: [{key: 1, others: true}]}"), nil, value(t, "{a: [{key: 1}]}"))
 		if diff := cmp.Diff(value(t, "{a: [{key: 1}]}"), got); diff != "" {
 			t.Errorf("merged (-want +got):\n%s", diff)
 		}
@@ -148,7 +148,7 @@ func TestMergeKeysCountInTheirOrder(t *testing.T) {
 			observed := fmt.Sprintf("{a: [{%s: same, %s: old, others: true}]}", first, second)
 			desired := fmt.Sprintf("{a: [{%s: same, %s: new}]}", first, second)
 			want := fmt.Sprintf("{a: [{%s: same, %s: new, others: true}]}", first, second)
-			got := place{}.merge(value(t, observed), nil, value(t, desired))
+			got := location{}.merge(value(t, observed), nil, value(t, desired))
 			if diff := cmp.Diff(value(t, want), got); diff != "" {
 				t.Errorf("merged (-want +got):\n%s", diff)
 			}

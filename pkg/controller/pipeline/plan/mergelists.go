@@ -11,33 +11,33 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// mergeLists merges a list as the host says. Where it does not, lists of objects that
-// have a field which tells them apart are merged item by item, and any other list is
-// replaced as a whole.
-func (p place) mergeLists(observed, lastApplied, desired []any) any {
-	kind := p.of.List()
+// mergeLists merges a list as the host's schema says. If the schema does not say, a list of objects
+// with a field that identifies them is merged item by item, and any other list is replaced as a
+// whole.
+func (l location) mergeLists(observed, lastApplied, desired []any) any {
+	kind := l.schema.List()
 	if kind == openapi.Set && areScalars(observed, lastApplied, desired) {
 		return mergeSets(observed, lastApplied, desired)
 	}
 	var by identity
 	if kind == openapi.Map {
-		by = identity(p.of.Keys())
+		by = identity(l.schema.Keys())
 	}
 	if kind != openapi.Atomic && !by.tellsApart(observed, lastApplied, desired) {
 		by = guessIdentity(observed, lastApplied, desired)
 	}
 	switch {
 	case len(by) > 0:
-		return p.mergeItems(by, observed, lastApplied, desired)
+		return l.mergeItems(by, observed, lastApplied, desired)
 	case desired == nil && len(observed) == 0:
 		return observed // there is nothing in it to remove
 	case desired == nil:
-		return p.replace(observed, nullOr(lastApplied), nil)
+		return l.replace(observed, nullOr(lastApplied), nil)
 	}
-	return p.replace(observed, nullOr(lastApplied), desired)
+	return l.replace(observed, nullOr(lastApplied), desired)
 }
 
-// nullOr is a list as a value, null if there is none.
+// nullOr returns a list as a value; nil if there is none.
 func nullOr(list []any) any {
 	if list == nil {
 		return nil
@@ -45,9 +45,9 @@ func nullOr(list []any) any {
 	return list
 }
 
-// mergeItems merges lists like objects, keyed by what identifies their items. The order
-// there is stays, and new items come last.
-func (p place) mergeItems(by identity, observed, lastApplied, desired []any) any {
+// mergeItems merges lists like objects, keyed by what identifies their items. The observed order
+// stays, and new items come last.
+func (l location) mergeItems(by identity, observed, lastApplied, desired []any) any {
 	last, wanted := by.keyed(lastApplied), by.keyed(desired)
 	result := make([]any, 0, len(observed)+len(desired))
 	for _, item := range observed {
@@ -56,7 +56,7 @@ func (p place) mergeItems(by identity, observed, lastApplied, desired []any) any
 		_, wasApplied := last[name]
 		switch {
 		case isWanted:
-			result = append(result, p.item(item).merge(item, last[name], want))
+			result = append(result, l.item(item).merge(item, last[name], want))
 			delete(wanted, name)
 		case !wasApplied:
 			result = append(result, item)
@@ -70,7 +70,7 @@ func (p place) mergeItems(by identity, observed, lastApplied, desired []any) any
 	return result
 }
 
-// mergeSets puts in what is desired and takes out what was last applied and is not.
+// mergeSets adds what is desired, and removes what was last applied and is not desired.
 func mergeSets(observed, lastApplied, desired []any) any {
 	result := slices.DeleteFunc(slices.Clone(observed), func(item any) bool {
 		return slices.Contains(lastApplied, item) && !slices.Contains(desired, item)
@@ -89,15 +89,14 @@ func areScalars(lists ...[]any) bool {
 	})
 }
 
-// identity are the fields that tell the items of a list apart.
+// identity are the fields that identify the items of a list.
 type identity []openapi.Key
 
-// guesses are the fields that may tell the items of a list apart, the first that does
-// counting. Metacontroller has always guessed so.
+// guesses are the fields that may identify the items of a list. The first one that does so counts.
+// Metacontroller guesses in this order.
 var guesses = [...]string{"containerPort", "port", "mountPath", "name", "uid", "ip", "path"}
 
-// guessIdentity returns a field that all items of the lists have, no two items of a list
-// with the same value; nothing if there is none.
+// guessIdentity returns a field that identifies the items of the lists; nil if there is none.
 func guessIdentity(lists ...[]any) identity {
 	for _, name := range guesses {
 		if guess := (identity{{Name: name}}); guess.tellsApart(lists...) {
@@ -107,8 +106,8 @@ func guessIdentity(lists ...[]any) identity {
 	return nil
 }
 
-// tellsApart tells whether all items of the lists, one at least, are objects that have
-// the fields, no two items of a list with the same values.
+// tellsApart reports whether the fields identify the items of the lists: there is at least one item,
+// all items are objects that have the fields, and no two items of a list have the same values.
 func (i identity) tellsApart(lists ...[]any) bool {
 	items := 0
 	for _, list := range lists {
@@ -136,7 +135,7 @@ func (i identity) has(item any) bool {
 	return ok
 }
 
-// of is what identifies an item: its values of the fields, as they are printed.
+// of returns what identifies an item: its values of the fields, as they are printed.
 func (i identity) of(item any) string {
 	object, _ := item.(map[string]any)
 	values := make([]string, len(i))

@@ -80,7 +80,7 @@ func TestListsAreMergedAsTheHostSays(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec := place{of: described(t, test.of), described: true}.field("spec")
+			spec := location{schema: described(t, test.of), described: true}.field("spec")
 			got := spec.merge(value(t, test.observed), value(t, test.last), value(t, test.desired))
 			if diff := cmp.Diff(value(t, test.want), got); diff != "" {
 				t.Errorf("merged (-want +got):\n%s", diff)

@@ -15,11 +15,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// metadataChange is how a target's labels and annotations have to change: those that
-// differ, with their new values. A nil takes one away.
+// metadataChange is how a target's labels and annotations have to change: those that differ, with
+// their new values. A nil removes one.
 type metadataChange struct{ labels, annotations map[string]*string }
 
-// metadataChange compares what the hook answers with what the target has.
+// metadataChange returns what differs between the hook's answer and the target.
 func (t *target) metadataChange(response *pipeline.Response) metadataChange {
 	return metadataChange{
 		labels:      differing(t.label, response.Labels),
@@ -29,13 +29,13 @@ func (t *target) metadataChange(response *pipeline.Response) metadataChange {
 
 func (c metadataChange) isNone() bool { return len(c.labels) == 0 && len(c.annotations) == 0 }
 
-// path is the first field that differs; empty if none does.
+// path returns the first field that differs; empty if none does.
 func (c metadataChange) path() string {
 	switch {
 	case len(c.labels) > 0:
-		return "metadata.labels[" + first(c.labels) + "]"
+		return "metadata.labels[" + firstName(c.labels) + "]"
 	case len(c.annotations) > 0:
-		return "metadata.annotations[" + first(c.annotations) + "]"
+		return "metadata.annotations[" + firstName(c.annotations) + "]"
 	default:
 		return ""
 	}
@@ -46,8 +46,8 @@ func (t *target) label(name string) (value string, there bool) {
 	return value, there
 }
 
-// differing are those of the wanted labels or annotations that the target does not have
-// so. A nil is wanted to be not there.
+// differing returns the wanted labels or annotations that the target does not have in this way. A
+// nil is wanted to be missing.
 func differing(have func(name string) (value string, there bool), wanted map[string]*string) map[string]*string {
 	var differing map[string]*string
 	for name, want := range wanted {
@@ -63,12 +63,11 @@ func differing(have func(name string) (value string, there bool), wanted map[str
 	return differing
 }
 
-func first(changes map[string]*string) string {
+func firstName(changes map[string]*string) string {
 	return slices.Min(slices.Collect(maps.Keys(changes)))
 }
 
-// apply makes the change to the JSON of metadata. What does not change stays byte for
-// byte.
+// apply returns the JSON of metadata with the change made. What does not change stays byte for byte.
 func (c metadataChange) apply(metadata []byte) ([]byte, error) {
 	metadata, err := withStrings(metadata, "labels", c.labels)
 	if err != nil {
@@ -77,7 +76,7 @@ func (c metadataChange) apply(metadata []byte) ([]byte, error) {
 	return withStrings(metadata, "annotations", c.annotations)
 }
 
-// withStrings is an object with the strings in one of its fields changed.
+// withStrings returns the JSON of an object with the strings in one of its fields changed.
 func withStrings(of []byte, field string, changes map[string]*string) ([]byte, error) {
 	if len(changes) == 0 {
 		return of, nil
@@ -101,9 +100,9 @@ func withStrings(of []byte, field string, changes map[string]*string) ([]byte, e
 	return object.WithMember(of, field, values)
 }
 
-// hashDesired is the hash of what the hook wants of a target, in labels and annotations
-// and, if that is written with them, in the status.
-func hashDesired(response *pipeline.Response, status *pipeline.Step) (uint64, error) {
+// hashDesiredTarget returns the hash of what the hook wants of a target: its labels, annotations
+// and, if that is written in the same request, its status.
+func hashDesiredTarget(response *pipeline.Response, status *pipeline.Step) (uint64, error) {
 	wanted, err := json.Marshal([...]map[string]*string{response.Labels, response.Annotations})
 	if err != nil {
 		return 0, err
@@ -114,7 +113,7 @@ func hashDesired(response *pipeline.Response, status *pipeline.Step) (uint64, er
 	return xxhash.Sum64(wanted), nil
 }
 
-// hashTarget is the hash of what a target has of that.
+// hashTarget returns the hash of the same parts of a target as it is.
 func hashTarget(of pipeline.Type, o *object.Object) uint64 {
 	hash := xxhash.New()
 	add := func(value []byte) {

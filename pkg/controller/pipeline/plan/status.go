@@ -14,11 +14,10 @@ import (
 )
 
 // status adds the step that makes the parent's status what the hook answered, with
-// status.observedGeneration put in. Without an answer it is that field alone, unless
-// the status is foreign: that one is left as it is then, and always if it can only be
-// written together with the rest of the object.
-func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateCache) error {
-	if p.foreignStatus && (answered == nil || !p.kind.StatusSubresource) {
+// status.observedGeneration added. Without an answered status this field is all of it. A foreign
+// status is left alone if the hook answers none, or if the status is no subresource.
+func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
+	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {
 		return nil
 	}
 	desired, err := decodeStatus(answered)
@@ -29,7 +28,7 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateC
 		desired = map[string]any{}
 	}
 	desired["observedGeneration"] = p.Generation
-	step, err := p.statusStep(desired, settled)
+	step, err := p.statusStep(desired, upToDate)
 	if step == nil || err != nil {
 		return err
 	}
@@ -37,29 +36,28 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, settled *UpToDateC
 	return nil
 }
 
-// statusStep is the step that gives the parent the desired status. It is nil if the
-// parent has it. An empty status is something else than none: hooks tell by it, at the
-// next sync, that they have been asked before.
-func (p *parent) statusStep(desired map[string]any, settled *UpToDateCache) (*pipeline.Step, error) {
+// statusStep returns the step that gives the parent the desired status; nil if the parent has it. An
+// empty status differs from none: by it hooks see that they have been called before.
+func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*pipeline.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {
 		return nil, err
 	}
 	have := p.Lookup("status")
 	hash := xxhash.Sum64(wanted)
-	if settled.Is(p.UID, hash, xxhash.Sum64(have)) {
+	if upToDate.Is(p.UID, hash, xxhash.Sum64(have)) {
 		return nil, nil
 	}
 	observed, err := decodeStatus(have)
 	path, differ := difference(observed, desired)
-	if err == nil && !differ && observed != nil { // what is no object is replaced
-		settled.Put(p.UID, hash, xxhash.Sum64(have))
+	if err == nil && !differ && observed != nil { // a status that is no object is replaced
+		upToDate.Put(p.UID, hash, xxhash.Sum64(have))
 		return nil, nil
 	}
 	path = join("status", path)
 	body, err := object.WithMember(p.JSON(), "status", wanted)
 	return &pipeline.Step{
-		Op: pipeline.Status, Type: p.kind, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
+		Op: pipeline.Status, Type: p.parentType, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
 		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,
 	}, err
 }

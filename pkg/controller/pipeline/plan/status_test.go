@@ -122,8 +122,8 @@ func TestAStatusFoundEqualIsSettled(t *testing.T) {
 	if got := writes(w.plan(answering(`{}`))); len(got) > 0 {
 		t.Fatalf("writes %v", got)
 	}
-	if len(w.settled.objects) != 1 {
-		t.Errorf("remembered is %v, want the parent", w.settled.objects)
+	if len(w.upToDate.objects) != 1 {
+		t.Errorf("remembered is %v, want the parent", w.upToDate.objects)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAStatusIsWrittenEvenIfAChildIsRefused(t *testing.T) {
 
 func TestAStatusThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, web)
-	if planned, err := Composite(w.snapshot(), answering(`{"a":1e999}`), nil, &w.settled); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
+	if planned, err := Composite(w.snapshot(), answering(`{"a":1e999}`), nil, &w.upToDate); err == nil || !strings.HasPrefix(err.Error(), "status of Web default/shop: ") {
 		t.Errorf("error is %v, plan is %v", err, planned)
 	}
 }

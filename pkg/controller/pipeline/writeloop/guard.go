@@ -32,7 +32,7 @@ func New() *Guard { return &Guard{histories: map[target]*history{}} }
 
 func targetOf(step *pipeline.Step) target {
 	at := target{Key: step.Key()}
-	if ofParent(step.Op) {
+	if step.Op.OnParent() {
 		at.ofParent = step.Op
 	}
 	return at
@@ -55,7 +55,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	}
 	state := state{snapshot: snapshot}
 	steps := plan.Steps[:0]
-	for _, op := range []pipeline.Op{pipeline.Status, pipeline.Metadata, pipeline.Finalizer} {
+	for _, op := range parentOps {
 		if !slices.ContainsFunc(plan.Steps, func(step pipeline.Step) bool { return step.Op == op }) {
 			g.markUpToDate(target{Key: pipeline.KeyOf(snapshot.Parent), ofParent: op})
 		}
@@ -75,7 +75,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 		if next.IsZero() || history.loop.until.Before(next) {
 			next = history.loop.until
 		}
-		if !ofParent(step.Op) {
+		if !step.Op.OnParent() {
 			step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
 			steps = append(steps, step)
 		}
@@ -111,9 +111,8 @@ func (g *Guard) markUpToDate(at target) {
 	}
 }
 
-func ofParent(op pipeline.Op) bool {
-	return op == pipeline.Status || op == pipeline.Metadata || op == pipeline.Finalizer
-}
+// parentOps are the ways the parent is written.
+var parentOps = slices.DeleteFunc(pipeline.Ops(), func(op pipeline.Op) bool { return !op.OnParent() })
 
 // Wrote adds what a sync has written to the histories. The time now is after the writes.
 func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, now time.Time) {
@@ -144,20 +143,11 @@ func changed(outcome *pipeline.Outcome) bool {
 	if outcome.Err != nil || outcome.Conflict {
 		return false
 	}
-	if outcome.Op == pipeline.Delete || outcome.Op == pipeline.Recreate {
+	if outcome.Op.Deletes() {
 		return true
 	}
-	return watched(outcome.Op) && outcome.Result != nil &&
+	return outcome.Op.FormsWriteLoops() && outcome.Result != nil &&
 		(outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
-}
-
-// watched reports whether steps with that Op may have to wait.
-func watched(op pipeline.Op) bool {
-	switch op {
-	case pipeline.Create, pipeline.Update, pipeline.Apply, pipeline.Recreate, pipeline.ToServerSideApply, pipeline.ToDynamicApply, pipeline.Status, pipeline.Metadata, pipeline.Finalizer:
-		return true
-	}
-	return false
 }
 
 // Loops returns the write loops that are slowed down, and drops the histories of objects that

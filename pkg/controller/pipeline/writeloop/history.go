@@ -63,7 +63,7 @@ type loop struct {
 // can be in a loop too: if two sides undo each other's writes, the side that was slowed down
 // first sets the pace, and the steps of the other side are always just late enough.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
-	if !watched(step.Op) {
+	if !step.Op.FormsWriteLoops() {
 		h.wantedSince = time.Time{}
 		return false, nil
 	}
@@ -86,7 +86,7 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 	h.loop.until = until
 	h.loop.WriteLoop = pipeline.WriteLoop{
 		Parent: pipeline.KeyOf(state.snapshot.Parent),
-		Object: step.Key(), OfParent: ofParent(step.Op), OfStatus: step.Op == pipeline.Status,
+		Object: step.Key(), OfParent: step.Op.OnParent(), OfStatus: step.Op == pipeline.Status,
 		Path:          step.Path,
 		AnswerChanges: undone <= maxUndone,
 		Writes:        max(undone, changing) - 1,

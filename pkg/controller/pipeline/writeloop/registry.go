@@ -87,7 +87,7 @@ func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 }
 
 // writtenAs are the values of target.ofParent.
-var writtenAs = [...]pipeline.Op{"", pipeline.Status, pipeline.Metadata, pipeline.Finalizer}
+var writtenAs = append([]pipeline.Op{""}, parentOps...)
 
 // minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone,
 // because the loop may be noticed on the other side first.

@@ -1,0 +1,13 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managedfields reads and rewrites what the host records in metadata.managedFields: who owns
+// which fields of an object.
+//
+// Entries of managedFields, or sets of fields in their form fieldsV1, come in. Parts of objects,
+// answers and new entries go out. The package is pure: it does no I/O. It needs no schema, since the
+// sets themselves say what identifies the items of lists.
+//
+// Extract returns the part of an object that a set names, Overlap compares two sets, and Managers
+// moves fields between plain writes and server-side apply.
+package managedfields

@@ -1,0 +1,143 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managedfields
+
+import (
+	"bytes"
+	"fmt"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Extract returns the part of an object that a set of fields names: what their owner has applied, if
+// no one has changed it since. The fields are in the form fieldsV1 of managedFields. Without any, the
+// result is empty. It shares values with content.
+func Extract(fields []byte, content map[string]any) (map[string]any, error) {
+	if fields == nil {
+		return map[string]any{}, nil
+	}
+	set, err := decode(fields)
+	if err != nil {
+		return nil, err
+	}
+	return extract(set, content).(map[string]any), nil
+}
+
+var ownerReferences = fieldpath.MakePathOrDie("metadata", "ownerReferences")
+
+// Overlap reports whether two sets of fields, in the form fieldsV1, have fields in common. It ignores
+// the owners of an object, which are claimed apart from its content. It returns false for sets that
+// cannot be read.
+func Overlap(a, b []byte) bool {
+	x, err := decode(a)
+	if err != nil {
+		return false
+	}
+	y, err := decode(b)
+	if err != nil {
+		return false
+	}
+	common := false
+	x.Intersection(y).Iterate(func(path fieldpath.Path) {
+		common = common || len(path) < len(ownerReferences) || !path[:len(ownerReferences)].Equals(ownerReferences)
+	})
+	return common
+}
+
+func decode(fields []byte) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	if err := set.FromJSON(bytes.NewReader(fields)); err != nil {
+		return nil, fmt.Errorf("read managed fields: %w", err)
+	}
+	return set, nil
+}
+
+func extract(set *fieldpath.Set, from any) any {
+	switch from := from.(type) {
+	case map[string]any:
+		result := map[string]any{}
+		for name, value := range from {
+			if part, owned := extractElement(set, fieldpath.FieldNameElement(name), value); owned {
+				result[name] = part
+			}
+		}
+		return result
+	case []any:
+		result := []any{}
+		for _, item := range from {
+			for _, element := range elements(set) {
+				if !identifies(element, item, exactly) {
+					continue
+				}
+				if part, owned := extractElement(set, element, item); owned {
+					result = append(result, part)
+				}
+				break
+			}
+		}
+		return result
+	default:
+		return from
+	}
+}
+
+// extractElement returns the part of a field or list item that the set names. That is all of it if
+// the set names the element itself and nothing below it.
+func extractElement(set *fieldpath.Set, element fieldpath.PathElement, from any) (part any, owned bool) {
+	below, some := set.Children.Get(element)
+	if some {
+		return extract(below, from), true
+	}
+	return from, set.Members.Has(element)
+}
+
+// elements returns the fields or list items that a set names at its top.
+func elements(set *fieldpath.Set) []fieldpath.PathElement {
+	var elements []fieldpath.PathElement
+	for element := range set.Members.All() {
+		elements = append(elements, element)
+	}
+	for element := range set.Children.All() {
+		if !set.Members.Has(element) {
+			elements = append(elements, element)
+		}
+	}
+	return elements
+}
+
+// comparison is how the keys of a list item are compared.
+type comparison bool
+
+const (
+	// exactly: the item has all keys.
+	exactly comparison = false
+	// orDefaulted: the item may lack keys, which the host has filled in.
+	orDefaulted comparison = true
+)
+
+// identifies reports whether an element of a set names an item of a list.
+func identifies(element fieldpath.PathElement, item any, keys comparison) bool {
+	switch {
+	case element.Value != nil:
+		return value.Equals(*element.Value, value.NewValueInterface(item))
+	case element.Key != nil:
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return false
+		}
+		for _, key := range *element.Key {
+			have, there := fields[key.Name]
+			if !there && keys == orDefaulted {
+				continue
+			}
+			if !there || !value.Equals(key.Value, value.NewValueInterface(have)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false // an index says nothing about which item it was
+	}
+}

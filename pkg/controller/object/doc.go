@@ -1,0 +1,13 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package object keeps an object of the host cluster as the JSON it arrived in, compressed if it is
+// large.
+//
+// JSON comes in, an Object goes out: the bytes, and beside them only what decisions need, which is
+// the parsed metadata and a hash of the content. Requests to hooks are put together from the bytes,
+// and nothing is decoded without need. The package is pure: it does no I/O. An Object is immutable.
+//
+// Parse and a Reader make objects; a Reader shares equal parts among them. Lookup, Members, Elements
+// and WithMember read and change JSON without decoding it.
+package object

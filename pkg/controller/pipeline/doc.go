@@ -1,0 +1,22 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pipeline holds the types that the stages of a sync hand to one another:
+//
+//	observe ──Snapshot──▶ hook ──Response──▶ plan ──Plan──▶ act ──Outcome──▶ report
+//
+// It is data: it does no I/O and imports no stage. One stage makes each type, and the
+// stages after it read it:
+//
+//	type        made by                     read by
+//	Snapshot    observe                     hook, plan, rollout, act, writeloop
+//	Response    hook                        plan, rollout
+//	NoOp        hosted, of a quiet sync     hook
+//	RelatedRule hook (customize)            observe/related
+//	Plan, Step  plan, hosted                writeloop, act
+//	Outcome     act                         observe, writeloop, hosted, plan.UpToDateCache
+//	WriteLoop   writeloop                   hosted, report
+//
+// An Op is what a step does. All that is known of an Op stands in one table, in op.go.
+// Key names an object, and Type a resource of the host.
+package pipeline

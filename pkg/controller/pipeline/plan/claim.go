@@ -1,0 +1,82 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// ownerReference returns the reference to the parent that its children carry.
+func (p *parent) ownerReference() metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion:         p.parentType.GroupVersion().String(),
+		Kind:               p.parentType.Kind,
+		Name:               p.Name,
+		UID:                p.UID,
+		Controller:         ptr.To(true),
+		BlockOwnerDeletion: ptr.To(true),
+	}
+}
+
+func (p *parent) owns(reference metav1.OwnerReference) bool { return reference.UID == p.UID }
+
+// own makes the parent the controller of a child that is going to be written.
+func (p *parent) own(content map[string]any) {
+	child := unstructured.Unstructured{Object: content}
+	if owners := child.GetOwnerReferences(); !slices.ContainsFunc(owners, p.owns) {
+		child.SetOwnerReferences(append(owners, p.ownerReference()))
+	}
+}
+
+// claim adds the steps that adopt the orphans that the parent's selector matches, and release the
+// children that it no longer matches.
+func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group) error {
+	for _, child := range group.Adopt {
+		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: "the parent's selector matches it and it has no controller"}
+		if err := setOwners(&step, child, append(p.othersOwners(child), p.ownerReference())); err != nil {
+			return err
+		}
+		plan.Steps = append(plan.Steps, step)
+	}
+	for _, child := range group.Release {
+		step := pipeline.Step{Op: pipeline.Release, Type: group.Type, Why: "the parent's selector no longer matches it"}
+		if err := setOwners(&step, child, p.othersOwners(child)); err != nil {
+			return err
+		}
+		plan.Steps = append(plan.Steps, step)
+	}
+	return nil
+}
+
+// othersOwners returns the owners of a child without the parent.
+func (p *parent) othersOwners(child *object.Object) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(child.OwnerReferences), p.owns)
+}
+
+// setOwners makes the step a merge patch that replaces a child's owners. The host refuses the patch
+// if the child has changed since it was observed.
+func setOwners(step *pipeline.Step, child *object.Object, owners []metav1.OwnerReference) (err error) {
+	var patch struct {
+		Metadata struct {
+			UID             types.UID               `json:"uid"`
+			ResourceVersion string                  `json:"resourceVersion"`
+			OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	patch.Metadata.UID = child.UID
+	patch.Metadata.ResourceVersion = child.ResourceVersion
+	patch.Metadata.OwnerReferences = owners
+	step.Observed, step.Namespace, step.Name = child, child.Namespace, child.Name
+	step.Body, err = json.Marshal(patch)
+	return err
+}

@@ -1,0 +1,19 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan decides what a sync changes in the host.
+//
+// A Snapshot and the hook's Response come in, a Plan goes out: a list of steps, each with its
+// reason. The package is pure: it does no I/O and knows no client, so a plan can be shown as well
+// as carried out. The only thing it changes is the UpToDateCache that the caller hands in.
+//
+// Where to start:
+//   - Composite and Decorator make the plan of each kind of controller.
+//   - children.go decides which children are created, kept, changed and deleted.
+//   - updatestrategy.go has the update methods (OnDelete, Recreate, InPlace and their rolling
+//     forms) and the engines that change a child: dynamicapply.go and serversideapply.go.
+//   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
+//   - status.go, metadata.go and finalizer.go are about the parent itself.
+//   - snapshothash.go hashes what a plan depends on, so that a sync can skip a plan that was made
+//     before.
+package plan

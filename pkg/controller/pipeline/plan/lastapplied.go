@@ -1,0 +1,152 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// hasLastApplied reports whether dynamic apply has written a child.
+func hasLastApplied(observed *object.Object) bool {
+	return observed.Lookup("metadata", "annotations", object.LastAppliedAnnotation) != nil
+}
+
+// takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and
+// returns what it holds. Long texts that encodeLastApplied has shortened are restored if have or
+// want has them. The result is nil for a child without the annotation: then nothing is known to be
+// ours to remove.
+func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
+	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	if err != nil || !found {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	var last map[string]any
+	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
+		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",
+			observed, object.LastAppliedAnnotation, err)
+	}
+	if strings.Contains(text, digestPrefix) {
+		last = lengthened(last, have, want)
+	}
+	return last, nil
+}
+
+// setLastApplied sets LastAppliedAnnotation in a child to what is wanted of it, which may be the
+// content itself.
+func setLastApplied(content, want map[string]any) error {
+	text, err := encodeLastApplied(want, content)
+	if err != nil {
+		child := unstructured.Unstructured{Object: content}
+		name := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetName()}
+		return fmt.Errorf("child %s %s: %w", child.GetKind(), strings.TrimPrefix(name.String(), "/"), err)
+	}
+	return setAnnotation(content, object.LastAppliedAnnotation, text)
+}
+
+// encodeLastApplied returns the text of LastAppliedAnnotation in a child that is stored with it.
+// That is all of what was applied, if it fits into what a host allows for annotations. Otherwise
+// long texts are replaced by their digests: merging compares texts and never takes one out of what
+// was last applied.
+func encodeLastApplied(applied, child map[string]any) (string, error) {
+	others := 0
+	metadata, _ := child["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for name, value := range annotations {
+		if text, ok := value.(string); ok && name != object.LastAppliedAnnotation {
+			others += len(name) + len(text)
+		}
+	}
+	room := validation.TotalAnnotationSizeLimitB - others - len(object.LastAppliedAnnotation)
+	encoded, err := object.Canonical(applied)
+	if err != nil || len(encoded) <= room {
+		return string(encoded), err
+	}
+	encoded, err = object.Canonical(shortened(applied).(map[string]any))
+	if err == nil && len(encoded) > room {
+		err = fmt.Errorf("the record of what was applied, in the annotation %s, takes %d bytes even without long texts, its other annotations take %d, and a cluster allows %d for all; "+
+			"have it applied without a record, by updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
+			object.LastAppliedAnnotation, len(encoded), others, validation.TotalAnnotationSizeLimitB)
+	}
+	return string(encoded), err
+}
+
+// maxWholeText is the length in bytes up to which shortened keeps a text as it is.
+const maxWholeText = 64
+
+// digestPrefix begins the digest of a text.
+const digestPrefix = "shortened:"
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return digestPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func isLong(text string) bool {
+	return len(text) > maxWholeText || strings.HasPrefix(text, digestPrefix)
+}
+
+// shortened returns a copy of a value in which digests replace the long texts.
+func shortened(value any) any {
+	return mapTexts(value, func(text string) string {
+		if isLong(text) {
+			return digestOf(text)
+		}
+		return text
+	})
+}
+
+// lengthened returns a copy of what was last applied in which digests of texts that one of the
+// values has are replaced by these texts. A digest that is left is that of a text that no value
+// has: it equals none of their texts, just as the text itself would not.
+func lengthened(last map[string]any, values ...map[string]any) map[string]any {
+	texts := map[string]string{}
+	for _, value := range values {
+		mapTexts(value, func(text string) string {
+			if isLong(text) {
+				texts[digestOf(text)] = text
+			}
+			return text
+		})
+	}
+	return mapTexts(last, func(text string) string {
+		if whole, known := texts[text]; known {
+			return whole
+		}
+		return text
+	}).(map[string]any)
+}
+
+// mapTexts returns a copy of a value with each text in it replaced.
+func mapTexts(value any, replace func(string) string) any {
+	switch value := value.(type) {
+	case string:
+		return replace(value)
+	case map[string]any:
+		result := maps.Clone(value)
+		for name, below := range value {
+			result[name] = mapTexts(below, replace)
+		}
+		return result
+	case []any:
+		result := make([]any, len(value))
+		for i, item := range value {
+			result[i] = mapTexts(item, replace)
+		}
+		return result
+	default:
+		return value
+	}
+}

@@ -1,0 +1,118 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// serverSideApply is the engine that leaves merging to the host: it sends what the hook wants, and
+// the host removes what was sent before and no longer is.
+type serverSideApply struct {
+	*parent
+	// schema is how the host describes the children; nil if it does not.
+	schema *openapi.Type
+}
+
+// neverCurrent is a resource version that no object has: in etcd it stands for the empty storage.
+const neverCurrent = "1"
+
+// create applies a child with a resource version. The host takes the version as a condition on an
+// existing object, and creates the child if there is none. So the step never changes an object that
+// is not ours, even one that the cache does not show yet, and the child's fields belong to
+// server-side apply from the first write on.
+func (s serverSideApply) create(desired *object.Object) (pipeline.Step, error) {
+	configuration, err := s.configuration(desired)
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	body, err := withMetadata(configuration, "resourceVersion", neverCurrent)
+	return pipeline.Step{Op: pipeline.Apply, Body: body, Why: whyMissing}, err
+}
+
+func (s serverSideApply) change(method Method, observed, desired *object.Object) (pipeline.Step, error) {
+	if hasLastApplied(observed) {
+		return s.toServerSideApply(observed, "it was written by dynamic apply")
+	}
+	configuration, err := s.configuration(desired)
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	path, differs, err := s.difference(observed, configuration)
+	if err != nil || !differs {
+		return keep(observed, whyUpToDate), err
+	}
+	if observed.Shared {
+		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
+	}
+	// With the UID the request fails if the child is gone, and does not create another one.
+	body, err := withMetadata(configuration, "uid", string(observed.UID))
+	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path, Why: "it differs, or is not ours, at " + path}
+	if method == Recreate {
+		step.Op = pipeline.Recreate
+	}
+	return step, err
+}
+
+// configuration returns what is applied to make a child what the hook wants.
+func (s serverSideApply) configuration(desired *object.Object) (map[string]any, error) {
+	content, err := s.content(desired)
+	if err != nil {
+		return nil, err
+	}
+	s.own(content)
+	return withoutSystemFields(content), nil
+}
+
+// difference compares the configuration with what of the child we have applied. The host drops a
+// field from what we own when others change it. So a field that is still ours and has the wanted
+// value need not be applied again. If the host stores a value in a form of its own, and its schema
+// does not say so, the result is a difference where there is none; then the host finds that out.
+func (s serverSideApply) difference(observed *object.Object, configuration map[string]any) (path string, differs bool, err error) {
+	applied, err := appliedFields(observed)
+	if err != nil {
+		return "", false, err
+	}
+	path, differs = difference(applied, configuration)
+	return path, differs && !same(s.schema, applied, configuration), nil
+}
+
+// appliedFields returns the fields of a child that server-side apply has applied and that are still
+// ours. It adds those that identify the child, which have no owner.
+func appliedFields(observed *object.Object) (map[string]any, error) {
+	have, err := observed.Decode()
+	if err != nil {
+		return nil, err
+	}
+	result, err := managedfields.Extract(observed.Applied, have)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", observed, err)
+	}
+	restoreFields(result, have, "apiVersion", "kind")
+	metadata, ok := result["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+	}
+	metadata = maps.Clone(metadata)
+	if had, ok := have["metadata"].(map[string]any); ok {
+		restoreFields(metadata, had, "name", "namespace")
+	}
+	result["metadata"] = metadata
+	return result, nil
+}
+
+func withMetadata(content map[string]any, field, value string) ([]byte, error) {
+	if err := unstructured.SetNestedField(content, value, "metadata", field); err != nil {
+		return nil, err
+	}
+	return object.Canonical(content)
+}

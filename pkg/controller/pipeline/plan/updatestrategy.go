@@ -1,0 +1,127 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// This file is where everything about update methods starts:
+//   - A method that acts on one child at a time is declared here, decided about in updateChild, and
+//     carried out by the change method of each engine.
+//   - A rolling method does to a child what its name without "Rolling" does. Package rollout
+//     decides when it is the child's turn: until then the desired form of the child is the old
+//     one, so this package sees nothing to change.
+//   - The API declares the methods in pkg/apis/metacontroller (types_shared.go, in the internal and
+//     in each public version) and validates them in its package validation (resource.go).
+
+// Method is what happens to an existing child that differs from what the hook wants.
+type Method string
+
+const (
+	// OnDelete leaves the child alone until someone deletes it.
+	OnDelete Method = "OnDelete"
+	// Recreate deletes the child. A later sync creates it again.
+	Recreate Method = "Recreate"
+	// InPlace updates the child.
+	InPlace Method = "InPlace"
+)
+
+// WithoutRollout returns the method that acts on one child: Recreate for RollingRecreate and
+// InPlace for RollingInPlace. Any other method is returned as it is.
+func (m Method) WithoutRollout() Method { return Method(strings.TrimPrefix(string(m), "Rolling")) }
+
+// Engine is the way in which children are made to be what the hook wants.
+type Engine string
+
+const (
+	// DynamicApply merges three ways. What was last applied is kept in an annotation.
+	DynamicApply Engine = "DynamicApply"
+	// ServerSideApply leaves merging to the host, which records who owns which field.
+	ServerSideApply Engine = "ServerSideApply"
+)
+
+// Strategy is how the children of one type are updated.
+type Strategy struct {
+	Method Method
+	Engine Engine
+}
+
+// Strategies are the strategies of child types. A type without one has OnDelete and DynamicApply.
+type Strategies map[schema.GroupKind]Strategy
+
+// The reasons of steps that engines share.
+const (
+	whyMissing  = "the hook lists it and it is not there"
+	whyUpToDate = "it is as the hook wants it"
+)
+
+// updateChild returns the step that the update method takes with an existing child. It puts a child that
+// is as the hook wants it into upToDate.
+func updateChild(method Method, engine engine, upToDate *UpToDateCache, observed, desired *object.Object) (pipeline.Step, error) {
+	switch method {
+	case Recreate, InPlace:
+		step, err := engine.change(method, observed, desired)
+		if err == nil && step.Op == pipeline.Keep {
+			upToDate.Put(observed.UID, desired.Hash, observed.Hash)
+		}
+		return step, err
+	default: // OnDelete
+		return keep(observed, "its update method is OnDelete"), nil
+	}
+}
+
+// keep returns the step that leaves a child as it is.
+func keep(observed *object.Object, why string) pipeline.Step {
+	return pipeline.Step{Op: pipeline.Keep, Observed: observed, Why: why}
+}
+
+// engine makes a parent's children of one type what the hook wants. It does not decide whether a
+// child may be written.
+type engine interface {
+	// create returns the step that creates a missing child.
+	create(desired *object.Object) (pipeline.Step, error)
+	// change returns the step that the method, Recreate or InPlace, takes with an existing
+	// child: Keep if the child is as the hook wants it.
+	change(method Method, observed, desired *object.Object) (pipeline.Step, error)
+}
+
+// engine returns the engine of that name for the parent's children of the type that schema
+// describes; schema is nil if the host does not describe the type.
+func (p *parent) engine(name Engine, schema *openapi.Type) engine {
+	if name == ServerSideApply {
+		return serverSideApply{p, schema}
+	}
+	return dynamicApply{p, schema}
+}
+
+// UpToDate returns a function that reports whether an observed child needs no write to become the
+// desired one, by the strategy of its type. Rollouts ask it about the children of rolling methods.
+// It puts such children into upToDate.
+func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, upToDate *UpToDateCache) func(observed, desired *object.Object) (bool, error) {
+	parent := newParent(snapshot, childRules)
+	return func(observed, desired *object.Object) (bool, error) {
+		i := slices.IndexFunc(snapshot.Children, func(group pipeline.Group) bool {
+			return group.Type.GroupVersionKind() == desired.GroupVersionKind()
+		})
+		if i < 0 {
+			return false, fmt.Errorf("child %s is of no declared type", desired)
+		}
+		if upToDate.Is(observed.UID, desired.Hash, observed.Hash) {
+			return true, nil
+		}
+		group := snapshot.Children[i]
+		strategy := strategies[group.Type.GroupKind()]
+		step, err := updateChild(strategy.Method, parent.engine(strategy.Engine, group.Schema), upToDate, observed, desired)
+		return err == nil && step.Op == pipeline.Keep, err
+	}
+}

@@ -1,0 +1,87 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/cespare/xxhash/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// UpToDateCache is a cache of comparisons that found nothing to write. For each object of one parent
+// it holds the hashes of what was desired and observed then. The zero value is empty. It is not safe
+// for concurrent use.
+type UpToDateCache struct {
+	objects map[types.UID]hashPair
+	// target is about the labels and annotations of a decorator's target, and about the
+	// status if that is written with them.
+	target struct {
+		uid types.UID
+		hashPair
+	}
+}
+
+// hashPair are the hashes of what the hook wanted and of what the host had.
+type hashPair struct{ desired, observed uint64 }
+
+// Is reports whether nothing is left to write for the pair.
+func (c *UpToDateCache) Is(uid types.UID, desired, observed uint64) bool {
+	at, known := c.objects[uid]
+	return known && at == hashPair{desired, observed}
+}
+
+// Put adds that nothing is left to write for the pair.
+func (c *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
+	if c.objects == nil {
+		c.objects = map[types.UID]hashPair{}
+	}
+	c.objects[uid] = hashPair{desired, observed}
+}
+
+// isTargetUpToDate reports whether nothing of a target is left to write for the pair.
+func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64) bool {
+	return c.target.uid == uid && c.target.hashPair == hashPair{desired, observed}
+}
+
+// Wrote adds what the host made of what was written: as long as that and what is desired stay,
+// writing it again would change nothing.
+func (c *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
+	for _, outcome := range outcomes {
+		switch result := outcome.Result; {
+		case result == nil:
+		case outcome.Op.YieldsDesired():
+			c.Put(result.UID, outcome.Desired, result.Hash)
+		case outcome.Op == pipeline.Status:
+			c.Put(result.UID, outcome.Desired, xxhash.Sum64(result.Lookup("status")))
+		case outcome.Op == pipeline.Metadata:
+			c.target.uid = result.UID
+			c.target.hashPair = hashPair{outcome.Desired, hashTarget(outcome.Type, result)}
+		}
+	}
+}
+
+// Prune removes the objects that the snapshot no longer shows.
+func (c *UpToDateCache) Prune(snapshot *pipeline.Snapshot) {
+	shown := 1
+	for _, group := range snapshot.Children {
+		shown += len(group.Claimed)
+	}
+	if len(c.objects) <= shown {
+		return
+	}
+	kept := make(map[types.UID]hashPair, shown)
+	keep := func(uid types.UID) {
+		if at, known := c.objects[uid]; known {
+			kept[uid] = at
+		}
+	}
+	keep(snapshot.Parent.UID)
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			keep(child.UID)
+		}
+	}
+	c.objects = kept
+}

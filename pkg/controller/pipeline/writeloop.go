@@ -1,0 +1,29 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import "time"
+
+// WriteLoop is an object that is written again and again.
+type WriteLoop struct {
+	// Parent is the parent whose syncs write the object.
+	Parent Key
+	// Object is a child or, if OfParent is true, the parent itself. OfStatus is true if
+	// it is the parent's status.
+	Object             Key
+	OfParent, OfStatus bool
+	// Path is the field in which the object differed last from what the hook wants. It is
+	// empty if the object was missing.
+	Path string
+	// AnswerChanges is true if the hook wants something else each time. Otherwise the hook
+	// wants the same, and another writer undoes it.
+	AnswerChanges bool
+	// Rivals are other controllers of this process that write the same part of the object
+	// again and again, as messages name them.
+	Rivals []string
+	// Writes is the number of writes in quick succession.
+	Writes int
+	// Next is the time of the next write that Writes does not count yet.
+	Next time.Time
+}
