@@ -5,11 +5,13 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
 // shared is what the watches of a type have in common: the objects that at least one of
@@ -158,4 +160,29 @@ func (s *informer) read() cache.Indexer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.current.objects
+}
+
+// refused takes note that the host refuses to list.
+func (s *informer) refused(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		close(s.hasRefused)
+	}
+	s.failure = fmt.Errorf("failed to list %s: %w", s.scope.of, err)
+}
+
+// blindness is why the host has let nothing be watched for that long of what a user reads, or
+// waits for; nil if it has. How others fare who want more is nothing to the user.
+func (s *informer) blindness(user *View, patience time.Duration) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	of := s.current
+	if !user.admitted && s.next != nil {
+		of = s.next
+	}
+	if of.blind.since.IsZero() || time.Since(of.blind.since) < patience {
+		return nil
+	}
+	return of.blind.why
 }

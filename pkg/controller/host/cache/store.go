@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
@@ -57,6 +58,20 @@ func (c *contents) fill() {
 		Name: "host", TypeDescription: c.of.scope.of.String(), Clock: endingClock{ctx: ctx},
 	})
 	c.of.running.Go(func() { reflector.RunWithContext(ctx) })
+}
+
+// watched takes note of how the request for a watch ended.
+func (c *contents) watched(err error) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	switch {
+	case err == nil:
+		c.blind.since, c.blind.why = time.Time{}, nil
+	case c.blind.since.IsZero():
+		c.blind.since, c.blind.why = time.Now(), err
+	default:
+		c.blind.why = err
+	}
 }
 
 // get returns what there is under the name of an object, nil if there is nothing.
@@ -128,4 +143,22 @@ func (c *contents) Resync() error { return nil }
 func reaches(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err != nil || order >= 0
+}
+
+// endingClock lets nobody wait any longer once ctx has ended. A reflector whose first request
+// is refused pauses for up to a minute, and does not look whether it is to end.
+type endingClock struct {
+	clock.RealClock
+	ctx context.Context
+}
+
+// After sends the time when the duration is over or ctx has ended.
+func (c endingClock) After(d time.Duration) <-chan time.Time {
+	fired := make(chan time.Time, 1)
+	waiting, cancel := context.WithTimeout(c.ctx, d)
+	context.AfterFunc(waiting, func() {
+		cancel()
+		fired <- c.Now()
+	})
+	return fired
 }
