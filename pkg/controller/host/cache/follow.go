@@ -56,7 +56,7 @@ func (w *View) firstRead(ctx context.Context) error {
 	case <-w.Synced():
 		return nil
 	case <-w.shared.hasRefused:
-		return w.Failure()
+		return w.ListError()
 	case <-ctx.Done():
 		return fmt.Errorf("the host has not sent it: %w", context.Cause(ctx))
 	}

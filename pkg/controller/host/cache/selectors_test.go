@@ -164,7 +164,7 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 
 	fake.refuse(func(selector string) bool { return selector == "" })
 	second := listen(t, watches, "")
-	waitUntil(t, "the host refuses", func() bool { return second.Failure() != nil })
+	waitUntil(t, "the host refuses", func() bool { return second.ListError() != nil })
 	fake.set("x", "app=x")
 	first.hears(t, "+x101 ~x103")
 	if second.heard() != "" {

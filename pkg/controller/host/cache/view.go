@@ -78,8 +78,8 @@ func (w *View) WaitForSync(ctx context.Context) error {
 // Synced is closed when the cache has been filled.
 func (w *View) Synced() <-chan struct{} { return w.synced }
 
-// Failure is why the host last refused to list the type; nil if it never did.
-func (w *View) Failure() error {
+// ListError is why the host last refused to list the type; nil if it never did.
+func (w *View) ListError() error {
 	w.shared.mu.RLock()
 	defer w.shared.mu.RUnlock()
 	return w.shared.failure
@@ -88,9 +88,9 @@ func (w *View) Failure() error {
 // patience is how long the host may be away before that is worth telling.
 const patience = 10 * time.Second
 
-// Failing is why the host has not let the type be watched for some time now; nil if it
+// WatchError is why the host has not let the type be watched for some time now; nil if it
 // has.
-func (w *View) Failing() error { return w.shared.blindness(w, patience) }
+func (w *View) WatchError() error { return w.shared.blindness(w, patience) }
 
 // selects tells whether an object, if there is one, is one of those that the user wants.
 // The cache may hold others.

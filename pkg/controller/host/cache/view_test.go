@@ -212,7 +212,7 @@ func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
 	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
-	waitUntil(t, "the host's answer is told", func() bool { return watch.Failure() != nil })
+	waitUntil(t, "the host's answer is told", func() bool { return watch.ListError() != nil })
 	select {
 	case <-watch.Synced():
 		t.Error("what was refused counts as filled")
@@ -323,7 +323,7 @@ func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
 	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(watch, 0) != nil })
-	if err := watch.Failing(); err != nil {
+	if err := watch.WatchError(); err != nil {
 		t.Errorf("a host that has been away for a moment is told of: %v", err)
 	}
 	waitUntil(t, "it does not fail any more", func() bool { return watch.shared.blindness(watch, 0) == nil })

@@ -84,7 +84,7 @@ func (p *Pending) Unseen() error {
 		return nil
 	}
 	first := p.writes[0]
-	why := first.watch.Failing()
+	why := first.watch.WatchError()
 	if why == nil {
 		why = errors.New("the watch has not told of it")
 	}
