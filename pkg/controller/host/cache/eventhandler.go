@@ -15,22 +15,22 @@ import (
 
 // Registration is told the changes of a watch until it is stopped.
 type Registration struct {
-	watch   *View
-	concern Filter
-	changed Handler
-	// initial tells that the changes begin with the objects there are.
-	initial bool
+	view   *View
+	filter Filter
+	handler Handler
+	// withInitial tells that the changes begin with the objects there are.
+	withInitial bool
 
 	stop func()
 	done chan struct{}
 	wake chan struct{}
 
 	mu sync.Mutex
-	// waiting are the changes that changed is to be told.
-	waiting []change
+	// pending are the changes that changed is to be told.
+	pending []event
 }
 
-type change struct{ before, after *object.Object }
+type event struct{ before, after *object.Object }
 
 // Handler is told a change of an object: before is nil when it is new, after when it
 // is gone.
@@ -44,68 +44,68 @@ type Filter func(before, after *object.Object) bool
 // Subscribe calls changed for each object there is and then for each change. Calls
 // come one at a time.
 func (w *View) AddEventHandler(changed Handler) (*Registration, error) {
-	return w.subscribe(all, changed, true)
+	return w.addHandler(everyChange, changed, true)
 }
 
 // AddChangeHandler calls changed for each change and not for what the cache is
 // filled with. Calls come one at a time.
 func (w *View) AddChangeHandler(changed Handler) (*Registration, error) {
-	return w.subscribe(all, changed, false)
+	return w.addHandler(everyChange, changed, false)
 }
 
 // AddFilteredHandler is AddChangeHandler to those that concern the subscriber.
 func (w *View) AddFilteredHandler(concern Filter, changed Handler) (*Registration, error) {
-	return w.subscribe(concern, changed, false)
+	return w.addHandler(concern, changed, false)
 }
 
-func all(_, _ *object.Object) bool { return true }
+func everyChange(_, _ *object.Object) bool { return true }
 
-func (w *View) subscribe(concern Filter, changed Handler, initial bool) (*Registration, error) {
-	ctx, cancel := context.WithCancel(w.shared.ctx)
+func (w *View) addHandler(concern Filter, changed Handler, initial bool) (*Registration, error) {
+	ctx, cancel := context.WithCancel(w.informer.ctx)
 	s := &Registration{
-		watch: w, concern: concern, changed: changed, initial: initial,
+		view: w, filter: concern, handler: changed, withInitial: initial,
 		stop: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
-	w.shared.mu.Lock()
-	defer w.shared.mu.Unlock()
-	if w.ended {
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	if w.isReleased {
 		cancel()
 		return nil, fmt.Errorf("subscribe to changes of %s: its watch has been released", w.Type)
 	}
-	w.subscriptions[s] = struct{}{}
-	if w.admitted {
-		s.begin()
+	w.registrations[s] = struct{}{}
+	if w.isSynced {
+		s.enqueueInitial()
 	}
 	go s.run(ctx)
 	return s, nil
 }
 
-// begin has the objects told that there are.
-func (s *Registration) begin() {
-	if !s.initial {
+// enqueueInitial has the objects told that there are.
+func (s *Registration) enqueueInitial() {
+	if !s.withInitial {
 		return
 	}
-	for _, o := range objects(s.watch.shared.current.objects.List()) {
-		s.tell(nil, o)
+	for _, o := range objects(s.view.informer.current.indexer.List()) {
+		s.enqueue(nil, o)
 	}
 }
 
-// tell has a change told, as far as it is one of what the user wants.
-func (s *Registration) tell(before, after *object.Object) {
-	if !s.watch.selects(before) {
+// enqueue has a change told, as far as it is one of what the user wants.
+func (s *Registration) enqueue(before, after *object.Object) {
+	if !s.view.selects(before) {
 		before = nil
 	}
-	if !s.watch.selects(after) {
+	if !s.view.selects(after) {
 		after = nil
 	}
 	if before == nil && after == nil || before != nil && after != nil && before.ResourceVersion == after.ResourceVersion {
 		return
 	}
-	if !s.concern(before, after) {
+	if !s.filter(before, after) {
 		return
 	}
 	s.mu.Lock()
-	s.waiting = append(s.waiting, change{before, after})
+	s.pending = append(s.pending, event{before, after})
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
@@ -123,33 +123,33 @@ func (s *Registration) run(ctx context.Context) {
 			return
 		}
 		s.mu.Lock()
-		due := s.waiting
-		s.waiting = nil
+		due := s.pending
+		s.pending = nil
 		s.mu.Unlock()
 		for _, change := range due {
 			if ctx.Err() != nil {
 				return
 			}
-			s.changed(change.before, change.after)
+			s.handler(change.before, change.after)
 		}
 	}
 }
 
 // Stop ends the calls and waits for the one under way.
 func (s *Registration) Stop() {
-	s.watch.shared.mu.Lock()
-	delete(s.watch.subscriptions, s)
-	s.watch.shared.mu.Unlock()
+	s.view.informer.mu.Lock()
+	delete(s.view.registrations, s)
+	s.view.informer.mu.Unlock()
 	s.stop()
 	<-s.done
 }
 
-// end stops all subscriptions to a watch that is being released.
-func (w *View) end() {
-	w.shared.mu.Lock()
-	w.ended = true
-	left := slices.Collect(maps.Keys(w.subscriptions))
-	w.shared.mu.Unlock()
+// markReleased stops all subscriptions to a watch that is being released.
+func (w *View) markReleased() {
+	w.informer.mu.Lock()
+	w.isReleased = true
+	left := slices.Collect(maps.Keys(w.registrations))
+	w.informer.mu.Unlock()
 	for _, subscription := range left {
 		subscription.Stop()
 	}

@@ -39,7 +39,7 @@ func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 				version++
 				changed := &object.Object{}
 				changed.Name, changed.ResourceVersion = "a", strconv.Itoa(version)
-				if err := watch.shared.current.Update(changed); err != nil {
+				if err := watch.informer.current.Update(changed); err != nil {
 					b.Fatal(err)
 				}
 				for range concerned {

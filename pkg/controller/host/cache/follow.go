@@ -29,7 +29,7 @@ func (w *Informers) Follow(ctx context.Context, of pipeline.Type, name types.Nam
 		defer looking.Unlock()
 		changed(watch.Get(name))
 	}
-	if err := watch.firstRead(ctx); err != nil {
+	if err := watch.waitForFirstRead(ctx); err != nil {
 		w.Release(watch)
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (w *Informers) Follow(ctx context.Context, of pipeline.Type, name types.Nam
 	}, nil
 }
 
-// firstRead waits until the cache has been filled, or the host has refused to.
-func (w *View) firstRead(ctx context.Context) error {
+// waitForFirstRead waits until the cache has been filled, or the host has refused to.
+func (w *View) waitForFirstRead(ctx context.Context) error {
 	select {
 	case <-w.Synced():
 		return nil
@@ -55,7 +55,7 @@ func (w *View) firstRead(ctx context.Context) error {
 	select {
 	case <-w.Synced():
 		return nil
-	case <-w.shared.hasRefused:
+	case <-w.informer.listFailed:
 		return w.ListError()
 	case <-ctx.Done():
 		return fmt.Errorf("the host has not sent it: %w", context.Cause(ctx))

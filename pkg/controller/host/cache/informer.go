@@ -27,58 +27,58 @@ type informer struct {
 	expiry *time.Timer
 
 	mu    sync.RWMutex
-	users map[*View]struct{}
+	views map[*View]struct{}
 	// current is what users read, nothing at first. Next is filled to take its place; nil
 	// if current is as it should be.
-	current, next *contents
-	// needed is the resource version that next has to be up to before it does: current
+	current, next *store
+	// minVersion is the resource version that next has to be up to before it does: current
 	// has shown a change of that version, and what it has shown stays true.
-	needed string
-	// byNamespace tells that the objects are indexed by namespace.
-	byNamespace bool
-	// failure is why the host last refused to list; nil if it never did.
-	failure error
-	// hasRefused is closed when it does so first.
-	hasRefused chan struct{}
+	minVersion string
+	// hasNamespaceIndex tells that the objects are indexed by namespace.
+	hasNamespaceIndex bool
+	// listError is why the host last refused to list; nil if it never did.
+	listError error
+	// listFailed is closed when it does so first.
+	listFailed chan struct{}
 }
 
 func newInformer(ctx context.Context, client *host.Client, what scope) *informer {
 	s := &informer{
 		client: client, scope: what, ctx: ctx,
-		users: map[*View]struct{}{}, hasRefused: make(chan struct{}),
+		views: map[*View]struct{}{}, listFailed: make(chan struct{}),
 	}
-	s.current = &contents{of: s, cancel: func() {}}
-	s.current.objects = s.current.empty()
+	s.current = &store{informer: s, cancel: func() {}}
+	s.current.indexer = s.current.newIndexer()
 	return s
 }
 
-// join adds a user. If the objects it wants are neither there nor coming, they are asked for.
-func (s *informer) join(user *View) {
+// addView adds a user. If the objects it wants are neither there nor coming, they are asked for.
+func (s *informer) addView(user *View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.users[user] = struct{}{}
-	if s.current.bounds.cover(user.bounds) {
-		s.admit(user)
+	s.views[user] = struct{}{}
+	if s.current.selection.covers(user.selection) {
+		s.markSynced(user)
 	}
 	coming := s.current
 	if s.next != nil {
 		coming = s.next
 	}
-	if !coming.bounds.cover(user.bounds) {
-		s.adjust()
+	if !coming.selection.covers(user.selection) {
+		s.updateNext()
 	}
 }
 
-// leave takes a user out, and returns how many are left. The objects that only it wanted
+// removeView takes a user out, and returns how many are left. The objects that only it wanted
 // stay, see narrow; those that had still to come need not.
-func (s *informer) leave(user *View) (left int) {
+func (s *informer) removeView(user *View) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.users, user)
+	delete(s.views, user)
 	if s.next != nil {
-		s.adjust()
+		s.updateNext()
 	}
-	return len(s.users)
+	return len(s.views)
 }
 
 // narrow drops objects that no user wants any more, some time after that came to be so.
@@ -89,29 +89,29 @@ func (s *informer) narrow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
-		s.adjust()
+		s.updateNext()
 	}
 }
 
-// adjust sees to it that what users read is, or soon will be, within the bounds of what
+// updateNext sees to it that what users read is, or soon will be, within the bounds of what
 // they want.
-func (s *informer) adjust() {
-	each := make([]bounds, 0, len(s.users))
-	for user := range s.users {
-		each = append(each, user.bounds)
+func (s *informer) updateNext() {
+	each := make([]selectorUnion, 0, len(s.views))
+	for user := range s.views {
+		each = append(each, user.selection)
 	}
-	wanted := unionOf(each).asked()
-	if !wanted.some || s.next != nil && s.next.bounds.equal(wanted) {
+	wanted := unionOf(each).expressible()
+	if !wanted.nonEmpty || s.next != nil && s.next.selection.equal(wanted) {
 		return
 	}
 	if s.next != nil {
 		s.next.cancel()
 		s.next = nil
 	}
-	if !s.current.bounds.equal(wanted) {
-		s.next, s.needed = &contents{of: s, bounds: wanted}, ""
-		s.next.objects = s.next.empty()
-		s.next.fill()
+	if !s.current.selection.equal(wanted) {
+		s.next, s.minVersion = &store{informer: s, selection: wanted}, ""
+		s.next.indexer = s.next.newIndexer()
+		s.next.start()
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *informer) adjust() {
 func (s *informer) isUpToDate() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.current.listed && s.current.blind.since.IsZero()
+	return s.current.isListed && s.current.watchFailure.since.IsZero()
 }
 
 // stop ends the watch of the host, and waits until it has ended.
@@ -136,53 +136,53 @@ func (s *informer) stop() {
 // indexByNamespace has the objects indexed by namespace.
 func (s *informer) indexByNamespace() {
 	s.mu.RLock()
-	there := s.byNamespace
+	there := s.hasNamespaceIndex
 	s.mu.RUnlock()
 	if there {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byNamespace {
+	if s.hasNamespaceIndex {
 		return
 	}
-	s.byNamespace = true
-	for _, c := range []*contents{s.current, s.next} {
+	s.hasNamespaceIndex = true
+	for _, c := range []*store{s.current, s.next} {
 		if c != nil {
 			// It fails only if there is an index of that name.
-			_ = c.objects.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
+			_ = c.indexer.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
 		}
 	}
 }
 
-// read returns the objects that users read.
-func (s *informer) read() cache.Indexer {
+// indexer returns the objects that users read.
+func (s *informer) indexer() cache.Indexer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.current.objects
+	return s.current.indexer
 }
 
-// refused takes note that the host refuses to list.
-func (s *informer) refused(err error) {
+// onListError takes note that the host refuses to list.
+func (s *informer) onListError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failure == nil {
-		close(s.hasRefused)
+	if s.listError == nil {
+		close(s.listFailed)
 	}
-	s.failure = fmt.Errorf("failed to list %s: %w", s.scope.of, err)
+	s.listError = fmt.Errorf("failed to list %s: %w", s.scope.of, err)
 }
 
-// blindness is why the host has let nothing be watched for that long of what a user reads, or
+// watchError is why the host has let nothing be watched for that long of what a user reads, or
 // waits for; nil if it has. How others fare who want more is nothing to the user.
-func (s *informer) blindness(user *View, patience time.Duration) error {
+func (s *informer) watchError(user *View, patience time.Duration) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	of := s.current
-	if !user.admitted && s.next != nil {
+	if !user.isSynced && s.next != nil {
 		of = s.next
 	}
-	if of.blind.since.IsZero() || time.Since(of.blind.since) < patience {
+	if of.watchFailure.since.IsZero() || time.Since(of.watchFailure.since) < patience {
 		return nil
 	}
-	return of.blind.why
+	return of.watchFailure.why
 }

@@ -90,7 +90,7 @@ func (w *Informers) acquire(what scope, selectors []labels.Selector) *View {
 		w.byScope[what] = s
 	}
 	view := newView(s, selectors)
-	s.join(view)
+	s.addView(view)
 	return view
 }
 
@@ -98,10 +98,10 @@ func (w *Informers) acquire(what scope, selectors []labels.Selector) *View {
 // single object does not, since a Secret is to leave the memory at once; neither does an informer
 // that the host does not keep up to date.
 func (w *Informers) Release(view *View) {
-	view.end()
+	view.markReleased()
 	w.mu.Lock()
-	released := view.shared
-	if released.leave(view) > 0 || w.byScope[released.scope] != released {
+	released := view.informer
+	if released.removeView(view) > 0 || w.byScope[released.scope] != released {
 		w.mu.Unlock()
 		return
 	}

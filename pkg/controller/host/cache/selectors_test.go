@@ -67,7 +67,7 @@ func (l *listener) changed(before, after *object.Object) {
 		delete(l.state, before.Name)
 	default:
 		l.told = append(l.told, "~"+after.Name+after.ResourceVersion)
-		if was := l.state[before.Name]; was != before.ResourceVersion || !reaches(after.ResourceVersion, was) {
+		if was := l.state[before.Name]; was != before.ResourceVersion || !isAtLeast(after.ResourceVersion, was) {
 			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to change from %s to %s, and was %q", after.Name, before.ResourceVersion, after.ResourceVersion, was))
 		}
 		l.state[after.Name] = after.ResourceVersion
@@ -197,9 +197,9 @@ func TestWideningDoesNotTurnBackTime(t *testing.T) {
 	first.hears(t, "+gone101 -gone +new103")
 	gate <- struct{}{}
 	waitUntil(t, "the wider watch has listed", func() bool {
-		second.shared.mu.RLock()
-		defer second.shared.mu.RUnlock()
-		return second.shared.current.bounds.some && (second.shared.next == nil || second.shared.next.listed)
+		second.informer.mu.RLock()
+		defer second.informer.mu.RUnlock()
+		return second.informer.current.selection.nonEmpty && (second.informer.next == nil || second.informer.next.isListed)
 	})
 	if second.has("gone") || !first.has("new") {
 		t.Error("a watch is used that is behind")
@@ -236,7 +236,7 @@ func TestWatchIsNarrowedWhenTheHostEndsIt(t *testing.T) {
 		streams, open := fake.watched()
 		return open == 1 && slices.Contains(streams[len(before):], "app in (x)")
 	})
-	waitUntil(t, "what nobody wants is dropped", func() bool { return len(first.shared.read().List()) == 1 })
+	waitUntil(t, "what nobody wants is dropped", func() bool { return len(first.informer.indexer().List()) == 1 })
 	fake.set("x", "app=x")
 	first.hears(t, "+x101 ~x103")
 }
@@ -366,12 +366,12 @@ func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
 	defer watches.Release(first.View)
 	first.sync(t)
 	second := listen(t, watches, "")
-	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.shared.blindness(second.View, 0) != nil })
-	if err := first.shared.blindness(first.View, 0); err != nil {
+	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.informer.watchError(second.View, 0) != nil })
+	if err := first.informer.watchError(first.View, 0); err != nil {
 		t.Errorf("what is watched counts as not watched: %v", err)
 	}
 	watches.Release(second.View)
-	if err := first.shared.blindness(first.View, 0); err != nil {
+	if err := first.informer.watchError(first.View, 0); err != nil {
 		t.Errorf("after who wanted more has gone, what is watched counts as not watched: %v", err)
 	}
 }

@@ -13,63 +13,63 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// bounds are which objects are wanted, by the values of each of their labels: all that
+// selectorUnion are which objects are wanted, by the values of each of their labels: all that
 // some selectors select, and, since a host can be asked for one selector only, maybe more.
 // The zero value wants nothing.
-type bounds struct {
-	// some tells that something is wanted.
-	some bool
+type selectorUnion struct {
+	// nonEmpty tells that something is wanted.
+	nonEmpty bool
 	// byKey are the labels that matter to everybody.
-	byKey map[string]values
+	byKey map[string]labelValues
 }
 
 // everything wants all objects.
-var everything = bounds{some: true}
+var everything = selectorUnion{nonEmpty: true}
 
-// boundsOf wants what a selector selects.
-func boundsOf(selector labels.Selector) bounds {
+// newSelectorUnion wants what a selector selects.
+func newSelectorUnion(selector labels.Selector) selectorUnion {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
-		return bounds{}
+		return selectorUnion{}
 	}
-	byKey := map[string]values{}
+	byKey := map[string]labelValues{}
 	for _, requirement := range requirements {
-		wanted := valuesOf(requirement)
+		wanted := newLabelValues(requirement)
 		if other, known := byKey[requirement.Key()]; known {
 			wanted = wanted.and(other)
 		}
-		if wanted.none() {
-			return bounds{}
+		if wanted.isNone() {
+			return selectorUnion{}
 		}
 		byKey[requirement.Key()] = wanted
 	}
-	return bounds{some: true, byKey: byKey}.asked()
+	return selectorUnion{nonEmpty: true, byKey: byKey}.expressible()
 }
 
 // or wants what either wants: of each label that matters to both, the values that do for
 // either. A host may have to be asked for more, see asked.
-func (b bounds) or(other bounds) bounds {
+func (b selectorUnion) or(other selectorUnion) selectorUnion {
 	switch {
-	case !b.some:
+	case !b.nonEmpty:
 		return other
-	case !other.some:
+	case !other.nonEmpty:
 		return b
 	}
-	byKey := map[string]values{}
+	byKey := map[string]labelValues{}
 	for key, wanted := range b.byKey {
 		if others, matters := other.byKey[key]; matters {
 			byKey[key] = wanted.or(others)
 		}
 	}
-	return bounds{some: true, byKey: byKey}
+	return selectorUnion{nonEmpty: true, byKey: byKey}
 }
 
 // unionOf wants what any of them wants. It goes by halves: to add one after the other would
 // copy what the first of very many want again and again.
-func unionOf(all []bounds) bounds {
+func unionOf(all []selectorUnion) selectorUnion {
 	switch len(all) {
 	case 0:
-		return bounds{}
+		return selectorUnion{}
 	case 1:
 		return all[0]
 	}
@@ -77,46 +77,46 @@ func unionOf(all []bounds) bounds {
 	return unionOf(all[:half]).or(unionOf(all[half:]))
 }
 
-// want tells whether an object, if there is one, is among those.
-func (b bounds) want(o *object.Object) bool {
-	if o == nil || !b.some {
+// includes tells whether an object, if there is one, is among those.
+func (b selectorUnion) includes(o *object.Object) bool {
+	if o == nil || !b.nonEmpty {
 		return false
 	}
 	for key, wanted := range b.byKey {
-		if value, there := o.Labels[key]; !wanted.has(value, there) {
+		if value, there := o.Labels[key]; !wanted.allow(value, there) {
 			return false
 		}
 	}
 	return true
 }
 
-func (b bounds) equal(other bounds) bool {
-	return b.some == other.some && maps.EqualFunc(b.byKey, other.byKey, values.equal)
+func (b selectorUnion) equal(other selectorUnion) bool {
+	return b.nonEmpty == other.nonEmpty && maps.EqualFunc(b.byKey, other.byKey, labelValues.equal)
 }
 
-// cover tells whether all that the other wants is wanted.
-func (b bounds) cover(other bounds) bool { return b.or(other).equal(b) }
+// covers tells whether all that the other wants is wanted.
+func (b selectorUnion) covers(other selectorUnion) bool { return b.or(other).equal(b) }
 
-// longestSelector is how long, in bytes, a selector may be that the host is asked with. It
+// maxSelectorLength is how long, in bytes, a selector may be that the host is asked with. It
 // becomes a part of the URL, and what is on the way bounds the length of those.
-const longestSelector = 2000
+const maxSelectorLength = 2000
 
-// asked are the bounds that a host can be asked for: without the labels of which it
+// expressible are the bounds that a host can be asked for: without the labels of which it
 // cannot be, and everything if that would be too long a question.
-func (b bounds) asked() bounds {
-	asked := bounds{some: b.some, byKey: maps.Clone(b.byKey)}
-	maps.DeleteFunc(asked.byKey, func(key string, wanted values) bool {
+func (b selectorUnion) expressible() selectorUnion {
+	asked := selectorUnion{nonEmpty: b.nonEmpty, byKey: maps.Clone(b.byKey)}
+	maps.DeleteFunc(asked.byKey, func(key string, wanted labelValues) bool {
 		requirements, err := wanted.requirements(key)
 		return err != nil || len(requirements) == 0
 	})
-	if len(asked.selector()) > longestSelector {
+	if len(asked.selector()) > maxSelectorLength {
 		return everything
 	}
 	return asked
 }
 
 // selector is what a host is asked for the objects; empty for all of them.
-func (b bounds) selector() string {
+func (b selectorUnion) selector() string {
 	selector := labels.NewSelector()
 	for key, wanted := range b.byKey {
 		requirements, err := wanted.requirements(key)
@@ -128,34 +128,34 @@ func (b bounds) selector() string {
 	return selector.String()
 }
 
-// values are the values that a label may have.
-type values struct {
-	// absent tells that the label need not be there.
-	absent bool
+// labelValues are the values that a label may have.
+type labelValues struct {
+	// orAbsent tells that the label need not be there.
+	orAbsent bool
 	// listed are the values it may have; with except, those it may not have.
 	listed sets.Set[string]
 	except bool
 }
 
-// valuesOf are those that meet a requirement. Values that are compared as numbers may be
+// newLabelValues are those that meet a requirement. Values that are compared as numbers may be
 // any here.
-func valuesOf(requirement labels.Requirement) values {
+func newLabelValues(requirement labels.Requirement) labelValues {
 	listed := sets.New(requirement.Values().UnsortedList()...)
 	switch requirement.Operator() {
 	case selection.In, selection.Equals, selection.DoubleEquals:
-		return values{listed: listed}
+		return labelValues{listed: listed}
 	case selection.NotIn, selection.NotEquals:
-		return values{absent: true, listed: listed, except: true}
+		return labelValues{orAbsent: true, listed: listed, except: true}
 	case selection.DoesNotExist:
-		return values{absent: true}
+		return labelValues{orAbsent: true}
 	default:
-		return values{except: true}
+		return labelValues{except: true}
 	}
 }
 
 // and are the values that are in both.
-func (v values) and(other values) values {
-	both := values{absent: v.absent && other.absent}
+func (v labelValues) and(other labelValues) labelValues {
+	both := labelValues{orAbsent: v.orAbsent && other.orAbsent}
 	switch {
 	case v.except && other.except:
 		both.listed, both.except = v.listed.Union(other.listed), true
@@ -170,8 +170,8 @@ func (v values) and(other values) values {
 }
 
 // or are the values that are in either.
-func (v values) or(other values) values {
-	either := values{absent: v.absent || other.absent, except: v.except || other.except}
+func (v labelValues) or(other labelValues) labelValues {
+	either := labelValues{orAbsent: v.orAbsent || other.orAbsent, except: v.except || other.except}
 	switch {
 	case v.except && other.except:
 		either.listed = v.listed.Intersection(other.listed)
@@ -185,33 +185,33 @@ func (v values) or(other values) values {
 	return either
 }
 
-// has tells whether a label may have a value, or may be missing if it is not there.
-func (v values) has(value string, there bool) bool {
+// allow tells whether a label may have a value, or may be missing if it is not there.
+func (v labelValues) allow(value string, there bool) bool {
 	if !there {
-		return v.absent
+		return v.orAbsent
 	}
 	return v.listed.Has(value) != v.except
 }
 
-func (v values) none() bool { return !v.absent && !v.except && v.listed.Len() == 0 }
+func (v labelValues) isNone() bool { return !v.orAbsent && !v.except && v.listed.Len() == 0 }
 
-func (v values) equal(other values) bool {
-	return v.absent == other.absent && v.except == other.except && v.listed.Equal(other.listed)
+func (v labelValues) equal(other labelValues) bool {
+	return v.orAbsent == other.orAbsent && v.except == other.except && v.listed.Equal(other.listed)
 }
 
 // requirements are what a host is asked for these values of a label. There are none if
 // the label may be as it likes, and none that say "this value or no label at all".
-func (v values) requirements(key string) ([]labels.Requirement, error) {
+func (v labelValues) requirements(key string) ([]labels.Requirement, error) {
 	wanted := map[selection.Operator][]string{}
 	switch {
 	case v.except && v.listed.Len() > 0:
 		wanted[selection.NotIn] = sets.List(v.listed)
-	case !v.except && !v.absent:
+	case !v.except && !v.orAbsent:
 		wanted[selection.In] = sets.List(v.listed)
 	case !v.except && v.listed.Len() == 0:
 		wanted[selection.DoesNotExist] = nil
 	}
-	if v.except && !v.absent {
+	if v.except && !v.orAbsent {
 		wanted[selection.Exists] = nil
 	}
 	var requirements []labels.Requirement

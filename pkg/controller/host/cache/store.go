@@ -20,57 +20,57 @@ const (
 	byNamespace       = "namespace"
 )
 
-// contents are the objects of a type within some bounds, as one reflector keeps them. They
+// store are the objects of a type within some bounds, as one reflector keeps them. They
 // are guarded by the shared that they are of.
-type contents struct {
-	of     *informer
-	bounds bounds
-	// objects are what there is, all of it once it has been listed.
-	objects cache.Indexer
-	listed  bool
+type store struct {
+	informer     *informer
+	selection selectorUnion
+	// indexer are what there is, all of it once it has been listed.
+	indexer cache.Indexer
+	isListed  bool
 	// version is the resource version that the objects are up to.
 	version string
-	// blind is since when the host lets nothing be watched, and why; zero if it does.
-	blind struct {
+	// watchFailure is since when the host lets nothing be watched, and why; zero if it does.
+	watchFailure struct {
 		since time.Time
 		why   error
 	}
 	cancel context.CancelFunc
 }
 
-func (c *contents) empty() cache.Indexer {
+func (c *store) newIndexer() cache.Indexer {
 	indexers := cache.Indexers{byController: controllerUID, orphanByNamespace: namespaceOfOrphan}
-	if c.of.byNamespace {
+	if c.informer.hasNamespaceIndex {
 		indexers[byNamespace] = cache.MetaNamespaceIndexFunc
 	}
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 }
 
-// fill starts the reflector, which runs until cancel is called.
-func (c *contents) fill() {
+// start starts the reflector, which runs until cancel is called.
+func (c *store) start() {
 	var ctx context.Context
-	ctx, c.cancel = context.WithCancel(c.of.ctx)
+	ctx, c.cancel = context.WithCancel(c.informer.ctx)
 	lister := &listWatch{
-		client: c.of.client, of: c.of.scope.of, only: c.of.scope.only, labels: c.bounds.selector(),
-		consistent: c.of.current.listed, onRequest: c.of.narrow, onWatch: c.watched, onListError: c.of.refused,
+		client: c.informer.client, of: c.informer.scope.of, only: c.informer.scope.only, labels: c.selection.selector(),
+		consistent: c.informer.current.isListed, onRequest: c.informer.narrow, onWatch: c.onWatch, onListError: c.informer.onListError,
 	}
 	reflector := cache.NewReflectorWithOptions(lister.listerWatcher(), &object.Object{}, c, cache.ReflectorOptions{
-		Name: "host", TypeDescription: c.of.scope.of.String(), Clock: endingClock{ctx: ctx},
+		Name: "host", TypeDescription: c.informer.scope.of.String(), Clock: endingClock{ctx: ctx},
 	})
-	c.of.running.Go(func() { reflector.RunWithContext(ctx) })
+	c.informer.running.Go(func() { reflector.RunWithContext(ctx) })
 }
 
-// watched takes note of how the request for a watch ended.
-func (c *contents) watched(err error) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
+// onWatch takes note of how the request for a watch ended.
+func (c *store) onWatch(err error) {
+	c.informer.mu.Lock()
+	defer c.informer.mu.Unlock()
 	switch {
 	case err == nil:
-		c.blind.since, c.blind.why = time.Time{}, nil
-	case c.blind.since.IsZero():
-		c.blind.since, c.blind.why = time.Now(), err
+		c.watchFailure.since, c.watchFailure.why = time.Time{}, nil
+	case c.watchFailure.since.IsZero():
+		c.watchFailure.since, c.watchFailure.why = time.Now(), err
 	default:
-		c.blind.why = err
+		c.watchFailure.why = err
 	}
 }
 
@@ -85,62 +85,62 @@ func get(objects cache.Indexer, like *object.Object) *object.Object {
 
 // The methods below are those of a store that a reflector fills.
 
-func (c *contents) Add(obj any) error { return c.Update(obj) }
+func (c *store) Add(obj any) error { return c.Update(obj) }
 
-func (c *contents) Update(obj any) error {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
+func (c *store) Update(obj any) error {
+	c.informer.mu.Lock()
+	defer c.informer.mu.Unlock()
 	after := obj.(*object.Object)
-	before := get(c.objects, after)
-	if err := c.objects.Update(after); err != nil {
+	before := get(c.indexer, after)
+	if err := c.indexer.Update(after); err != nil {
 		return err
 	}
-	c.of.took(c, before, after, after.ResourceVersion)
+	c.informer.onChange(c, before, after, after.ResourceVersion)
 	return nil
 }
 
 // Delete is also called when an object leaves the bounds.
-func (c *contents) Delete(obj any) error {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
+func (c *store) Delete(obj any) error {
+	c.informer.mu.Lock()
+	defer c.informer.mu.Unlock()
 	last := obj.(*object.Object)
-	known := get(c.objects, last) != nil
-	if err := c.objects.Delete(last); err != nil {
+	known := get(c.indexer, last) != nil
+	if err := c.indexer.Delete(last); err != nil {
 		return err
 	}
 	if known {
-		c.of.took(c, last, nil, last.ResourceVersion)
+		c.informer.onChange(c, last, nil, last.ResourceVersion)
 	} else {
-		c.of.took(c, nil, nil, last.ResourceVersion)
+		c.informer.onChange(c, nil, nil, last.ResourceVersion)
 	}
 	return nil
 }
 
-func (c *contents) Replace(list []any, resourceVersion string) error {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	objects := c.empty()
+func (c *store) Replace(list []any, resourceVersion string) error {
+	c.informer.mu.Lock()
+	defer c.informer.mu.Unlock()
+	objects := c.newIndexer()
 	if err := objects.Replace(list, resourceVersion); err != nil {
 		return err
 	}
-	before := c.objects
-	c.objects, c.listed = objects, true
-	c.of.relisted(c, before, resourceVersion)
+	before := c.indexer
+	c.indexer, c.isListed = objects, true
+	c.informer.onReplace(c, before, resourceVersion)
 	return nil
 }
 
-func (c *contents) Bookmark(resourceVersion string) error {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.of.took(c, nil, nil, resourceVersion)
+func (c *store) Bookmark(resourceVersion string) error {
+	c.informer.mu.Lock()
+	defer c.informer.mu.Unlock()
+	c.informer.onChange(c, nil, nil, resourceVersion)
 	return nil
 }
 
-func (c *contents) Resync() error { return nil }
+func (c *store) Resync() error { return nil }
 
-// reaches tells whether one resource version is not older than another. Of those that
+// isAtLeast tells whether one resource version is not older than another. Of those that
 // cannot be compared it tells yes.
-func reaches(version, other string) bool {
+func isAtLeast(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err != nil || order >= 0
 }

@@ -37,8 +37,8 @@ func TestWhatANewListHoldsUp(t *testing.T) {
 			if err := before.Replace([]any{webWith("a", "1", "shop"), webWith("b", "2", "blog")}, "3"); err != nil {
 				t.Fatal(err)
 			}
-			s.next = &contents{of: s, bounds: boundsOf(labels.SelectorFromSet(labels.Set{"app": "shop"})), listed: true, version: "5", cancel: func() {}}
-			s.next.objects = s.next.empty()
+			s.next = &store{informer: s, selection: newSelectorUnion(labels.SelectorFromSet(labels.Set{"app": "shop"})), isListed: true, version: "5", cancel: func() {}}
+			s.next.indexer = s.next.newIndexer()
 			if err := before.Replace(test.relisted, "9"); err != nil {
 				t.Fatal(err)
 			}

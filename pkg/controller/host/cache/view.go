@@ -24,28 +24,28 @@ type View struct {
 	Type pipeline.Type
 	// selectors select the objects; none select all.
 	selectors []labels.Selector
-	bounds    bounds
-	shared    *informer
+	selection    selectorUnion
+	informer    *informer
 	// synced is closed when the user is admitted.
 	synced chan struct{}
 
 	// What follows is guarded by the shared. Admitted tells that all objects that the user
 	// wants are there.
-	admitted      bool
-	subscriptions map[*Registration]struct{}
-	ended         bool
+	isSynced      bool
+	registrations map[*Registration]struct{}
+	isReleased         bool
 }
 
 func newView(s *informer, selectors []labels.Selector) *View {
 	watch := &View{
-		Type: s.scope.of, selectors: selectors, bounds: everything, shared: s,
-		synced: make(chan struct{}), subscriptions: map[*Registration]struct{}{},
+		Type: s.scope.of, selectors: selectors, selection: everything, informer: s,
+		synced: make(chan struct{}), registrations: map[*Registration]struct{}{},
 	}
 	if len(selectors) > 0 {
-		watch.bounds = bounds{}
+		watch.selection = selectorUnion{}
 	}
 	for _, selector := range selectors {
-		watch.bounds = watch.bounds.or(boundsOf(selector))
+		watch.selection = watch.selection.or(newSelectorUnion(selector))
 	}
 	return watch
 }
@@ -80,17 +80,17 @@ func (w *View) Synced() <-chan struct{} { return w.synced }
 
 // ListError is why the host last refused to list the type; nil if it never did.
 func (w *View) ListError() error {
-	w.shared.mu.RLock()
-	defer w.shared.mu.RUnlock()
-	return w.shared.failure
+	w.informer.mu.RLock()
+	defer w.informer.mu.RUnlock()
+	return w.informer.listError
 }
 
-// patience is how long the host may be away before that is worth telling.
-const patience = 10 * time.Second
+// watchErrorDelay is how long the host may be away before that is worth telling.
+const watchErrorDelay = 10 * time.Second
 
 // WatchError is why the host has not let the type be watched for some time now; nil if it
 // has.
-func (w *View) WatchError() error { return w.shared.blindness(w, patience) }
+func (w *View) WatchError() error { return w.informer.watchError(w, watchErrorDelay) }
 
 // selects tells whether an object, if there is one, is one of those that the user wants.
 // The cache may hold others.
@@ -103,7 +103,7 @@ func (w *View) selects(o *object.Object) bool {
 // Get returns the object of that name, nil if there is none.
 func (w *View) Get(name types.NamespacedName) *object.Object {
 	key := cache.NewObjectName(name.Namespace, name.Name).String()
-	found, exists, err := w.shared.read().GetByKey(key)
+	found, exists, err := w.informer.indexer().GetByKey(key)
 	if err != nil || !exists || !w.selects(found.(*object.Object)) {
 		return nil
 	}
@@ -111,24 +111,24 @@ func (w *View) Get(name types.NamespacedName) *object.Object {
 }
 
 // List returns all objects.
-func (w *View) List() []*object.Object { return w.selected(w.shared.read().List()) }
+func (w *View) List() []*object.Object { return w.selected(w.informer.indexer().List()) }
 
 // In returns the objects of a namespace. The first call makes an index, which most
 // types do without.
 func (w *View) In(namespace string) []*object.Object {
-	w.shared.indexByNamespace()
-	return w.indexed(w.shared.read(), byNamespace, namespace)
+	w.informer.indexByNamespace()
+	return w.indexed(w.informer.indexer(), byNamespace, namespace)
 }
 
 // ControlledBy returns the objects whose controller has this UID.
 func (w *View) ControlledBy(uid types.UID) []*object.Object {
-	return w.indexed(w.shared.read(), byController, string(uid))
+	return w.indexed(w.informer.indexer(), byController, string(uid))
 }
 
 // Orphans returns the objects of a namespace that have no controller; those of all
 // namespaces if it is empty.
 func (w *View) Orphans(namespace string) []*object.Object {
-	read := w.shared.read()
+	read := w.informer.indexer()
 	if namespace != "" {
 		return w.indexed(read, orphanByNamespace, namespace)
 	}
@@ -167,7 +167,7 @@ func objects(found []any) []*object.Object {
 // Seen tells whether the cache holds all changes up to a resource version of the
 // type. A version that cannot be compared counts as seen.
 func (w *View) Seen(resourceVersion string) bool {
-	w.shared.mu.RLock()
-	defer w.shared.mu.RUnlock()
-	return reaches(w.shared.current.version, resourceVersion)
+	w.informer.mu.RLock()
+	defer w.informer.mu.RUnlock()
+	return isAtLeast(w.informer.current.version, resourceVersion)
 }

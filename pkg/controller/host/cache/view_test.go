@@ -322,9 +322,9 @@ func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	watches := NewInformers(t.Context(), client, 0)
 	watch := watches.Acquire(things)
 	defer watches.Release(watch)
-	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(watch, 0) != nil })
+	waitUntil(t, "it fails", func() bool { return watch.informer.watchError(watch, 0) != nil })
 	if err := watch.WatchError(); err != nil {
 		t.Errorf("a host that has been away for a moment is told of: %v", err)
 	}
-	waitUntil(t, "it does not fail any more", func() bool { return watch.shared.blindness(watch, 0) == nil })
+	waitUntil(t, "it does not fail any more", func() bool { return watch.informer.watchError(watch, 0) == nil })
 }

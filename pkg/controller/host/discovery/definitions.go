@@ -32,32 +32,32 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make a client for the host's metadata: %w", err)
 	}
-	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(onlyWhatIsRead))
+	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(keepNameAndTimes))
 	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {
 		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-			AddFunc:    d.definitionAdded,
-			UpdateFunc: func(_, after any) { d.definitionChanged(after) },
-			DeleteFunc: d.definitionChanged,
+			AddFunc:    d.onDefinitionAdded,
+			UpdateFunc: func(_, after any) { d.onDefinitionChanged(after) },
+			DeleteFunc: d.onDefinitionChanged,
 		})
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", definer.GroupResource(), err)
 		}
 	}
 	custom := informers.ForResource(definitions).Informer()
-	if err := custom.SetWatchErrorHandlerWithContext(d.custom.refused); err != nil {
+	if err := custom.SetWatchErrorHandlerWithContext(d.custom.onWatchError); err != nil {
 		return fmt.Errorf("follow %s: %w", definitions.GroupResource(), err)
 	}
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
 	if cache.WaitForCacheSync(ctx.Done(), custom.HasSynced) {
-		d.custom.fill(custom.GetStore())
+		d.custom.setDefinitions(custom.GetStore())
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// onlyWhatIsRead leaves of an object its name and the times that lastWrite reads.
-func onlyWhatIsRead(obj any) (any, error) {
+// keepNameAndTimes leaves of an object its name and the times that lastWrite reads.
+func keepNameAndTimes(obj any) (any, error) {
 	if object, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		last := metav1.NewTime(lastWrite(object))
 		object.Labels, object.Annotations, object.OwnerReferences = nil, nil, nil
@@ -66,19 +66,19 @@ func onlyWhatIsRead(obj any) (any, error) {
 	return obj, nil
 }
 
-// oldEnough is how long ago a definition that was there before us was last written if the host has certainly
+// recentlyWritten is how long ago a definition that was there before us was last written if the host has certainly
 // taken it in, and told so to whoever has asked for its types meanwhile. It is far above SettleTime, since the
 // host's clock is another.
-const oldEnough = time.Minute
+const recentlyWritten = time.Minute
 
-// definitionAdded is also told of the definitions that are there at the start, which changes nothing. If
+// onDefinitionAdded is also told of the definitions that are there at the start, which changes nothing. If
 // it did, for a moment the host would be asked for the types of each controller, and then all
 // controllers would be looked at again.
-func (d *Discovery) definitionAdded(obj any, isInInitialList bool) {
-	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(there)) > oldEnough {
+func (d *Discovery) onDefinitionAdded(obj any, isInInitialList bool) {
+	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(there)) > recentlyWritten {
 		return
 	}
-	d.definitionChanged(obj)
+	d.onDefinitionChanged(obj)
 }
 
 // lastWrite is when an object was last written, of which the host takes a note for each who writes it.
@@ -92,13 +92,13 @@ func lastWrite(object metav1.Object) time.Time {
 	return last
 }
 
-func (d *Discovery) definitionChanged(obj any) {
+func (d *Discovery) onDefinitionChanged(obj any) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return
 	}
 	if _, group, ok := strings.Cut(name.Name, "."); ok {
-		d.changed(group)
+		d.groupChanged(group)
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *customTypes) list(ctx context.Context) (cache.Store, error) {
 	}
 }
 
-func (c *customTypes) fill(definitions cache.Store) {
+func (c *customTypes) setDefinitions(definitions cache.Store) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.definitions, c.err = definitions, nil
@@ -156,9 +156,9 @@ func (c *customTypes) fill(definitions cache.Store) {
 	c.changed = make(chan struct{})
 }
 
-// refused is the informer's handler of errors. After the first list the host may well refuse a
+// onWatchError is the informer's handler of errors. After the first list the host may well refuse a
 // watch: the definitions stay as they are then.
-func (c *customTypes) refused(ctx context.Context, reflector *cache.Reflector, err error) {
+func (c *customTypes) onWatchError(ctx context.Context, reflector *cache.Reflector, err error) {
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,7 +48,7 @@ func TestWhichDefinitionsAreNews(t *testing.T) {
 			for _, ago := range test.written {
 				definition.ManagedFields = append(definition.ManagedFields, metav1.ManagedFieldsEntry{Time: ptr.To(metav1.NewTime(time.Now().Add(-ago)))})
 			}
-			d.definitionAdded(definition, test.initial)
+			d.onDefinitionAdded(definition, test.initial)
 			if got := len(changed) == 1 && changed[0] == "ctl.example"; got != test.want || len(changed) > 1 {
 				t.Errorf("changed are %v", changed)
 			}

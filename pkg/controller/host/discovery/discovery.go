@@ -51,12 +51,12 @@ const SettleTime = 3 * time.Second
 type Discovery struct {
 	client    *host.Client
 	documents documents
-	index     lastIndex
+	index     indexCache
 	custom    *customTypes
 
 	mu       sync.Mutex
-	known    map[schema.GroupVersion]map[string]pipeline.Type
-	changes  map[string]time.Time
+	types    map[schema.GroupVersion]map[string]pipeline.Type
+	lastChange  map[string]time.Time
 	onChange func(group string)
 }
 
@@ -66,9 +66,9 @@ func New(client *host.Client, onChange func(group string)) *Discovery {
 	return &Discovery{
 		client:    client,
 		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
-		known:     map[schema.GroupVersion]map[string]pipeline.Type{},
+		types:     map[schema.GroupVersion]map[string]pipeline.Type{},
 		custom:    newCustomTypes(),
-		changes:   map[string]time.Time{},
+		lastChange:   map[string]time.Time{},
 		onChange:  onChange,
 	}
 }
@@ -83,10 +83,10 @@ func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (p
 	types := d.cached(version)
 	if types == nil {
 		asked := time.Now()
-		if types, err = d.read(ctx, version); err != nil {
+		if types, err = d.readTypes(ctx, version); err != nil {
 			return pipeline.Type{}, &Error{APIVersion: apiVersion, Err: err}
 		}
-		d.keep(version, types, asked)
+		d.remember(version, types, asked)
 	}
 	found, ok := types[resource]
 	if !ok {
@@ -99,15 +99,15 @@ func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (p
 func (d *Discovery) cached(version schema.GroupVersion) map[string]pipeline.Type {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.known[version]
+	return d.types[version]
 }
 
-// keep remembers what was read unless the group had just changed.
-func (d *Discovery) keep(version schema.GroupVersion, types map[string]pipeline.Type, asked time.Time) {
+// remember remembers what was read unless the group had just changed.
+func (d *Discovery) remember(version schema.GroupVersion, types map[string]pipeline.Type, asked time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if asked.Sub(d.changes[version.Group]) > SettleTime {
-		d.known[version] = types
+	if asked.Sub(d.lastChange[version.Group]) > SettleTime {
+		d.types[version] = types
 	}
 }
 
@@ -116,18 +116,18 @@ func (d *Discovery) keep(version schema.GroupVersion, types map[string]pipeline.
 func (d *Discovery) isSettled(group string, asked time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return asked.Sub(d.changes[group]) > schemasSettleTime
+	return asked.Sub(d.lastChange[group]) > schemasSettleTime
 }
 
 // forget makes the next Resolve ask the host: what is missing may be there by then.
 func (d *Discovery) forget(version schema.GroupVersion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.known, version)
+	delete(d.types, version)
 }
 
-// read asks the host for the types of one version. A version that is not there has none.
-func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
+// readTypes asks the host for the types of one version. A version that is not there has none.
+func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
 	path := "/apis/" + version.String()
 	if version.Group == "" {
 		path = "/api/" + version.Version
@@ -164,17 +164,17 @@ func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[
 	return types, nil
 }
 
-// changed forgets what is known of a group and spreads the word.
-func (d *Discovery) changed(group string) {
+// groupChanged forgets what is known of a group and spreads the word.
+func (d *Discovery) groupChanged(group string) {
 	d.mu.Lock()
-	d.changes[group] = time.Now()
-	for version := range d.known {
+	d.lastChange[group] = time.Now()
+	for version := range d.types {
 		if version.Group == group {
-			delete(d.known, version)
+			delete(d.types, version)
 		}
 	}
 	d.mu.Unlock()
-	d.documents.doubt(group)
+	d.documents.markStale(group)
 	d.onChange(group)
 }
 

@@ -45,15 +45,15 @@ func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known m
 	var errs []error
 	settled = true
 	for version, wanted := range wanted {
-		if d.documents.knows(version, wanted) {
+		if d.documents.hasAll(version, wanted) {
 			continue
 		}
 		index, err := d.readIndex(ctx)
 		if err != nil {
 			return d.knownSchemas(types), false, fmt.Errorf("read which types the host describes: %w", err)
 		}
-		sure := d.isSettled(version.Group, index.asked)
-		missing := d.documents.confirm(version, index.urls[version], sure, wanted)
+		sure := d.isSettled(version.Group, index.requestedAt)
+		missing := d.documents.setURL(version, index.urls[version], sure, wanted)
 		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
 			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
 		}
@@ -110,17 +110,17 @@ func goType(kind schema.GroupVersionKind) reflect.Type {
 	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
 }
 
-// indexLasts is how long what the host was asked for once serves all who ask.
-const indexLasts = time.Second
+// indexMaxAge is how long what the host was asked for once serves all who ask.
+const indexMaxAge = time.Second
 
 // documentIndex tells where the host has the OpenAPI v3 document of which version.
 type documentIndex struct {
 	urls  map[schema.GroupVersion]string
-	asked time.Time
+	requestedAt time.Time
 }
 
-// lastIndex is the index that was read last.
-type lastIndex struct {
+// indexCache is the index that was read last.
+type indexCache struct {
 	mu sync.Mutex
 	documentIndex
 }
@@ -131,7 +131,7 @@ func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
 	asked := time.Now()
-	if asked.Sub(d.index.asked) < indexLasts {
+	if asked.Sub(d.index.requestedAt) < indexMaxAge {
 		return d.index.documentIndex, nil
 	}
 	urls := map[schema.GroupVersion]string{}
@@ -145,7 +145,7 @@ func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
 		return documentIndex{}, err
 	}
 	d.documents.prune(urls)
-	d.index.documentIndex = documentIndex{urls: urls, asked: asked}
+	d.index.documentIndex = documentIndex{urls: urls, requestedAt: asked}
 	return d.index.documentIndex, nil
 }
 

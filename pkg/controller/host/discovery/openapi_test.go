@@ -105,14 +105,14 @@ func (p *publisher) change(change func()) {
 func later(d *Discovery) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
-	d.index.asked = d.index.asked.Add(-indexLasts)
+	d.index.requestedAt = d.index.requestedAt.Add(-indexMaxAge)
 }
 
 // atOnce makes the next question come at once, however long the machine takes.
 func atOnce(d *Discovery) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
-	d.index.asked = time.Now().Add(time.Hour)
+	d.index.requestedAt = time.Now().Add(time.Hour)
 }
 
 // expectSchemas asks for the schemas of types after a while and compares their lists.
@@ -168,11 +168,11 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	expectSchemas(t, d, want, things)
 	p.requests()
 
-	d.changed("other.example.com")
+	d.groupChanged("other.example.com")
 	expectSchemas(t, d, want, things)
 	expectRequests(t, p)
 
-	d.changed("example.com")
+	d.groupChanged("example.com")
 	expectSchemas(t, d, want, things)
 	expectRequests(t, p, "/openapi/v3")
 
@@ -182,7 +182,7 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 
 	// The host may go on telling the old one for a while; what it tells then is not kept for good.
 	d.mu.Lock()
-	d.changes["example.com"] = time.Now().Add(-2 * schemasSettleTime)
+	d.lastChange["example.com"] = time.Now().Add(-2 * schemasSettleTime)
 	d.mu.Unlock()
 	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3")
@@ -261,9 +261,9 @@ func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
 		want    bool
 	}{"just now": {0, false}, "a while ago": {schemasSettleTime - time.Minute/6, false}, "long ago": {schemasSettleTime + time.Second, true}} {
 		t.Run(name, func(t *testing.T) {
-			d.changed("example.com")
+			d.groupChanged("example.com")
 			d.mu.Lock()
-			d.changes["example.com"] = time.Now().Add(-test.changed)
+			d.lastChange["example.com"] = time.Now().Add(-test.changed)
 			d.mu.Unlock()
 			later(d)
 			if _, settled, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things}); err != nil || settled != test.want {

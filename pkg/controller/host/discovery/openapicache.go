@@ -23,19 +23,19 @@ type documents struct {
 type document struct {
 	// url names the document and its content.
 	url string
-	// sure tells that the host publishes no newer one.
-	sure bool
+	// isCurrent tells that the host publishes no newer one.
+	isCurrent bool
 	// types has an entry for each kind that was looked for in it, nil if it is not there.
 	types map[schema.GroupVersionKind]*openapi.Type
 }
 
-// knows tells whether some kinds of a version can be had without asking the host. One
+// hasAll tells whether some kinds of a version can be had without asking the host. One
 // of which nothing is known may be described by now.
-func (d *documents) knows(version schema.GroupVersion, wanted []schema.GroupVersionKind) bool {
+func (d *documents) hasAll(version schema.GroupVersion, wanted []schema.GroupVersionKind) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	document := d.byVersion[version]
-	return document != nil && document.sure && !slices.ContainsFunc(wanted, func(kind schema.GroupVersionKind) bool {
+	return document != nil && document.isCurrent && !slices.ContainsFunc(wanted, func(kind schema.GroupVersionKind) bool {
 		return document.types[kind] == nil
 	})
 }
@@ -50,16 +50,16 @@ func (d *documents) typeOf(kind schema.GroupVersionKind) *openapi.Type {
 	return nil
 }
 
-// confirm makes the document of a version the one that the host publishes at url. It
+// setURL makes the document of a version the one that the host publishes at url. It
 // returns the kinds that are still to be read out of it.
-func (d *documents) confirm(version schema.GroupVersion, url string, sure bool, wanted []schema.GroupVersionKind) (missing []schema.GroupVersionKind) {
+func (d *documents) setURL(version schema.GroupVersion, url string, sure bool, wanted []schema.GroupVersionKind) (missing []schema.GroupVersionKind) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byVersion[version] == nil || d.byVersion[version].url != url {
 		d.byVersion[version] = &document{url: url, types: map[schema.GroupVersionKind]*openapi.Type{}}
 	}
 	document := d.byVersion[version]
-	document.sure = sure
+	document.isCurrent = sure
 	for _, kind := range wanted {
 		if _, read := document.types[kind]; !read {
 			missing = append(missing, kind)
@@ -87,14 +87,14 @@ func (d *documents) prune(urls map[schema.GroupVersion]string) {
 	})
 }
 
-// doubt has the host asked whether it publishes a newer document before what is known
+// markStale has the host asked whether it publishes a newer document before what is known
 // of a group is used again.
-func (d *documents) doubt(group string) {
+func (d *documents) markStale(group string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for version, document := range d.byVersion {
 		if version.Group == group {
-			document.sure = false
+			document.isCurrent = false
 		}
 	}
 }

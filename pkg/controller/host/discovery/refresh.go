@@ -25,29 +25,29 @@ func (d *Discovery) Refresh(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		for _, version := range d.versions() {
+		for _, version := range d.knownVersions() {
 			d.refresh(ctx, version)
 		}
 	}
 }
 
-// versions are those of which something is known.
-func (d *Discovery) versions() []schema.GroupVersion {
+// knownVersions are those of which something is known.
+func (d *Discovery) knownVersions() []schema.GroupVersion {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Collect(maps.Keys(d.known))
+	return slices.Collect(maps.Keys(d.types))
 }
 
 // refresh compares what is known of a version with what the host tells now. A host
 // that does not answer changes nothing.
 func (d *Discovery) refresh(ctx context.Context, version schema.GroupVersion) {
 	known := d.cached(version)
-	types, err := d.read(ctx, version)
+	types, err := d.readTypes(ctx, version)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The types in use cannot be read again", "apiVersion", version, "err", err)
 		return
 	}
 	if known != nil && !maps.Equal(known, types) {
-		d.changed(version.Group)
+		d.groupChanged(version.Group)
 	}
 }
