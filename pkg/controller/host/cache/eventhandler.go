@@ -13,12 +13,23 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Registration is told the changes of a watch until it is stopped.
+// Handler handles a change of an object: before is nil if the object is new, after is nil if it is
+// gone.
+type Handler func(before, after *object.Object)
+
+// Filter reports whether a handler is called for a change. Where a type has many handlers, most
+// changes concern few of them, and most of the time would be spent on waking the others. A filter
+// must decide by the two objects alone: it runs with the informer's lock held and would block if it
+// read this cache or another one.
+type Filter func(before, after *object.Object) bool
+
+// Registration is a handler that was added to a view. It is called until the registration is stopped
+// or the view is released.
 type Registration struct {
-	view   *View
-	filter Filter
+	view    *View
+	filter  Filter
 	handler Handler
-	// withInitial tells that the changes begin with the objects there are.
+	// withInitial is true if the handler is also called for the objects that exist already.
 	withInitial bool
 
 	stop func()
@@ -26,131 +37,124 @@ type Registration struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// pending are the changes that changed is to be told.
-	pending []event
+	// pending are the changes that the handler has yet to be called for.
+	pending []change
 }
 
-type event struct{ before, after *object.Object }
+type change struct{ before, after *object.Object }
 
-// Handler is told a change of an object: before is nil when it is new, after when it
-// is gone.
-type Handler func(before, after *object.Object)
-
-// Filter tells by the objects alone whether a change of one is worth telling. Where many have subscribed, most
-// changes concern few of them, and to wake the others would take most of the time. It is asked while the cache is
-// locked, and would wait for ever if it read this or any other cache.
-type Filter func(before, after *object.Object) bool
-
-// Subscribe calls changed for each object there is and then for each change. Calls
-// come one at a time.
-func (w *View) AddEventHandler(changed Handler) (*Registration, error) {
-	return w.addHandler(everyChange, changed, true)
+// AddEventHandler adds a handler that is called for each object that exists, and then for each
+// change. Calls come one at a time.
+func (v *View) AddEventHandler(handler Handler) (*Registration, error) {
+	return v.addHandler(everyChange, handler, true)
 }
 
-// AddChangeHandler calls changed for each change and not for what the cache is
-// filled with. Calls come one at a time.
-func (w *View) AddChangeHandler(changed Handler) (*Registration, error) {
-	return w.addHandler(everyChange, changed, false)
+// AddChangeHandler adds a handler that is called for each change, and not for the objects of the
+// first list. Calls come one at a time.
+func (v *View) AddChangeHandler(handler Handler) (*Registration, error) {
+	return v.addHandler(everyChange, handler, false)
 }
 
-// AddFilteredHandler is AddChangeHandler to those that concern the subscriber.
-func (w *View) AddFilteredHandler(concern Filter, changed Handler) (*Registration, error) {
-	return w.addHandler(concern, changed, false)
+// AddFilteredHandler does what AddChangeHandler does, for the changes that pass the filter.
+func (v *View) AddFilteredHandler(filter Filter, handler Handler) (*Registration, error) {
+	return v.addHandler(filter, handler, false)
 }
 
 func everyChange(_, _ *object.Object) bool { return true }
 
-func (w *View) addHandler(concern Filter, changed Handler, initial bool) (*Registration, error) {
-	ctx, cancel := context.WithCancel(w.informer.ctx)
-	s := &Registration{
-		view: w, filter: concern, handler: changed, withInitial: initial,
+func (v *View) addHandler(filter Filter, handler Handler, withInitial bool) (*Registration, error) {
+	ctx, cancel := context.WithCancel(v.informer.ctx)
+	r := &Registration{
+		view: v, filter: filter, handler: handler, withInitial: withInitial,
 		stop: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
-	w.informer.mu.Lock()
-	defer w.informer.mu.Unlock()
-	if w.isReleased {
+	v.informer.mu.Lock()
+	defer v.informer.mu.Unlock()
+	if v.isReleased {
 		cancel()
-		return nil, fmt.Errorf("subscribe to changes of %s: its watch has been released", w.Type)
+		return nil, fmt.Errorf("subscribe to changes of %s: its watch has been released", v.Type)
 	}
-	w.registrations[s] = struct{}{}
-	if w.isSynced {
-		s.enqueueInitial()
+	v.registrations[r] = struct{}{}
+	if v.isSynced {
+		r.enqueueInitial()
 	}
-	go s.run(ctx)
-	return s, nil
+	go r.run(ctx)
+	return r, nil
 }
 
-// enqueueInitial has the objects told that there are.
-func (s *Registration) enqueueInitial() {
-	if !s.withInitial {
+// stopHandlers stops all handlers of a view that is being released. None can be added afterwards.
+func (v *View) stopHandlers() {
+	v.informer.mu.Lock()
+	v.isReleased = true
+	left := slices.Collect(maps.Keys(v.registrations))
+	v.informer.mu.Unlock()
+	for _, registration := range left {
+		registration.Stop()
+	}
+}
+
+// enqueueInitial enqueues the objects that exist, if the handler is called for them.
+func (r *Registration) enqueueInitial() {
+	if !r.withInitial {
 		return
 	}
-	for _, o := range objects(s.view.informer.current.indexer.List()) {
-		s.enqueue(nil, o)
+	for _, o := range objects(r.view.informer.current.indexer.List()) {
+		r.enqueue(nil, o)
 	}
 }
 
-// enqueue has a change told, as far as it is one of what the user wants.
-func (s *Registration) enqueue(before, after *object.Object) {
-	if !s.view.selects(before) {
+// enqueue enqueues a call for a change, as the view shows it: an object that enters the selection is
+// new, an object that leaves it is gone, and a change outside of the selection is none. It is called
+// with the informer's lock held.
+func (r *Registration) enqueue(before, after *object.Object) {
+	if !r.view.selects(before) {
 		before = nil
 	}
-	if !s.view.selects(after) {
+	if !r.view.selects(after) {
 		after = nil
 	}
 	if before == nil && after == nil || before != nil && after != nil && before.ResourceVersion == after.ResourceVersion {
 		return
 	}
-	if !s.filter(before, after) {
+	if !r.filter(before, after) {
 		return
 	}
-	s.mu.Lock()
-	s.pending = append(s.pending, event{before, after})
-	s.mu.Unlock()
+	r.mu.Lock()
+	r.pending = append(r.pending, change{before, after})
+	r.mu.Unlock()
 	select {
-	case s.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run makes the calls.
-func (s *Registration) run(ctx context.Context) {
-	defer close(s.done)
+// run calls the handler for pending changes until ctx ends.
+func (r *Registration) run(ctx context.Context) {
+	defer close(r.done)
 	for {
 		select {
-		case <-s.wake:
+		case <-r.wake:
 		case <-ctx.Done():
 			return
 		}
-		s.mu.Lock()
-		due := s.pending
-		s.pending = nil
-		s.mu.Unlock()
+		r.mu.Lock()
+		due := r.pending
+		r.pending = nil
+		r.mu.Unlock()
 		for _, change := range due {
 			if ctx.Err() != nil {
 				return
 			}
-			s.handler(change.before, change.after)
+			r.handler(change.before, change.after)
 		}
 	}
 }
 
-// Stop ends the calls and waits for the one under way.
-func (s *Registration) Stop() {
-	s.view.informer.mu.Lock()
-	delete(s.view.registrations, s)
-	s.view.informer.mu.Unlock()
-	s.stop()
-	<-s.done
-}
-
-// markReleased stops all subscriptions to a watch that is being released.
-func (w *View) markReleased() {
-	w.informer.mu.Lock()
-	w.isReleased = true
-	left := slices.Collect(maps.Keys(w.registrations))
-	w.informer.mu.Unlock()
-	for _, subscription := range left {
-		subscription.Stop()
-	}
+// Stop ends the calls of the handler and waits for the one that is running.
+func (r *Registration) Stop() {
+	r.view.informer.mu.Lock()
+	delete(r.view.registrations, r)
+	r.view.informer.mu.Unlock()
+	r.stop()
+	<-r.done
 }

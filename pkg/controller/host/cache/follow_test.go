@@ -24,7 +24,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// followed are the versions of an object that a follower was told, "none" if it was gone.
+// followed receives the versions of the followed object, "none" when it is gone.
 type followed chan string
 
 func (f followed) changed(now *object.Object) {
@@ -35,7 +35,7 @@ func (f followed) changed(now *object.Object) {
 	}
 }
 
-// until waits until that version is told. The first one may be told twice.
+// until waits for a version. The first one may come twice.
 func (f followed) until(t *testing.T, version string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -55,10 +55,10 @@ var one = types.NamespacedName{Namespace: "ns", Name: "a"}
 
 func TestASingleObjectIsFollowed(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
+	informers := NewInformers(t.Context(), client, 0)
 	told := make(followed, 100)
 	fake.sendListed("5")
-	stop, err := watches.Follow(t.Context(), things, one, told.changed)
+	stop, err := informers.Follow(t.Context(), things, one, told.changed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestASingleObjectIsFollowed(t *testing.T) {
 	told.until(t, "7")
 
 	another := make(followed, 100)
-	stopAnother, err := watches.Follow(t.Context(), things, one, another.changed)
+	stopAnother, err := informers.Follow(t.Context(), things, one, another.changed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,12 +102,12 @@ func TestASingleObjectIsFollowed(t *testing.T) {
 	}
 }
 
-// A watch of all objects is no watch of one of them, nor the other way round.
+// An informer of all objects is not shared with the followers of one of them.
 func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	all := watches.Acquire(things)
-	defer watches.Release(all)
+	informers := NewInformers(t.Context(), client, 0)
+	all := informers.Acquire(things)
+	defer informers.Release(all)
 	waitUntil(t, "all are watched", func() bool { open, _ := fake.watches(); return open == 1 })
 	fake.sendListed("1")
 	if err := all.WaitForSync(t.Context()); err != nil {
@@ -118,7 +118,7 @@ func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			stop, err := watches.Follow(ctx, things, types.NamespacedName{Namespace: "ns", Name: name}, func(*object.Object) {})
+			stop, err := informers.Follow(ctx, things, types.NamespacedName{Namespace: "ns", Name: name}, func(*object.Object) {})
 			if err == nil {
 				stop()
 			}
@@ -152,7 +152,7 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 	})
 }
 
-// A Secret's watch must not show it, not even to who wants to see all that is logged.
+// The content of a Secret must not be in the log, not even at the highest verbosity.
 func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		t.Run(fmt.Sprint("from a host that streams lists ", streams), func(t *testing.T) {

@@ -13,20 +13,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// selectorUnion are which objects are wanted, by the values of each of their labels: all that
-// some selectors select, and, since a host can be asked for one selector only, maybe more.
-// The zero value wants nothing.
+// selectorUnion is a set of objects: all that at least one of several label selectors selects, and
+// maybe more, so that one selector can describe the set. An object belongs to it if each of some
+// labels has an allowed value. The zero value is the empty set.
 type selectorUnion struct {
-	// nonEmpty tells that something is wanted.
 	nonEmpty bool
-	// byKey are the labels that matter to everybody.
+	// byKey has the allowed values of the labels that all selectors restrict.
 	byKey map[string]labelValues
 }
 
-// everything wants all objects.
+// everything is the set of all objects.
 var everything = selectorUnion{nonEmpty: true}
 
-// newSelectorUnion wants what a selector selects.
+// newSelectorUnion returns the objects that one selector selects.
 func newSelectorUnion(selector labels.Selector) selectorUnion {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
@@ -35,7 +34,7 @@ func newSelectorUnion(selector labels.Selector) selectorUnion {
 	byKey := map[string]labelValues{}
 	for _, requirement := range requirements {
 		wanted := newLabelValues(requirement)
-		if other, known := byKey[requirement.Key()]; known {
+		if other, found := byKey[requirement.Key()]; found {
 			wanted = wanted.and(other)
 		}
 		if wanted.isNone() {
@@ -46,26 +45,26 @@ func newSelectorUnion(selector labels.Selector) selectorUnion {
 	return selectorUnion{nonEmpty: true, byKey: byKey}.expressible()
 }
 
-// or wants what either wants: of each label that matters to both, the values that do for
-// either. A host may have to be asked for more, see asked.
-func (b selectorUnion) or(other selectorUnion) selectorUnion {
+// or returns the union of two sets: for each label that both restrict, the values that either allows.
+// One selector may be unable to describe it, see expressible.
+func (u selectorUnion) or(other selectorUnion) selectorUnion {
 	switch {
-	case !b.nonEmpty:
+	case !u.nonEmpty:
 		return other
 	case !other.nonEmpty:
-		return b
+		return u
 	}
 	byKey := map[string]labelValues{}
-	for key, wanted := range b.byKey {
-		if others, matters := other.byKey[key]; matters {
+	for key, wanted := range u.byKey {
+		if others, found := other.byKey[key]; found {
 			byKey[key] = wanted.or(others)
 		}
 	}
 	return selectorUnion{nonEmpty: true, byKey: byKey}
 }
 
-// unionOf wants what any of them wants. It goes by halves: to add one after the other would
-// copy what the first of very many want again and again.
+// unionOf returns the union of all sets. It splits them in halves: adding one set after the other
+// would copy the values of the first ones once for each of the others.
 func unionOf(all []selectorUnion) selectorUnion {
 	switch len(all) {
 	case 0:
@@ -77,68 +76,68 @@ func unionOf(all []selectorUnion) selectorUnion {
 	return unionOf(all[:half]).or(unionOf(all[half:]))
 }
 
-// includes tells whether an object, if there is one, is among those.
-func (b selectorUnion) includes(o *object.Object) bool {
-	if o == nil || !b.nonEmpty {
+// includes reports whether an object belongs to the set. Nil does not.
+func (u selectorUnion) includes(o *object.Object) bool {
+	if o == nil || !u.nonEmpty {
 		return false
 	}
-	for key, wanted := range b.byKey {
-		if value, there := o.Labels[key]; !wanted.allow(value, there) {
+	for key, wanted := range u.byKey {
+		if value, exists := o.Labels[key]; !wanted.allow(value, exists) {
 			return false
 		}
 	}
 	return true
 }
 
-func (b selectorUnion) equal(other selectorUnion) bool {
-	return b.nonEmpty == other.nonEmpty && maps.EqualFunc(b.byKey, other.byKey, labelValues.equal)
+func (u selectorUnion) equal(other selectorUnion) bool {
+	return u.nonEmpty == other.nonEmpty && maps.EqualFunc(u.byKey, other.byKey, labelValues.equal)
 }
 
-// covers tells whether all that the other wants is wanted.
-func (b selectorUnion) covers(other selectorUnion) bool { return b.or(other).equal(b) }
+// covers reports whether the set includes all objects of the other set.
+func (u selectorUnion) covers(other selectorUnion) bool { return u.or(other).equal(u) }
 
-// maxSelectorLength is how long, in bytes, a selector may be that the host is asked with. It
-// becomes a part of the URL, and what is on the way bounds the length of those.
+// maxSelectorLength bounds a selector that is sent to the host, in bytes. It is part of the URL, whose
+// length servers and proxies bound.
 const maxSelectorLength = 2000
 
-// expressible are the bounds that a host can be asked for: without the labels of which it
-// cannot be, and everything if that would be too long a question.
-func (b selectorUnion) expressible() selectorUnion {
-	asked := selectorUnion{nonEmpty: b.nonEmpty, byKey: maps.Clone(b.byKey)}
-	maps.DeleteFunc(asked.byKey, func(key string, wanted labelValues) bool {
+// expressible returns the set made so large that one selector describes it: without the labels whose
+// values a selector cannot describe, and everything if the selector would be too long.
+func (u selectorUnion) expressible() selectorUnion {
+	larger := selectorUnion{nonEmpty: u.nonEmpty, byKey: maps.Clone(u.byKey)}
+	maps.DeleteFunc(larger.byKey, func(key string, wanted labelValues) bool {
 		requirements, err := wanted.requirements(key)
 		return err != nil || len(requirements) == 0
 	})
-	if len(asked.selector()) > maxSelectorLength {
+	if len(larger.selector()) > maxSelectorLength {
 		return everything
 	}
-	return asked
+	return larger
 }
 
-// selector is what a host is asked for the objects; empty for all of them.
-func (b selectorUnion) selector() string {
+// selector returns the selector that is sent to the host; empty for all objects.
+func (u selectorUnion) selector() string {
 	selector := labels.NewSelector()
-	for key, wanted := range b.byKey {
+	for key, wanted := range u.byKey {
 		requirements, err := wanted.requirements(key)
 		if err != nil {
-			continue // see asked
+			continue // see expressible
 		}
 		selector = selector.Add(requirements...)
 	}
 	return selector.String()
 }
 
-// labelValues are the values that a label may have.
+// labelValues are the allowed values of a label.
 type labelValues struct {
-	// orAbsent tells that the label need not be there.
+	// orAbsent is true if an object without the label is allowed too.
 	orAbsent bool
-	// listed are the values it may have; with except, those it may not have.
+	// listed are the allowed values; if except is true, the values that are not allowed.
 	listed sets.Set[string]
 	except bool
 }
 
-// newLabelValues are those that meet a requirement. Values that are compared as numbers may be
-// any here.
+// newLabelValues returns the values that meet a requirement. If the requirement compares numbers, it
+// returns all values.
 func newLabelValues(requirement labels.Requirement) labelValues {
 	listed := sets.New(requirement.Values().UnsortedList()...)
 	switch requirement.Operator() {
@@ -153,7 +152,7 @@ func newLabelValues(requirement labels.Requirement) labelValues {
 	}
 }
 
-// and are the values that are in both.
+// and returns the values that both allow.
 func (v labelValues) and(other labelValues) labelValues {
 	both := labelValues{orAbsent: v.orAbsent && other.orAbsent}
 	switch {
@@ -169,7 +168,7 @@ func (v labelValues) and(other labelValues) labelValues {
 	return both
 }
 
-// or are the values that are in either.
+// or returns the values that either allows.
 func (v labelValues) or(other labelValues) labelValues {
 	either := labelValues{orAbsent: v.orAbsent || other.orAbsent, except: v.except || other.except}
 	switch {
@@ -185,9 +184,9 @@ func (v labelValues) or(other labelValues) labelValues {
 	return either
 }
 
-// allow tells whether a label may have a value, or may be missing if it is not there.
-func (v labelValues) allow(value string, there bool) bool {
-	if !there {
+// allow reports whether a label may have a value or, if it does not exist, whether it may be absent.
+func (v labelValues) allow(value string, exists bool) bool {
+	if !exists {
 		return v.orAbsent
 	}
 	return v.listed.Has(value) != v.except
@@ -199,8 +198,9 @@ func (v labelValues) equal(other labelValues) bool {
 	return v.orAbsent == other.orAbsent && v.except == other.except && v.listed.Equal(other.listed)
 }
 
-// requirements are what a host is asked for these values of a label. There are none if
-// the label may be as it likes, and none that say "this value or no label at all".
+// requirements returns the requirements of a selector that describe the values of a label. There are
+// none if everything is allowed, and none for "one of these values or no label at all", which a
+// selector cannot describe.
 func (v labelValues) requirements(key string) ([]labels.Requirement, error) {
 	wanted := map[selection.Operator][]string{}
 	switch {

@@ -9,84 +9,94 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// onChange takes note of a change, of nothing maybe, that some contents have taken in.
-func (s *informer) onChange(c *store, before, after *object.Object, version string) {
-	c.version = version
-	if c == s.current {
-		s.distribute(before, after)
-		if s.next != nil && (s.next.selection.includes(before) || s.next.selection.includes(after)) {
-			s.minVersion = version
+// This file distributes what happens in the stores to the views, and replaces the current store by
+// the next one. All methods are called with the informer's lock held.
+
+// onChange is called when a store has stored a change and is at a resource version. Both objects
+// are nil if only the version has changed.
+func (i *informer) onChange(s *store, before, after *object.Object, version string) {
+	s.version = version
+	if s == i.current {
+		i.distribute(before, after)
+		if i.isForNext(before, after) {
+			i.minVersion = version
 		}
 	}
-	s.switchOver()
+	i.switchOver()
 }
 
-// onReplace takes note that all objects of some contents have been listed, at a resource
-// version. Before are those that were there before.
-func (s *informer) onReplace(c *store, before cache.Indexer, version string) {
-	c.version = version
-	if c == s.current {
-		if s.distributeDifference(before, c.indexer) {
-			s.minVersion = version
+// onReplace is called when a store has listed all objects at a resource version. Before has the
+// objects that it had until then.
+func (i *informer) onReplace(s *store, before cache.Indexer, version string) {
+	s.version = version
+	if s == i.current {
+		if i.distributeDifference(before, s.indexer) {
+			i.minVersion = version
 		}
 	}
-	s.switchOver()
+	i.switchOver()
 }
 
-// switchOver puts next in the place of current when it is there and not behind it.
-func (s *informer) switchOver() {
-	if s.next == nil || !s.next.isListed || s.minVersion != "" && !isAtLeast(s.next.version, s.minVersion) {
+// switchOver replaces current by next if next has been listed and has reached minVersion.
+func (i *informer) switchOver() {
+	if i.next == nil || !i.next.isListed || i.minVersion != "" && !isAtLeast(i.next.version, i.minVersion) {
 		return
 	}
-	former := s.current
+	former := i.current
 	former.cancel()
-	s.current, s.next = s.next, nil
-	s.distributeDifference(former.indexer, s.current.indexer)
-	for user := range s.views {
-		if !user.isSynced && s.current.selection.covers(user.selection) {
-			s.markSynced(user)
+	i.current, i.next = i.next, nil
+	i.distributeDifference(former.indexer, i.current.indexer)
+	for view := range i.views {
+		if !view.isSynced && i.current.selection.covers(view.selection) {
+			i.markSynced(view)
 		}
 	}
 }
 
-// markSynced lets a user read the objects, which are all there that it wants.
-func (s *informer) markSynced(user *View) {
-	user.isSynced = true
-	for subscription := range user.registrations {
-		subscription.enqueueInitial()
+// markSynced lets a view show the objects. Current has all that it selects.
+func (i *informer) markSynced(view *View) {
+	view.isSynced = true
+	for registration := range view.registrations {
+		registration.enqueueInitial()
 	}
-	close(user.synced)
+	close(view.synced)
 }
 
-// distributeDifference tells users what is there no longer, what differs and what is new. It returns
-// whether any of that is for next, which then has to be up to it: of quiet objects the host
-// may say for a minute no more recent version than that of their list.
-func (s *informer) distributeDifference(before, after cache.Indexer) (forNext bool) {
-	tell := func(was, is *object.Object) {
+// distributeDifference distributes the changes from before to after. It reports whether next must
+// show any of them. Only then must next reach the version of the list: while no object changes, the
+// host may send no newer version than that of next's own list for a minute.
+func (i *informer) distributeDifference(before, after cache.Indexer) (anyForNext bool) {
+	distribute := func(was, is *object.Object) {
 		if was != nil && is != nil && was.ResourceVersion == is.ResourceVersion {
 			return
 		}
-		s.distribute(was, is)
-		forNext = forNext || s.next != nil && (s.next.selection.includes(was) || s.next.selection.includes(is))
+		i.distribute(was, is)
+		anyForNext = anyForNext || i.isForNext(was, is)
 	}
 	for _, gone := range objects(before.List()) {
 		if get(after, gone) == nil {
-			tell(gone, nil)
+			distribute(gone, nil)
 		}
 	}
 	for _, now := range objects(after.List()) {
-		tell(get(before, now), now)
+		distribute(get(before, now), now)
 	}
-	return forNext
+	return anyForNext
 }
 
-func (s *informer) distribute(before, after *object.Object) {
-	for user := range s.views {
-		if !user.isSynced {
+// isForNext reports whether next has to show a change.
+func (i *informer) isForNext(before, after *object.Object) bool {
+	return i.next != nil && (i.next.selection.includes(before) || i.next.selection.includes(after))
+}
+
+// distribute enqueues a change for the event handlers of the views that are synced.
+func (i *informer) distribute(before, after *object.Object) {
+	for view := range i.views {
+		if !view.isSynced {
 			continue
 		}
-		for subscription := range user.registrations {
-			subscription.enqueue(before, after)
+		for registration := range view.registrations {
+			registration.enqueue(before, after)
 		}
 	}
 }
