@@ -44,7 +44,7 @@ func TestFramesAreThoseOfTheStockFramer(t *testing.T) {
 	}
 }
 
-// read reads frames to their end, which is told as a last one.
+// read reads all frames. The last one is the error at the end.
 func read(t *testing.T, frames io.ReadCloser) []string {
 	t.Helper()
 	var all []string
@@ -87,7 +87,7 @@ func BenchmarkFrames(b *testing.B) {
 	}
 }
 
-// modified is the frame of a watch that tells of a child of 1 KB, as the host sends it.
+// modified returns an event of a watch with a child of 1 KB, as the host sends it.
 func modified() []byte {
 	return fmt.Appendf(nil, `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"shop-0","namespace":"default",`+
 		`"uid":"8f6a0b1e-3c1f-4f6e-9a52-0d4f8f3b6a11","resourceVersion":"123456","creationTimestamp":"2026-03-04T05:06:07Z","labels":{"app":"shop","tier":"front"},`+
@@ -97,7 +97,7 @@ func modified() []byte {
 		`"fieldsV1":{"f:data":{".":{},"f:config":{}},"f:metadata":{"f:labels":{".":{},"f:app":{}}}}}]},"data":{"config":"%[1]s"}}}`, strings.Repeat("key=value ", 80))
 }
 
-// decodeEvent is what a watch does with a frame that it has read into its buffer.
+// decodeEvent does what a watch does with a frame that it has read into its buffer.
 func decodeEvent(t testing.TB, objects *object.Reader, buffer, frame []byte) {
 	var event metav1.WatchEvent
 	if _, _, err := (watchEventCodec{}).Decode(append(buffer[:0], frame...), nil, &event); err != nil {
@@ -118,9 +118,9 @@ func BenchmarkWatchEvent(b *testing.B) {
 	}
 }
 
-// Most are what encoding/json takes for the time, what others own of the fields, and the
-// decoder of the frame. Of what is kept there are the object, its JSON and
-// four strings: labels, owners and the names of the type are those of the event before.
+// Most allocations are those of encoding/json for the time, of the fields that other managers own, and
+// of the decoder of the frame. What stays in memory is the object, its JSON and four strings: labels,
+// owners and the names of the type are shared with the event before.
 func TestWhatAWatchEventAllocates(t *testing.T) {
 	frame, objects := modified(), object.NewReader(object.FieldManager)
 	buffer := make([]byte, len(frame))

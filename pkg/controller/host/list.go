@@ -127,12 +127,12 @@ func withType(of pipeline.Type, item []byte) []byte {
 	return append([]byte(head), bytes.TrimPrefix(item, []byte("{"))...)
 }
 
-// pageSize is how many objects are asked for and held at once.
+// pageSize is how many objects Pages requests and has in memory at a time.
 const pageSize = 500
 
-// Pages calls visit with the objects of a type that mention a text, some at a time, as the
-// host has them now: past all caches, which may not show yet what was written last. To
-// look through very many objects takes no more memory than one page of them.
+// Pages lists all objects of a type in pages, and calls visit with the objects of each page that
+// contain a text. It reads past all caches, which may not show the last writes yet. It needs no more
+// memory than one page.
 func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit func(page []*object.Object) error) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	var body bytes.Buffer
@@ -144,7 +144,7 @@ func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit
 			if !bytes.Contains(item, []byte(text)) {
 				return nil
 			}
-			return bytes.Clone(item) // the body is overwritten by the next
+			return bytes.Clone(item) // the next page overwrites the body
 		})
 		if err != nil {
 			return err

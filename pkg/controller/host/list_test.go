@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// A reflector takes a watch without an error for one that is there.
+// A reflector uses the watch that it gets if there is no error.
 func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
 	server := httptest.NewServer(nil)
 	defer server.Close()
@@ -40,8 +40,8 @@ func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
 
 var pods = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 
-// paging is a client of a host with the Pods a, b and c, which it tells of on a page each, and
-// one that mentions nothing.
+// paging returns a client of a host with the Pods a, b and c on a page each, and one that does not
+// contain the text.
 func paging(t *testing.T) *Client {
 	t.Helper()
 	pages := map[string]string{
