@@ -25,9 +25,9 @@ type Client struct {
 	objects *object.Reader
 }
 
-// NewClient returns a client for a configuration, which it does not change. The applier is the field
-// manager of server-side apply. The client has no limit for the rate of requests of its own: the
-// host's priority and fairness bound it, and the limiter of the configuration if it has one.
+// NewClient returns a client for a configuration, which it does not change. The applier is the
+// field manager of server-side apply. The client has no limit for the rate of requests of its own:
+// the host's priority and fairness bound it, and the limiter of the configuration if it has one.
 func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config = rest.CopyConfig(config)
 	objects := object.NewReader(applier)

@@ -89,8 +89,8 @@ func (watchEventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runt
 	return event, nil, err
 }
 
-// framer cuts the stream of a watch into its events. It does the same as the framer of apimachinery,
-// which takes several times as long to find the end of an event.
+// framer cuts the stream of a watch into its events. It does the same as the framer of
+// apimachinery, which takes several times as long to find the end of an event.
 type framer struct{ runtime.Framer }
 
 func newFramer() framer { return framer{Framer: jsonserializer.Framer} }

@@ -118,9 +118,9 @@ func BenchmarkWatchEvent(b *testing.B) {
 	}
 }
 
-// Most allocations are those of encoding/json for the time, of the fields that other managers own, and
-// of the decoder of the frame. What stays in memory is the object, its JSON and four strings: labels,
-// owners and the names of the type are shared with the event before.
+// Most allocations are those of encoding/json for the time, of the fields that other managers own,
+// and of the decoder of the frame. What stays in memory is the object, its JSON and four strings:
+// labels, owners and the names of the type are shared with the event before.
 func TestWhatAWatchEventAllocates(t *testing.T) {
 	frame, objects := modified(), object.NewReader(object.FieldManager)
 	buffer := make([]byte, len(frame))

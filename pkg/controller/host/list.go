@@ -131,8 +131,8 @@ func withType(of pipeline.Type, item []byte) []byte {
 const pageSize = 500
 
 // Pages lists all objects of a type in pages, and calls visit with the objects of each page that
-// contain a text. It reads past all caches, which may not show the last writes yet. It needs no more
-// memory than one page.
+// contain a text. It reads past all caches, which may not show the last writes yet. It needs no
+// more memory than one page.
 func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit func(page []*object.Object) error) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	var body bytes.Buffer

@@ -40,8 +40,8 @@ func (w *Writer) Get(ctx context.Context, of pipeline.Type, name types.Namespace
 	return w.client.parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
 }
 
-// Metadata reads the metadata of an object from the host itself, with the managedFields that objects
-// from caches lack.
+// Metadata reads the metadata of an object from the host itself, with the managedFields that
+// objects from caches lack.
 func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*metav1.ObjectMeta, error) {
 	result := w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx)
 	if err := result.Error(); err != nil {

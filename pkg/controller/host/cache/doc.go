@@ -14,9 +14,9 @@
 //
 // # Life of an informer
 //
-// An informer starts with its first view. After its last view is released it lingers: it runs on for
-// some seconds, so that a controller that replaces another one finds the objects there. It does not
-// linger if it is of a single object, or if the host does not let it list and watch.
+// An informer starts with its first view. After its last view is released it lingers: it runs on
+// for some seconds, so that a controller that replaces another one finds the objects there. It does
+// not linger if it is of a single object, or if the host does not let it list and watch.
 //
 // # Selectors
 //
@@ -25,11 +25,11 @@
 // each label that all of them restrict, the values that at least one of them allows. The host may
 // send more objects than the views select, but never fewer.
 //
-// When a new view selects more than the informer watches, the informer starts a second, wider watch,
-// and the other views read on from the first. The second store replaces the first when it has listed
-// everything and has caught up with what the first has shown, so that no view goes back in time. The
-// event handlers of the other views then get only the differences between the two stores. Those of
-// the new view get all its objects.
+// When a new view selects more than the informer watches, the informer starts a second, wider
+// watch, and the other views read on from the first. The second store replaces the first when it
+// has listed everything and has caught up with what the first has shown, so that no view goes back
+// in time. The event handlers of the other views then get only the differences between the two
+// stores. Those of the new view get all its objects.
 //
 // When views are released, the informer narrows its watch. It does so the next time the host ends
 // the watch, and no event handler is called for that.
@@ -53,7 +53,7 @@
 //
 // # Waiting for a write
 //
-// Who has written an object waits until the view has seen the resource version of the write, or does
-// not show the object. If the write has taken the object out of the selection, the host sends its
-// removal with that version.
+// Who has written an object waits until the view has seen the resource version of the write, or
+// does not show the object. If the write has taken the object out of the selection, the host sends
+// its removal with that version.
 package cache

@@ -23,8 +23,8 @@ type Handler func(before, after *object.Object)
 // read this cache or another one.
 type Filter func(before, after *object.Object) bool
 
-// Registration is a handler that was added to a view. It is called until the registration is stopped
-// or the view is released.
+// Registration is a handler that was added to a view. It is called until the registration is
+// stopped or the view is released.
 type Registration struct {
 	view    *View
 	filter  Filter
@@ -103,9 +103,9 @@ func (r *Registration) enqueueInitial() {
 	}
 }
 
-// enqueue enqueues a call for a change, as the view shows it: an object that enters the selection is
-// new, an object that leaves it is gone, and a change outside of the selection is none. It is called
-// with the informer's lock held.
+// enqueue enqueues a call for a change, as the view shows it: an object that enters the selection
+// is new, an object that leaves it is gone, and a change outside of the selection is none. It is
+// called with the informer's lock held.
 func (r *Registration) enqueue(before, after *object.Object) {
 	if !r.view.selects(before) {
 		before = nil

@@ -11,8 +11,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// BenchmarkAChangeBesideManySubscribers measures one change of an object of a type of which hundreds
-// of controllers have children, until all handlers whose filter it passes have been called.
+// BenchmarkAChangeBesideManySubscribers measures one change of an object of a type of which
+// hundreds of controllers have children, until all handlers whose filter it passes have been
+// called.
 func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 	const subscribers = 500
 	for _, concerned := range []int{1, subscribers} {

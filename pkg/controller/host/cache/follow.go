@@ -19,8 +19,8 @@ import (
 // share one informer.
 //
 // Follow calls handler with the object, nil if it does not exist: once before Follow returns, and
-// again after each change until stop has returned. Calls come one at a time. If the object cannot be
-// read before ctx ends, the error says why.
+// again after each change until stop has returned. Calls come one at a time. If the object cannot
+// be read before ctx ends, the error says why.
 func (i *Informers) Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
 	view := i.acquire(scope{of: of, only: name}, nil)
 	var mu sync.Mutex

@@ -82,9 +82,9 @@ func (i *informer) removeView(view *View) (left int) {
 }
 
 // narrow drops the objects that no view selects any more. It is called when the host has ended a
-// watch and the reflector is about to start another one, which is every five to ten minutes. That is
-// often enough to give memory back, and so rare that the host does not list the objects each time a
-// view comes or goes.
+// watch and the reflector is about to start another one, which is every five to ten minutes. That
+// is often enough to give memory back, and so rare that the host does not list the objects each
+// time a view comes or goes.
 func (i *informer) narrow() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

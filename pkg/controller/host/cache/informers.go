@@ -63,9 +63,9 @@ func (i *Informers) Acquire(of pipeline.Type) *View {
 	return i.acquire(scope{of: of}, nil)
 }
 
-// AcquireSelected returns a view of the objects of a type that at least one of the selectors selects,
-// of all objects without selectors. The caller must release it. The view shows an object that is no
-// longer selected as if it were deleted.
+// AcquireSelected returns a view of the objects of a type that at least one of the selectors
+// selects, of all objects without selectors. The caller must release it. The view shows an object
+// that is no longer selected as if it were deleted.
 func (i *Informers) AcquireSelected(of pipeline.Type, selectors ...labels.Selector) *View {
 	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
 		return i.Acquire(of)

@@ -258,8 +258,8 @@ func TestWideningWhereListsAreNotStreamed(t *testing.T) {
 	second.hears(t, "+y102 +x103")
 }
 
-// Views come and go while things change and watches end. The handlers of the views that stay get each
-// change once, in order, and know all things in the end.
+// Views come and go while things change and watches end. The handlers of the views that stay get
+// each change once, in order, and know all things in the end.
 func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 	selectors := []string{"a=1", "a=2", "a in (1,2)", "b=1", "a=1,b=2", "a notin (0)", ""}
 	for seed := range uint64(8) {

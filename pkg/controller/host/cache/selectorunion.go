@@ -45,8 +45,8 @@ func newSelectorUnion(selector labels.Selector) selectorUnion {
 	return selectorUnion{nonEmpty: true, byKey: byKey}.expressible()
 }
 
-// or returns the union of two sets: for each label that both restrict, the values that either allows.
-// One selector may be unable to describe it, see expressible.
+// or returns the union of two sets: for each label that both restrict, the values that either
+// allows. One selector may be unable to describe it, see expressible.
 func (u selectorUnion) or(other selectorUnion) selectorUnion {
 	switch {
 	case !u.nonEmpty:
@@ -96,12 +96,12 @@ func (u selectorUnion) equal(other selectorUnion) bool {
 // covers reports whether the set includes all objects of the other set.
 func (u selectorUnion) covers(other selectorUnion) bool { return u.or(other).equal(u) }
 
-// maxSelectorLength bounds a selector that is sent to the host, in bytes. It is part of the URL, whose
-// length servers and proxies bound.
+// maxSelectorLength bounds a selector that is sent to the host, in bytes. It is part of the URL,
+// whose length servers and proxies bound.
 const maxSelectorLength = 2000
 
-// expressible returns the set made so large that one selector describes it: without the labels whose
-// values a selector cannot describe, and everything if the selector would be too long.
+// expressible returns the set made so large that one selector describes it: without the labels
+// whose values a selector cannot describe, and everything if the selector would be too long.
 func (u selectorUnion) expressible() selectorUnion {
 	larger := selectorUnion{nonEmpty: u.nonEmpty, byKey: maps.Clone(u.byKey)}
 	maps.DeleteFunc(larger.byKey, func(key string, wanted labelValues) bool {
@@ -136,8 +136,8 @@ type labelValues struct {
 	except bool
 }
 
-// newLabelValues returns the values that meet a requirement. If the requirement compares numbers, it
-// returns all values.
+// newLabelValues returns the values that meet a requirement. If the requirement compares numbers,
+// it returns all values.
 func newLabelValues(requirement labels.Requirement) labelValues {
 	listed := sets.New(requirement.Values().UnsortedList()...)
 	switch requirement.Operator() {
@@ -184,7 +184,8 @@ func (v labelValues) or(other labelValues) labelValues {
 	return either
 }
 
-// allow reports whether a label may have a value or, if it does not exist, whether it may be absent.
+// allow reports whether a label may have a value or, if it does not exist, whether it may be
+// absent.
 func (v labelValues) allow(value string, exists bool) bool {
 	if !exists {
 		return v.orAbsent
@@ -198,8 +199,8 @@ func (v labelValues) equal(other labelValues) bool {
 	return v.orAbsent == other.orAbsent && v.except == other.except && v.listed.Equal(other.listed)
 }
 
-// requirements returns the requirements of a selector that describe the values of a label. There are
-// none if everything is allowed, and none for "one of these values or no label at all", which a
+// requirements returns the requirements of a selector that describe the values of a label. There
+// are none if everything is allowed, and none for "one of these values or no label at all", which a
 // selector cannot describe.
 func (v labelValues) requirements(key string) ([]labels.Requirement, error) {
 	wanted := map[selection.Operator][]string{}

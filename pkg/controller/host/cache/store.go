@@ -174,8 +174,8 @@ func isAtLeast(version, other string) bool {
 	return err != nil || order >= 0
 }
 
-// endingClock ends all waits when ctx ends. A reflector whose first request is refused pauses for up
-// to a minute and does not look at its context meanwhile.
+// endingClock ends all waits when ctx ends. A reflector whose first request is refused pauses for
+// up to a minute and does not look at its context meanwhile.
 type endingClock struct {
 	clock.RealClock
 	ctx context.Context

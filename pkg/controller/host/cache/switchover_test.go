@@ -16,8 +16,8 @@ func webWith(name, version, app string) *object.Object {
 	return &object.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version, Labels: map[string]string{"app": app}}}
 }
 
-// While the next store is ready to replace the current one, the current one lists its objects again.
-// Next replaces it at once, unless the new list has a change that next has to show.
+// While the next store is ready to replace the current one, the current one lists its objects
+// again. Next replaces it at once, unless the new list has a change that next has to show.
 func TestWhatANewListHoldsUp(t *testing.T) {
 	tests := map[string]struct {
 		relisted []any

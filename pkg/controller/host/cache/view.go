@@ -63,8 +63,8 @@ func (v *View) WaitForSync(ctx context.Context) error {
 // Synced returns a channel that is closed when the view has all its objects.
 func (v *View) Synced() <-chan struct{} { return v.synced }
 
-// ListError returns why the host last refused to list the type; nil if it never did. The error stays
-// after a list that succeeds.
+// ListError returns why the host last refused to list the type; nil if it never did. The error
+// stays after a list that succeeds.
 func (v *View) ListError() error {
 	v.informer.mu.RLock()
 	defer v.informer.mu.RUnlock()
@@ -111,7 +111,8 @@ func (v *View) ControlledBy(uid types.UID) []*object.Object {
 	return v.indexed(v.informer.indexer(), byController, string(uid))
 }
 
-// Orphans returns the objects without a controller in a namespace, in all namespaces if it is empty.
+// Orphans returns the objects without a controller in a namespace, in all namespaces if it is
+// empty.
 func (v *View) Orphans(namespace string) []*object.Object {
 	indexer := v.informer.indexer()
 	if namespace != "" {

@@ -78,8 +78,8 @@ func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
 	informers.Release(third)
 }
 
-// A type changes when its CustomResourceDefinition changes. Whoever resolved it before must not get the
-// view of the new one, and vice versa.
+// A type changes when its CustomResourceDefinition changes. Whoever resolved it before must not get
+// the view of the new one, and vice versa.
 func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
 	fake, client := newFakeHost(t)
 	informers := NewInformers(t.Context(), client, 0)
@@ -124,7 +124,8 @@ func TestNewTypeThatIsNotServedYetIsAskedForAgainAtOnce(t *testing.T) {
 	}
 }
 
-// listedAfterRefusals returns how long it takes to list a type that the host refuses to list at first.
+// listedAfterRefusals returns how long it takes to list a type that the host refuses to list at
+// first.
 func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
 	t.Helper()
 	fake, client := newFakeHost(t)

@@ -18,15 +18,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The resources that bring types into the host. The name of each of their objects ends
-// in the group it is about, after the first dot.
+// The resources whose objects define types of the host. In the name of each object, the API group
+// follows the first dot.
 var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// Follow watches the objects that define the types of the host until ctx ends, and forgets what is
-// known of an API group when one of them changes. It is called once.
+// Follow watches the objects that define types until ctx ends. When one of them changes, it forgets
+// what was read of the API group. Call it once.
 func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -56,7 +56,8 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// keepNameAndTimes leaves of an object its name and the times that lastWrite reads.
+// keepNameAndTimes removes all metadata of an object except its name and the times that lastWrite
+// reads.
 func keepNameAndTimes(obj any) (any, error) {
 	if object, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		last := metav1.NewTime(lastWrite(object))
@@ -66,27 +67,29 @@ func keepNameAndTimes(obj any) (any, error) {
 	return obj, nil
 }
 
-// recentlyWritten is how long ago a definition that was there before us was last written if the host has certainly
-// taken it in, and told so to whoever has asked for its types meanwhile. It is far above SettleTime, since the
-// host's clock is another.
+// recentlyWritten is for how long after its last write a definition of the initial list counts as a
+// change. After that time the host certainly serves the types that it defines, and nothing older
+// can have been read. It is much longer than SettleTime, because the clock of the host may differ
+// from ours.
 const recentlyWritten = time.Minute
 
-// onDefinitionAdded is also told of the definitions that are there at the start, which changes nothing. If
-// it did, for a moment the host would be asked for the types of each controller, and then all
-// controllers would be looked at again.
+// onDefinitionAdded handles a new definition. Definitions of the initial list are no change, unless
+// they were written recently. Otherwise all types would be read again after the start, and all
+// controllers would be checked again.
 func (d *Discovery) onDefinitionAdded(obj any, isInInitialList bool) {
-	if there, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(there)) > recentlyWritten {
+	if definition, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(definition)) > recentlyWritten {
 		return
 	}
 	d.onDefinitionChanged(obj)
 }
 
-// lastWrite is when an object was last written, of which the host takes a note for each who writes it.
+// lastWrite returns when an object was last written. The host records the time of the last write of
+// each field manager.
 func lastWrite(object metav1.Object) time.Time {
 	last := object.GetCreationTimestamp().Time
-	for _, by := range object.GetManagedFields() {
-		if by.Time != nil && by.Time.After(last) {
-			last = by.Time.Time
+	for _, manager := range object.GetManagedFields() {
+		if manager.Time != nil && manager.Time.After(last) {
+			last = manager.Time.Time
 		}
 	}
 	return last
@@ -105,9 +108,9 @@ func (d *Discovery) onDefinitionChanged(obj any) {
 // customTimeout bounds the wait for the first list of the CustomResourceDefinitions.
 const customTimeout = 10 * time.Second
 
-// IsCustom reports whether a resource comes from a CustomResourceDefinition; the others are built in
-// or served by another API server. It reads the informer of Follow. If the host does not list its
-// CustomResourceDefinitions, the error is an *Error.
+// IsCustom reports whether a resource comes from a CustomResourceDefinition. Other resources are
+// built in or served by another API server. It reads the informer of Follow and waits for its first
+// list. If the host refuses to list CustomResourceDefinitions, the error is an *Error.
 func (d *Discovery) IsCustom(ctx context.Context, resource schema.GroupVersionResource) (bool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, customTimeout, fmt.Errorf("no answer within %s", customTimeout))
 	defer cancel()
@@ -119,19 +122,21 @@ func (d *Discovery) IsCustom(ctx context.Context, resource schema.GroupVersionRe
 	return isThere, err
 }
 
-// customTypes are the CustomResourceDefinitions of the host, once they have been listed.
+// customTypes has the CustomResourceDefinitions of the host once they have been listed.
 type customTypes struct {
 	mu sync.Mutex
-	// definitions is nil until they have been listed, and err why the host last refused to.
+	// definitions is nil until they have been listed. Err is why the host last refused that; nil if
+	// it did not.
 	definitions cache.Store
 	err         error
-	// changed is closed and replaced when one of these changes.
+	// changed is closed and replaced when definitions or err changes.
 	changed chan struct{}
 }
 
 func newCustomTypes() *customTypes { return &customTypes{changed: make(chan struct{})} }
 
-// list waits for the definitions until ctx ends or the host refuses to list them.
+// list returns the definitions. It waits until they have been listed, the host refuses it, or ctx
+// ends.
 func (c *customTypes) list(ctx context.Context) (cache.Store, error) {
 	for {
 		c.mu.Lock()
@@ -156,8 +161,8 @@ func (c *customTypes) setDefinitions(definitions cache.Store) {
 	c.changed = make(chan struct{})
 }
 
-// onWatchError is the informer's handler of errors. After the first list the host may well refuse a
-// watch: the definitions stay as they are then.
+// onWatchError handles errors of the informer. After the first list it changes nothing: the
+// informer keeps its definitions while the host refuses a watch.
 func (c *customTypes) onWatchError(ctx context.Context, reflector *cache.Reflector, err error) {
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 	c.mu.Lock()

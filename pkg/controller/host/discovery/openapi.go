@@ -23,18 +23,21 @@ import (
 )
 
 const (
-	// schemasTimeout bounds the wait for what the host publishes of some types.
+	// schemasTimeout bounds the wait for the documents of the host.
 	schemasTimeout = 15 * time.Second
-	// schemasSettleTime is how long after a type's definition changed the host may still
-	// publish the old one. It publishes later than it serves.
+	// schemasSettleTime is how long after the definition of a type has changed the host may still
+	// publish the old document. It is longer than SettleTime, because the host publishes types
+	// later than it serves them.
 	schemasSettleTime = 20 * time.Second
 )
 
-// Schemas returns what the host publishes of types, as far as merging needs it. A type
-// that it does not describe has no entry; neither has one that it could not be asked
-// for, and then there is an error. What was read is kept until a definition in the
-// group of the type changes, and a document that has not changed is not read again.
-// Settled tells that the host is not expected to publish anything else soon.
+// Schemas returns what merging needs of the schemas of types, from the OpenAPI v3 documents of the
+// host. A type that the host does not describe has no entry. A type whose document cannot be read
+// has no entry either, and the error says why. Settled is true if the host is not expected to
+// publish other documents soon.
+//
+// Schemas keeps what it has read until a definition in the API group of the type changes. It does
+// not read a document again that has not changed.
 func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, settled bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
@@ -52,17 +55,17 @@ func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known m
 		if err != nil {
 			return d.knownSchemas(types), false, fmt.Errorf("read which types the host describes: %w", err)
 		}
-		sure := d.isSettled(version.Group, index.requestedAt)
-		missing := d.documents.setURL(version, index.urls[version], sure, wanted)
+		isCurrent := d.isSettled(version.Group, index.requestedAt)
+		missing := d.documents.setURL(version, index.urls[version], isCurrent, wanted)
 		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
 			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
 		}
-		settled = settled && sure
+		settled = settled && isCurrent
 	}
 	return d.knownSchemas(types), settled && len(errs) == 0, errors.Join(errs...)
 }
 
-// knownSchemas returns what was read of types.
+// knownSchemas returns the schemas of types that have been read.
 func (d *Discovery) knownSchemas(types []pipeline.Type) map[pipeline.Type]*openapi.Type {
 	known := make(map[pipeline.Type]*openapi.Type, len(types))
 	for _, of := range types {
@@ -73,8 +76,7 @@ func (d *Discovery) knownSchemas(types []pipeline.Type) map[pipeline.Type]*opena
 	return known
 }
 
-// readDocument reads some kinds out of the document of a version. Without a URL there
-// is none.
+// readDocument reads some kinds from the document of a version. Without a URL there is no document.
 func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind) error {
 	if url == "" || len(kinds) == 0 {
 		return nil
@@ -89,14 +91,14 @@ func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersio
 	}
 	for _, kind := range kinds {
 		if _, described := read[kind]; !described {
-			read[kind] = nil // which is known by now
+			read[kind] = nil // known to be missing
 		}
 	}
 	d.documents.add(version, url, read)
 	return nil
 }
 
-// get reads what the host has at a URL that is relative to it.
+// get reads from the host at a relative URL.
 func (d *Discovery) get(ctx context.Context, relative string) ([]byte, error) {
 	parsed, err := url.Parse(relative)
 	if err != nil {
@@ -105,33 +107,33 @@ func (d *Discovery) get(ctx context.Context, relative string) ([]byte, error) {
 	return d.client.Get(ctx, parsed.Path, parsed.Query())
 }
 
-// goType is the Go type of a kind that is built into Kubernetes.
+// goType returns the Go type of a kind that is built into Kubernetes, nil for others.
 func goType(kind schema.GroupVersionKind) reflect.Type {
 	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
 }
 
-// indexMaxAge is how long what the host was asked for once serves all who ask.
+// indexMaxAge is for how long an index is used again.
 const indexMaxAge = time.Second
 
-// documentIndex tells where the host has the OpenAPI v3 document of which version.
+// documentIndex has the URL of the OpenAPI v3 document of each version.
 type documentIndex struct {
-	urls  map[schema.GroupVersion]string
+	urls        map[schema.GroupVersion]string
 	requestedAt time.Time
 }
 
-// indexCache is the index that was read last.
+// indexCache has the index that was read last.
 type indexCache struct {
 	mu sync.Mutex
 	documentIndex
 }
 
-// readIndex reads where the host has its documents. There are none if it has no OpenAPI
-// v3, or does not show it.
+// readIndex returns the index of the host's documents. The index is empty if the host has no
+// OpenAPI v3 or forbids to read it.
 func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
-	asked := time.Now()
-	if asked.Sub(d.index.requestedAt) < indexMaxAge {
+	now := time.Now()
+	if now.Sub(d.index.requestedAt) < indexMaxAge {
 		return d.index.documentIndex, nil
 	}
 	urls := map[schema.GroupVersion]string{}
@@ -145,7 +147,7 @@ func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
 		return documentIndex{}, err
 	}
 	d.documents.prune(urls)
-	d.index.documentIndex = documentIndex{urls: urls, requestedAt: asked}
+	d.index.documentIndex = documentIndex{urls: urls, requestedAt: now}
 	return d.index.documentIndex, nil
 }
 

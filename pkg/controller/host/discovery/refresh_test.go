@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// changingHost serves the discovery of one API group, as the test says.
+// changingHost serves the discovery of one API group.
 type changingHost struct {
 	resources atomic.Pointer[string] // JSON; nil is a host that fails
 	asked     atomic.Int64
