@@ -24,7 +24,7 @@ var things = pipeline.Type{
 	Namespaced:           true,
 }
 
-// fakeHost serves watches of things, with what the test sends.
+// fakeHost serves watches of things. They send the events that the test gives it.
 type fakeHost struct {
 	server *httptest.Server
 	events chan string
@@ -34,7 +34,7 @@ type fakeHost struct {
 	opened  int
 	queries []string
 	paths   []string
-	// refuse is how many watches are to be refused first, with status.
+	// refuse is how many watches it refuses before it serves one, with this status.
 	refuse, status int
 }
 
@@ -90,7 +90,7 @@ func (h *fakeHost) watches() (open, opened int) {
 	return h.open, h.opened
 }
 
-// send sends an event of a watch about an object.
+// send sends an event with an object.
 func (h *fakeHost) send(kind, object string) {
 	h.events <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object)
 }
@@ -101,7 +101,7 @@ func (h *fakeHost) sendListed(resourceVersion string) {
 		`{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"resourceVersion":%q,"annotations":{"k8s.io/initial-events-end":"true"}}}`, resourceVersion))
 }
 
-// thing is an object; owner is the UID of its controller, if any.
+// thing returns a thing. Owner is the UID of its controller; empty if it has none.
 func thing(name, resourceVersion, owner string) string {
 	owners := "[]"
 	if owner != "" {

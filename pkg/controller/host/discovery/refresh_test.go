@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
 // changingHost serves the discovery of one API group.
