@@ -36,6 +36,8 @@ type fakeHost struct {
 	paths   []string
 	// refuse is how many watches it refuses before it serves one, with this status.
 	refuse, status int
+	// items are the JSON objects of a list. If it is set, the host does not support streaming lists.
+	items string
 }
 
 func newFakeHost(t testing.TB) (*fakeHost, *host.Client) {
@@ -51,8 +53,17 @@ func newFakeHost(t testing.TB) (*fakeHost, *host.Client) {
 }
 
 func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.URL.Path, "/things") || r.URL.Query().Get("watch") != "true" {
+	query := r.URL.Query()
+	switch {
+	case !strings.HasSuffix(r.URL.Path, "/things") || query.Get("watch") != "true" && h.items == "":
 		http.NotFound(w, r)
+		return
+	case query.Get("watch") != "true":
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, h.items)
+		return
+	case query.Get("sendInitialEvents") == "true" && h.items != "":
+		refuseStreamingList(w)
 		return
 	}
 	h.mu.Lock()
@@ -81,6 +92,13 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// refuseStreamingList answers as a host that does not support streaming lists.
+func refuseStreamingList(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 }
 
 // watches returns how many watches are open, and how many were opened in all.

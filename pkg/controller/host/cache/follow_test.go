@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,10 +15,8 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
@@ -156,32 +152,14 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		t.Run(fmt.Sprint("from a host that streams lists ", streams), func(t *testing.T) {
-			const word, listed = "s3cret", `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`
+			const word = "s3cret"
 			body := strings.Replace(thing("a", "4", ""), `"metadata"`, `"data":"`+word+`","metadata"`, 1)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				switch query := r.URL.Query(); {
-				case query.Get("watch") != "true":
-					_, _ = fmt.Fprintf(w, listed, body)
-				case query.Get("sendInitialEvents") == "true" && !streams:
-					w.WriteHeader(http.StatusUnprocessableEntity)
-					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
-				default:
-					if streams {
-						_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", body)
-						_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
-					}
-					w.(http.Flusher).Flush()
-					<-r.Context().Done()
-				}
-			}))
-			defer func() {
-				server.CloseClientConnections()
-				server.Close()
-			}()
-			client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
-			if err != nil {
-				t.Fatal(err)
+			fake, client := newFakeHost(t)
+			if streams {
+				fake.send("ADDED", body)
+				fake.sendListed("5")
+			} else {
+				fake.items = body
 			}
 			var mu sync.Mutex
 			var logged strings.Builder

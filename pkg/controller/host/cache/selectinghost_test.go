@@ -168,8 +168,7 @@ func (h *selectingHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.list(w, selector)
 		return
 	case streams && h.lists:
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		refuseStreamingList(w)
 		return
 	}
 	h.streams = append(h.streams, query.Get("labelSelector"))
