@@ -14,20 +14,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// FieldManager owns the fields of what is written to the host.
+// FieldManager is the field manager of all writes to the host, except of server-side apply.
 const FieldManager = object.FieldManager
 
-// Client speaks JSON with the host and hands objects on as bytes.
+// Client reads from the host. It speaks JSON and returns objects as bytes.
 type Client struct {
 	rest *rest.RESTClient
-	// applier is the field manager of server-side apply, whose fields objects show.
+	// applier is the field manager of server-side apply. Objects show the fields that it owns.
 	applier string
 	objects *object.Reader
 }
 
-// NewClient makes a client out of a configuration, which it leaves as it is. The
-// applier is the field manager of server-side apply. The host's priority and fairness
-// bound the rate of requests, and the configuration's limiter if it has one.
+// NewClient returns a client for a configuration, which it does not change. The applier is the
+// field manager of server-side apply. The client has no limit for the rate of requests of its own:
+// the host's priority and fairness bound it, and the limiter of the configuration if it has one.
 func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config = rest.CopyConfig(config)
 	objects := object.NewReader(applier)
@@ -42,7 +42,7 @@ func NewClient(config *rest.Config, applier string) (*Client, error) {
 	return &Client{rest: client, applier: applier, objects: objects}, nil
 }
 
-// Get returns what the host has at a path, with the parameters of a query.
+// Get returns the body that the host sends for a path and the parameters of a query.
 func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	request := c.rest.Get().AbsPath(path)
 	for name, values := range query {
@@ -55,7 +55,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	return result.Raw()
 }
 
-// path is the URL path of a resource, in one namespace or, if that is empty, in all.
+// path returns the URL path of a resource in a namespace, in all namespaces if it is empty.
 func path(resource schema.GroupVersionResource, namespace string) []string {
 	segments := []string{"apis", resource.Group, resource.Version}
 	if resource.Group == "" {
@@ -67,7 +67,7 @@ func path(resource schema.GroupVersionResource, namespace string) []string {
 	return append(segments, resource.Resource)
 }
 
-// parse reads the object in the answer to a request.
+// parse parses the object in the response to a request.
 func (c *Client) parse(result rest.Result) (*object.Object, error) {
 	if err := result.Error(); err != nil {
 		return nil, err

@@ -4,9 +4,11 @@
 // Package host is the client of the host, the cluster that is extended. It sends JSON and returns
 // objects as bytes with their metadata parsed (see object).
 //
-//   - Client reads: lists, pages of lists, watches, and what the host has at a path.
-//   - Writer writes, at most a fixed number of requests at a time for the whole process.
+//   - Client reads: it lists, lists in pages, watches, and gets any path.
+//   - Writer writes: it creates, updates, patches, applies and deletes objects. It also reads single
+//     objects past all caches. All of the process shares one Writer, which bounds how many requests
+//     are under way at a time.
 //
-// The packages below it are clients of it: cache keeps the objects of the types in use, discovery
-// knows these types.
+// It touches the host and nothing else, and keeps nothing in memory. The packages below it use its
+// Client: cache keeps the objects of the types in use, discovery knows these types.
 package host

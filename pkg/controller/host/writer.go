@@ -6,25 +6,33 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Writer changes objects of the host, a bounded number of them at a time.
+// Writer changes objects of the host. It bounds how many writes are under way at a time.
 type Writer struct {
 	client *Client
 	slots  chan struct{}
 }
 
-// NewWriter makes the writer that all hosted controllers of the process share.
+// NewWriter returns a writer that has at most so many writes under way in parallel. All hosted
+// controllers of the process share one.
 func NewWriter(client *Client, parallel int) *Writer {
 	return &Writer{client: client, slots: make(chan struct{}, parallel)}
+}
+
+// Managers returns the field managers of the writer.
+func (w *Writer) Managers() managedfields.Managers {
+	return managedfields.Managers{Update: FieldManager, Apply: w.client.applier}
 }
 
 // Get reads an object from the host itself, past all caches.
@@ -32,20 +40,43 @@ func (w *Writer) Get(ctx context.Context, of pipeline.Type, name types.Namespace
 	return w.client.parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
 }
 
-// Create creates an object out of its JSON.
+// Metadata reads the metadata of an object from the host itself, with the managedFields that
+// objects from caches lack.
+func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*metav1.ObjectMeta, error) {
+	result := w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	metadata := &metav1.ObjectMeta{}
+	if err := json.Unmarshal(object.Lookup(body, "metadata"), metadata); err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	return metadata, nil
+}
+
+// Create creates an object from its JSON.
 func (w *Writer) Create(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
 	return w.write(ctx, w.client.rest.Post().
 		AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
-// Update replaces an object by its JSON, which names the resource version it is
-// based on.
+// TryCreate is a dry run of Create: it returns the result and changes nothing.
+func (w *Writer) TryCreate(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
+	return w.write(ctx, w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).
+		SetHeader("Content-Type", jsonMediaType).Param("dryRun", metav1.DryRunAll).Body(body))
+}
+
+// Update replaces an object with its JSON, which has the resource version that it is based on.
 func (w *Writer) Update(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
 	return w.write(ctx, w.client.rest.Put().
 		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
-// UpdateStatus replaces an object's status, through the subresource where there is one.
+// UpdateStatus replaces the status of an object, through the subresource if the type has one.
 func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
 	request := w.client.rest.Put().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
 	if of.StatusSubresource {
@@ -54,13 +85,36 @@ func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.
 	return w.write(ctx, request.SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
-// Patch changes an object by a JSON merge patch.
+// Patch changes an object with a JSON merge patch.
 func (w *Writer) Patch(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
 	return w.write(ctx, w.client.rest.Patch(types.MergePatchType).
 		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Body(patch))
 }
 
-// Delete deletes the object with this UID and, in the background, what depends on it.
+// PatchJSON changes an object with a JSON patch.
+func (w *Writer) PatchJSON(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+	return w.write(ctx, w.client.rest.Patch(types.JSONPatchType).
+		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Body(patch))
+}
+
+// Apply merges a configuration, in JSON, into an object by server-side apply. The host creates the
+// object if it does not exist. Apply takes over fields that other managers own.
+func (w *Writer) Apply(ctx context.Context, of pipeline.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
+	return w.send(ctx, w.apply(of, name, configuration))
+}
+
+// TryApply is a dry run of Apply: it returns the result and changes nothing.
+func (w *Writer) TryApply(ctx context.Context, of pipeline.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
+	return w.send(ctx, w.apply(of, name, configuration).Param("dryRun", metav1.DryRunAll))
+}
+
+func (w *Writer) apply(of pipeline.Type, name types.NamespacedName, configuration []byte) *rest.Request {
+	return w.client.rest.Patch(types.ApplyYAMLPatchType).
+		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).
+		Param("fieldManager", w.client.applier).Param("force", "true").Body(configuration)
+}
+
+// Delete deletes the object if it has this UID. The host deletes its dependents in the background.
 func (w *Writer) Delete(ctx context.Context, of pipeline.Type, name types.NamespacedName, uid types.UID) error {
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
@@ -93,7 +147,7 @@ func (w *Writer) send(ctx context.Context, request *rest.Request) (*object.Objec
 	return w.client.parse(request.Do(ctx))
 }
 
-// slot waits until one more write may be under way.
+// slot waits until another write may start. Call release when the write has ended.
 func (w *Writer) slot(ctx context.Context) (release func(), err error) {
 	select {
 	case w.slots <- struct{}{}:

@@ -37,7 +37,7 @@ func (c *Controller) Trouble() *report.Problem {
 
 // blind is the problem that the host does not let a type be watched; nil if it does.
 func blind(watch *cache.View) *report.Problem {
-	if err := watch.Failing(); err != nil {
+	if err := watch.WatchError(); err != nil {
 		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
 	}
 	return nil

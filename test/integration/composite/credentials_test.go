@@ -205,7 +205,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
 		t.Fatal(err)
 	}
 	secrets := pipeline.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
-	watches := cache.NewInformers(t.Context(), client)
+	watches := cache.NewInformers(t.Context(), client, 0)
 	follow := func(ctx context.Context, name string) (found bool, err error) {
 		stop, err := watches.Follow(ctx, secrets, types.NamespacedName{Namespace: namespace, Name: name}, func(now *objects.Object) { found = now != nil })
 		if err == nil {

@@ -1,40 +1,59 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache keeps the objects of the host, and shows each user the ones it wants.
+// Package cache keeps the objects of the host in memory and shows each user the ones it selects.
 //
-// # Informers
+//   - What comes in: a type (pipeline.Type), and the label selectors of a user or the name of one
+//     object.
+//   - What goes out: a View, to read objects from and to add event handlers to. Follow calls a
+//     function for a single object.
+//   - What it may touch: it lists and watches through host.Client. It writes nothing to the host.
 //
-// The objects of a type are watched once and kept once, whoever wants how many of them.
-// Each user says by label selectors which it wants and is shown only those. The host is
-// asked for what all users of a type want taken together: of each label that matters to
-// all of them, the values that do for any. It may send more than is wanted, since it can
-// be asked for one selector only, and never sends less.
+// Informers shares one informer per type among all views of the type. An informer keeps its objects
+// in a store, which a reflector of client-go fills.
 //
-// When a user comes for whom that is too little, a second, wider watch is begun beside the
-// first, on which the others go on. It takes the place of the first when it has listed
-// everything and has caught up with what the first has shown: nobody is taken back in
-// time. Whoever was there is told only what has changed between the two, and the new user
-// that all is there. When users go, the watch is narrowed the next time the host ends it,
-// which tells nobody anything.
+// # Life of an informer
+//
+// An informer starts with its first view. After its last view is released it lingers: it runs on
+// for some seconds, so that a controller that replaces another one finds the objects there. It does
+// not linger if it is of a single object, or if the host does not let it list and watch.
+//
+// # Selectors
+//
+// Each view has label selectors, and shows only the objects that they select. The host can be asked
+// for one selector only. So an informer asks for the union of the selectors of all its views: for
+// each label that all of them restrict, the values that at least one of them allows. The host may
+// send more objects than the views select, but never fewer.
+//
+// When a new view selects more than the informer watches, the informer starts a second, wider
+// watch, and the other views read on from the first. The second store replaces the first when it
+// has listed everything and has caught up with what the first has shown, so that no view goes back
+// in time. The event handlers of the other views then get only the differences between the two
+// stores. Those of the new view get all its objects.
+//
+// When views are released, the informer narrows its watch. It does so the next time the host ends
+// the watch, and no event handler is called for that.
 //
 // # Who may select
 //
-// Only what a user can do without may be left out.
+// A user may select only if it can do without the objects that are left out.
 //
-//   - Parents: what is not selected is nothing to a controller, and a parent that leaves its
-//     selection is forgotten as if it were deleted. But a controller with a finalize hook
-//     finalizes it then, for as long as it carries the controller's finalizer, and no
-//     selector finds finalizers: such a controller watches all. One that has no finalize
-//     hook any more takes finalizers off that are left; objects that it does not select are
-//     looked through once for that. Later it would miss one that somebody else puts there.
-//   - Children: a child that has lost the labels by which it was claimed is still to be let
-//     go, and an object of a child's name that is nobody's child still stands in its way.
-//     They are watched wholly. So are attachments, which are known by an annotation.
-//   - Related objects: the rules are found out one parent at a time, and each new selector
-//     would have the objects listed again. They are watched wholly.
+//   - Parents are selected. A controller has nothing to do with a parent that it does not select,
+//     and forgets a parent that leaves the selection as if it were deleted. There is one exception:
+//     a controller with a finalize hook must finalize such a parent, for as long as the parent has
+//     the controller's finalizer. No selector finds finalizers, so such a controller watches all
+//     parents. A controller that has no finalize hook any more removes the finalizers that are left.
+//     For this it searches once through the parents that it does not select. It misses a finalizer
+//     that is added to one of them later.
+//   - Children are not selected. A controller must release a child that has lost the labels by which
+//     it was claimed, and an object with the name of a child blocks the child even if the controller
+//     does not own it. The same holds for attachments, which an annotation identifies.
+//   - Related objects are not selected. Their rules become known one parent at a time, and with each
+//     new selector all objects would be listed again.
 //
-// An object that was written is waited for until the watch is up to the version of the
-// write, or does not show the object: if the write has taken it out of the selection, the
-// host tells its removal with that version.
+// # Waiting for a write
+//
+// Who has written an object waits until the view has seen the resource version of the write, or
+// does not show the object. If the write has taken the object out of the selection, the host sends
+// its removal with that version.
 package cache

@@ -24,7 +24,7 @@ var things = pipeline.Type{
 	Namespaced:           true,
 }
 
-// fakeHost serves watches of things, with what the test sends.
+// fakeHost serves watches of things. They send the events that the test gives it.
 type fakeHost struct {
 	server *httptest.Server
 	events chan string
@@ -34,8 +34,10 @@ type fakeHost struct {
 	opened  int
 	queries []string
 	paths   []string
-	// refuse is how many watches are to be refused first, with status.
+	// refuse is how many watches it refuses before it serves one, with this status.
 	refuse, status int
+	// items are the JSON objects of a list. If it is set, the host does not support streaming lists.
+	items string
 }
 
 func newFakeHost(t testing.TB) (*fakeHost, *host.Client) {
@@ -51,8 +53,17 @@ func newFakeHost(t testing.TB) (*fakeHost, *host.Client) {
 }
 
 func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.URL.Path, "/things") || r.URL.Query().Get("watch") != "true" {
+	query := r.URL.Query()
+	switch {
+	case !strings.HasSuffix(r.URL.Path, "/things") || query.Get("watch") != "true" && h.items == "":
 		http.NotFound(w, r)
+		return
+	case query.Get("watch") != "true":
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, h.items)
+		return
+	case query.Get("sendInitialEvents") == "true" && h.items != "":
+		refuseStreamingList(w)
 		return
 	}
 	h.mu.Lock()
@@ -83,6 +94,13 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuseStreamingList answers as a host that does not support streaming lists.
+func refuseStreamingList(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+}
+
 // watches returns how many watches are open, and how many were opened in all.
 func (h *fakeHost) watches() (open, opened int) {
 	h.mu.Lock()
@@ -90,7 +108,7 @@ func (h *fakeHost) watches() (open, opened int) {
 	return h.open, h.opened
 }
 
-// send sends an event of a watch about an object.
+// send sends an event with an object.
 func (h *fakeHost) send(kind, object string) {
 	h.events <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object)
 }
@@ -101,7 +119,7 @@ func (h *fakeHost) sendListed(resourceVersion string) {
 		`{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"resourceVersion":%q,"annotations":{"k8s.io/initial-events-end":"true"}}}`, resourceVersion))
 }
 
-// thing is an object; owner is the UID of its controller, if any.
+// thing returns a thing. Owner is the UID of its controller; empty if it has none.
 func thing(name, resourceVersion, owner string) string {
 	owners := "[]"
 	if owner != "" {

@@ -14,49 +14,49 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Follow watches a single object and nothing else of its type, as settings that are read
-// from Secrets need it: no other Secret comes into memory, and the right to list and
-// watch that one is enough. All who follow an object share its watch.
+// Follow watches a single object. Settings that are read from Secrets use it: no other Secret comes
+// into memory, and the right to list and watch the one Secret is enough. All followers of an object
+// share one informer.
 //
-// Handler is called with the object as it is, nil if there is none: once before Follow
-// returns and again after each change, one call at a time, until stop has returned. The
-// error says why the host did not let the object be read by the time ctx ends.
-func (w *Informers) Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
-	watch := w.acquire(scope{of: of, only: name}, nil)
-	var looking sync.Mutex
-	look := func() {
-		looking.Lock()
-		defer looking.Unlock()
-		changed(watch.Get(name))
+// Follow calls handler with the object, nil if it does not exist: once before Follow returns, and
+// again after each change until stop has returned. Calls come one at a time. If the object cannot
+// be read before ctx ends, the error says why.
+func (i *Informers) Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
+	view := i.acquire(scope{of: of, only: name}, nil)
+	var mu sync.Mutex
+	handle := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		handler(view.Get(name))
 	}
-	if err := watch.firstRead(ctx); err != nil {
-		w.Release(watch)
+	if err := view.waitForFirstRead(ctx); err != nil {
+		i.Release(view)
 		return nil, err
 	}
-	subscription, err := watch.AddEventHandler(func(_, _ *object.Object) { look() })
+	registration, err := view.AddEventHandler(func(_, _ *object.Object) { handle() })
 	if err != nil {
-		w.Release(watch)
+		i.Release(view)
 		return nil, err
 	}
-	look()
+	handle()
 	return func() {
-		subscription.Stop()
-		w.Release(watch)
+		registration.Stop()
+		i.Release(view)
 	}, nil
 }
 
-// firstRead waits until the cache has been filled, or the host has refused to.
-func (w *View) firstRead(ctx context.Context) error {
+// waitForFirstRead waits until the view is synced or the host has refused to list.
+func (v *View) waitForFirstRead(ctx context.Context) error {
 	select {
-	case <-w.Synced():
+	case <-v.Synced():
 		return nil
 	default:
 	}
 	select {
-	case <-w.Synced():
+	case <-v.Synced():
 		return nil
-	case <-w.shared.hasRefused:
-		return w.Failure()
+	case <-v.informer.listFailed:
+		return v.ListError()
 	case <-ctx.Done():
 		return fmt.Errorf("the host has not sent it: %w", context.Cause(ctx))
 	}

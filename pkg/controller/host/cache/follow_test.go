@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,14 +15,12 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// followed are the versions of an object that a follower was told, "none" if it was gone.
+// followed receives the versions of the followed object, "none" when it is gone.
 type followed chan string
 
 func (f followed) changed(now *object.Object) {
@@ -35,7 +31,7 @@ func (f followed) changed(now *object.Object) {
 	}
 }
 
-// until waits until that version is told. The first one may be told twice.
+// until waits for a version. The first one may come twice.
 func (f followed) until(t *testing.T, version string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -55,10 +51,10 @@ var one = types.NamespacedName{Namespace: "ns", Name: "a"}
 
 func TestASingleObjectIsFollowed(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
+	informers := NewInformers(t.Context(), client, 0)
 	told := make(followed, 100)
 	fake.sendListed("5")
-	stop, err := watches.Follow(t.Context(), things, one, told.changed)
+	stop, err := informers.Follow(t.Context(), things, one, told.changed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +67,7 @@ func TestASingleObjectIsFollowed(t *testing.T) {
 	told.until(t, "7")
 
 	another := make(followed, 100)
-	stopAnother, err := watches.Follow(t.Context(), things, one, another.changed)
+	stopAnother, err := informers.Follow(t.Context(), things, one, another.changed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,12 +98,12 @@ func TestASingleObjectIsFollowed(t *testing.T) {
 	}
 }
 
-// A watch of all objects is no watch of one of them, nor the other way round.
+// An informer of all objects is not shared with the followers of one of them.
 func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	all := watches.Acquire(things)
-	defer watches.Release(all)
+	informers := NewInformers(t.Context(), client, 0)
+	all := informers.Acquire(things)
+	defer informers.Release(all)
 	waitUntil(t, "all are watched", func() bool { open, _ := fake.watches(); return open == 1 })
 	fake.sendListed("1")
 	if err := all.WaitForSync(t.Context()); err != nil {
@@ -118,7 +114,7 @@ func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			stop, err := watches.Follow(ctx, things, types.NamespacedName{Namespace: "ns", Name: name}, func(*object.Object) {})
+			stop, err := informers.Follow(ctx, things, types.NamespacedName{Namespace: "ns", Name: name}, func(*object.Object) {})
 			if err == nil {
 				stop()
 			}
@@ -152,36 +148,18 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 	})
 }
 
-// A Secret's watch must not show it, not even to who wants to see all that is logged.
+// The content of a Secret must not be in the log, not even at the highest verbosity.
 func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		t.Run(fmt.Sprint("from a host that streams lists ", streams), func(t *testing.T) {
-			const word, listed = "s3cret", `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`
+			const word = "s3cret"
 			body := strings.Replace(thing("a", "4", ""), `"metadata"`, `"data":"`+word+`","metadata"`, 1)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				switch query := r.URL.Query(); {
-				case query.Get("watch") != "true":
-					_, _ = fmt.Fprintf(w, listed, body)
-				case query.Get("sendInitialEvents") == "true" && !streams:
-					w.WriteHeader(http.StatusUnprocessableEntity)
-					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
-				default:
-					if streams {
-						_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", body)
-						_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
-					}
-					w.(http.Flusher).Flush()
-					<-r.Context().Done()
-				}
-			}))
-			defer func() {
-				server.CloseClientConnections()
-				server.Close()
-			}()
-			client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
-			if err != nil {
-				t.Fatal(err)
+			fake, client := newFakeHost(t)
+			if streams {
+				fake.send("ADDED", body)
+				fake.sendListed("5")
+			} else {
+				fake.items = body
 			}
 			var mu sync.Mutex
 			var logged strings.Builder

@@ -5,157 +5,185 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
-// shared is what the watches of a type have in common: the objects that at least one of
-// them is of, which one watch of the host keeps up to date.
+// informer keeps the objects of one scope for all its views. Normally it has one store. It has a
+// second one while that is filled to replace the first, see switchover.go.
 type informer struct {
 	client *host.Client
 	scope  scope
 	ctx    context.Context
-	// running are the reflectors.
+	// running counts the reflectors.
 	running sync.WaitGroup
-	// expiry stops the informer while it lingers without a view; nil if it has one. It is guarded
-	// by the lock of the Informers.
+	// expiry stops the informer while it lingers without a view; nil if it has a view. The lock of
+	// the Informers guards it.
 	expiry *time.Timer
 
 	mu    sync.RWMutex
-	users map[*View]struct{}
-	// current is what users read, nothing at first. Next is filled to take its place; nil
-	// if current is as it should be.
-	current, next *contents
-	// needed is the resource version that next has to be up to before it does: current
-	// has shown a change of that version, and what it has shown stays true.
-	needed string
-	// byNamespace tells that the objects are indexed by namespace.
-	byNamespace bool
-	// failure is why the host last refused to list; nil if it never did.
-	failure error
-	// hasRefused is closed when it does so first.
-	hasRefused chan struct{}
+	views map[*View]struct{}
+	// current is the store that views read; at first it is empty. Next is filled to replace it; nil
+	// if current has the selection that the views need.
+	current, next *store
+	// minVersion is the resource version that next must reach before it replaces current: current
+	// has shown a change of that version.
+	minVersion string
+	// hasNamespaceIndex is true once the objects are indexed by namespace.
+	hasNamespaceIndex bool
+	// listError is why the host last refused to list; nil if it never did.
+	listError error
+	// listFailed is closed when the host first refuses to list.
+	listFailed chan struct{}
 }
 
 func newInformer(ctx context.Context, client *host.Client, what scope) *informer {
-	s := &informer{
+	i := &informer{
 		client: client, scope: what, ctx: ctx,
-		users: map[*View]struct{}{}, hasRefused: make(chan struct{}),
+		views: map[*View]struct{}{}, listFailed: make(chan struct{}),
 	}
-	s.current = &contents{of: s, cancel: func() {}}
-	s.current.objects = s.current.empty()
-	return s
+	i.current = &store{informer: i, cancel: func() {}}
+	i.current.indexer = i.current.newIndexer()
+	return i
 }
 
-// join adds a user. If the objects it wants are neither there nor coming, they are asked for.
-func (s *informer) join(user *View) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users[user] = struct{}{}
-	if s.current.bounds.cover(user.bounds) {
-		s.admit(user)
+// addView adds a view. It starts another store if neither store has all objects of the view.
+func (i *informer) addView(view *View) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.views[view] = struct{}{}
+	if i.current.selection.covers(view.selection) {
+		i.markSynced(view)
 	}
-	coming := s.current
-	if s.next != nil {
-		coming = s.next
+	latest := i.current
+	if i.next != nil {
+		latest = i.next
 	}
-	if !coming.bounds.cover(user.bounds) {
-		s.adjust()
-	}
-}
-
-// leave takes a user out, and returns how many are left. The objects that only it wanted
-// stay, see narrow; those that had still to come need not.
-func (s *informer) leave(user *View) (left int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.users, user)
-	if s.next != nil {
-		s.adjust()
-	}
-	return len(s.users)
-}
-
-// narrow drops objects that no user wants any more, some time after that came to be so.
-// It is called when the host has ended a watch and there is to be another, which is
-// every five to ten minutes: often enough to give memory back, and not so often that
-// users who come and go have the host list the objects again and again.
-func (s *informer) narrow() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next == nil {
-		s.adjust()
+	if !latest.selection.covers(view.selection) {
+		i.updateNext()
 	}
 }
 
-// adjust sees to it that what users read is, or soon will be, within the bounds of what
-// they want.
-func (s *informer) adjust() {
-	each := make([]bounds, 0, len(s.users))
-	for user := range s.users {
-		each = append(each, user.bounds)
+// removeView removes a view and returns how many are left. The objects that only this view selected
+// stay until narrow is called. A next store that only this view needed is dropped at once.
+func (i *informer) removeView(view *View) (left int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.views, view)
+	if i.next != nil {
+		i.updateNext()
 	}
-	wanted := unionOf(each).asked()
-	if !wanted.some || s.next != nil && s.next.bounds.equal(wanted) {
+	return len(i.views)
+}
+
+// narrow drops the objects that no view selects any more. It is called when the host has ended a
+// watch and the reflector is about to start another one, which is every five to ten minutes. That
+// is often enough to give memory back, and so rare that the host does not list the objects each
+// time a view comes or goes.
+func (i *informer) narrow() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.next == nil {
+		i.updateNext()
+	}
+}
+
+// updateNext makes the stores match the union of the selectors of all views: it starts the next
+// store, starts it anew, or drops it.
+func (i *informer) updateNext() {
+	selections := make([]selectorUnion, 0, len(i.views))
+	for view := range i.views {
+		selections = append(selections, view.selection)
+	}
+	wanted := unionOf(selections).expressible()
+	if !wanted.nonEmpty || i.next != nil && i.next.selection.equal(wanted) {
 		return
 	}
-	if s.next != nil {
-		s.next.cancel()
-		s.next = nil
+	if i.next != nil {
+		i.next.cancel()
+		i.next = nil
 	}
-	if !s.current.bounds.equal(wanted) {
-		s.next, s.needed = &contents{of: s, bounds: wanted}, ""
-		s.next.objects = s.next.empty()
-		s.next.fill()
+	if !i.current.selection.equal(wanted) {
+		i.next, i.minVersion = &store{informer: i, selection: wanted}, ""
+		i.next.indexer = i.next.newIndexer()
+		i.next.start()
 	}
 }
 
 // isUpToDate reports whether the objects have been listed and the host lets them be watched.
-func (s *informer) isUpToDate() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.current.listed && s.current.blind.since.IsZero()
+func (i *informer) isUpToDate() bool {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.current.isListed && i.current.watchFailure.since.IsZero()
 }
 
-// stop ends the watch of the host, and waits until it has ended.
-func (s *informer) stop() {
-	s.mu.Lock()
-	s.current.cancel()
-	if s.next != nil {
-		s.next.cancel()
+// stop stops the reflectors and waits until they have ended.
+func (i *informer) stop() {
+	i.mu.Lock()
+	i.current.cancel()
+	if i.next != nil {
+		i.next.cancel()
 	}
-	s.mu.Unlock()
-	s.running.Wait()
+	i.mu.Unlock()
+	i.running.Wait()
 }
 
-// indexByNamespace has the objects indexed by namespace.
-func (s *informer) indexByNamespace() {
-	s.mu.RLock()
-	there := s.byNamespace
-	s.mu.RUnlock()
-	if there {
+// ensureNamespaceIndex indexes the objects by namespace if they are not yet.
+func (i *informer) ensureNamespaceIndex() {
+	i.mu.RLock()
+	hasIndex := i.hasNamespaceIndex
+	i.mu.RUnlock()
+	if hasIndex {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byNamespace {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.hasNamespaceIndex {
 		return
 	}
-	s.byNamespace = true
-	for _, c := range []*contents{s.current, s.next} {
-		if c != nil {
+	i.hasNamespaceIndex = true
+	for _, s := range []*store{i.current, i.next} {
+		if s != nil {
 			// It fails only if there is an index of that name.
-			_ = c.objects.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
+			_ = s.indexer.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
 		}
 	}
 }
 
-// read returns the objects that users read.
-func (s *informer) read() cache.Indexer {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.current.objects
+// indexer returns the objects that views read.
+func (i *informer) indexer() cache.Indexer {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.current.indexer
+}
+
+// onListError records that the host refuses to list.
+func (i *informer) onListError(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.listError == nil {
+		close(i.listFailed)
+	}
+	i.listError = fmt.Errorf("failed to list %s: %w", i.scope.of, err)
+}
+
+// watchError returns why the host has refused watches for at least minAge; nil if it has not. It
+// looks at the store that the view reads or waits for: a refusal of what other views need in
+// addition does not count.
+func (i *informer) watchError(view *View, minAge time.Duration) error {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	s := i.current
+	if !view.isSynced && i.next != nil {
+		s = i.next
+	}
+	if s.watchFailure.since.IsZero() || time.Since(s.watchFailure.since) < minAge {
+		return nil
+	}
+	return s.watchFailure.err
 }

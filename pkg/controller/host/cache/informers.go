@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Informers shares one informer a type, or a single object, among all who need it. An informer
+// Informers shares one informer per type, or per single object, among all its views. An informer
 // starts with its first view. It stops some time after its last view is released.
 type Informers struct {
 	client *host.Client
@@ -28,110 +28,110 @@ type Informers struct {
 	byScope map[scope]*informer
 	// isShutDown is true once Shutdown has begun.
 	isShutDown bool
-	// stopping counts the informers that stop because nobody came back to them.
+	// stopping counts the informers that stop without a call that waits for them.
 	stopping sync.WaitGroup
 }
 
-// scope is what one watch of the host is about: a type, or the one object of a name.
+// scope is what an informer watches: all objects of a type, or the one named only.
 type scope struct {
 	of   pipeline.Type
 	only types.NamespacedName
 }
 
-// NewInformers returns informers of which none runs yet. They must be shut down, and end with ctx.
-// An informer runs on for the time linger after its last view is released. A controller that
-// replaces another one then finds the objects there and does not have them listed again.
+// NewInformers returns Informers without an informer. Call Shutdown at the end; the informers also
+// stop when ctx ends. An informer runs on for the time linger after its last view is released. A
+// controller that replaces another one then finds the objects there and does not list them again.
 func NewInformers(ctx context.Context, client *host.Client, linger time.Duration) *Informers {
 	return &Informers{client: client, ctx: ctx, linger: linger, byScope: map[scope]*informer{}}
 }
 
 // Shutdown stops all informers and waits until they have ended.
-func (w *Informers) Shutdown() {
-	w.mu.Lock()
-	w.isShutDown = true
-	all := slices.Collect(maps.Values(w.byScope))
-	clear(w.byScope)
-	w.mu.Unlock()
+func (i *Informers) Shutdown() {
+	i.mu.Lock()
+	i.isShutDown = true
+	all := slices.Collect(maps.Values(i.byScope))
+	clear(i.byScope)
+	i.mu.Unlock()
 	for _, informer := range all {
 		informer.stop()
 	}
-	w.stopping.Wait()
+	i.stopping.Wait()
 }
 
-// Acquire returns a watch of all objects of a type; whoever acquires it must release it.
-func (w *Informers) Acquire(of pipeline.Type) *View {
-	return w.acquire(scope{of: of}, nil)
+// Acquire returns a view of all objects of a type. The caller must release it.
+func (i *Informers) Acquire(of pipeline.Type) *View {
+	return i.acquire(scope{of: of}, nil)
 }
 
-// AcquireSelected returns a watch of the objects of a type that at least one of the
-// selectors selects, of all without any; whoever acquires it must release it. An object that is no longer
-// selected is to the user as if it were deleted.
-func (w *Informers) AcquireSelected(of pipeline.Type, selectors ...labels.Selector) *View {
+// AcquireSelected returns a view of the objects of a type that at least one of the selectors
+// selects, of all objects without selectors. The caller must release it. The view shows an object
+// that is no longer selected as if it were deleted.
+func (i *Informers) AcquireSelected(of pipeline.Type, selectors ...labels.Selector) *View {
 	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
-		return w.Acquire(of)
+		return i.Acquire(of)
 	}
-	return w.acquire(scope{of: of}, selectors)
+	return i.acquire(scope{of: of}, selectors)
 }
 
-func (w *Informers) acquire(what scope, selectors []labels.Selector) *View {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.byScope[what]
-	if s != nil && s.expiry != nil {
-		s.expiry.Stop()
-		s.expiry = nil
-		if !s.isUpToDate() {
-			w.stopLater(s)
-			s = nil
+func (i *Informers) acquire(what scope, selectors []labels.Selector) *View {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	shared := i.byScope[what]
+	if shared != nil && shared.expiry != nil {
+		shared.expiry.Stop()
+		shared.expiry = nil
+		if !shared.isUpToDate() {
+			i.stopLater(shared)
+			shared = nil
 		}
 	}
-	if s == nil {
-		s = newInformer(w.ctx, w.client, what)
-		w.byScope[what] = s
+	if shared == nil {
+		shared = newInformer(i.ctx, i.client, what)
+		i.byScope[what] = shared
 	}
-	view := newView(s, selectors)
-	s.join(view)
+	view := newView(shared, selectors)
+	shared.addView(view)
 	return view
 }
 
-// Release gives a view back. The informer of a type that no other view is of lingers. The one of a
-// single object does not, since a Secret is to leave the memory at once; neither does an informer
-// that the host does not keep up to date.
-func (w *Informers) Release(view *View) {
-	view.end()
-	w.mu.Lock()
-	released := view.shared
-	if released.leave(view) > 0 || w.byScope[released.scope] != released {
-		w.mu.Unlock()
+// Release ends a view. The last view of a type leaves an informer that lingers. An informer of a
+// single object does not linger, because a Secret must leave the memory at once. Neither does an
+// informer that the host does not keep up to date.
+func (i *Informers) Release(view *View) {
+	view.stopHandlers()
+	i.mu.Lock()
+	released := view.informer
+	if released.removeView(view) > 0 || i.byScope[released.scope] != released {
+		i.mu.Unlock()
 		return
 	}
-	if w.linger > 0 && released.scope.only.Name == "" && released.isUpToDate() {
-		w.expireLater(released)
-		w.mu.Unlock()
+	if i.linger > 0 && released.scope.only.Name == "" && released.isUpToDate() {
+		i.expireLater(released)
+		i.mu.Unlock()
 		return
 	}
-	delete(w.byScope, released.scope)
-	w.mu.Unlock()
+	delete(i.byScope, released.scope)
+	i.mu.Unlock()
 	released.stop()
 }
 
-// expireLater stops an informer that has no view by the time it has lingered.
-func (w *Informers) expireLater(idle *informer) {
+// expireLater stops an informer after the linger time, unless a view is acquired until then.
+func (i *Informers) expireLater(idle *informer) {
 	var expiry *time.Timer
-	expiry = time.AfterFunc(w.linger, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if idle.expiry == expiry && w.byScope[idle.scope] == idle {
-			delete(w.byScope, idle.scope)
-			w.stopLater(idle)
+	expiry = time.AfterFunc(i.linger, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if idle.expiry == expiry && i.byScope[idle.scope] == idle {
+			delete(i.byScope, idle.scope)
+			i.stopLater(idle)
 		}
 	})
 	idle.expiry = expiry
 }
 
-// stopLater stops an informer without waiting for it.
-func (w *Informers) stopLater(idle *informer) {
-	if !w.isShutDown {
-		w.stopping.Go(idle.stop)
+// stopLater stops an informer and does not wait for it.
+func (i *Informers) stopLater(idle *informer) {
+	if !i.isShutDown {
+		i.stopping.Go(idle.stop)
 	}
 }

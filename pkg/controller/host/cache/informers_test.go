@@ -34,7 +34,7 @@ func TestAnInformerThatIsAcquiredAgainInTimeGoesOn(t *testing.T) {
 	default:
 		t.Error("the objects are not there at once")
 	}
-	if again.shared.expiry != nil {
+	if again.informer.expiry != nil {
 		t.Error("it is still to expire")
 	}
 	if again.List()[0].Name != "a" {
@@ -63,11 +63,11 @@ func TestAnInformerThatTheHostRefusesIsReplaced(t *testing.T) {
 	fake.refuse, fake.status = 1_000_000, http.StatusForbidden
 	fake.mu.Unlock()
 	fake.server.CloseClientConnections()
-	released := view.shared
+	released := view.informer
 	waitUntil(t, "the informer sees that it is refused", func() bool { return !released.isUpToDate() })
 	again := informers.Acquire(things)
 	defer informers.Release(again)
-	if again.shared == released {
+	if again.informer == released {
 		t.Error("a view is given the informer that no longer follows the host")
 	}
 }

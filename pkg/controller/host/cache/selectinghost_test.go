@@ -14,37 +14,38 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
-// selectingHost has things with labels, and sends of them what is asked for: as a
-// kube-apiserver does, what an object that is no longer selected looked like when it was.
+// selectingHost has things with labels and serves those that a request selects. It sends the
+// removal of a thing that is no longer selected as a kube-apiserver does: with its former labels.
 type selectingHost struct {
 	mu      sync.Mutex
 	version int
 	things  map[string]labelled
 	history []happened
-	// more is closed when there is more history.
+	// more is closed and replaced when the history grows.
 	more chan struct{}
 
-	// streams has the selectors of all watches, the ended ones too; open counts those that
-	// have not.
+	// streams has the selectors of all watches, of those that have ended too. Open counts the
+	// others.
 	streams []string
 	open    int
 	// most is how many were open at once.
 	most int
 	// listed is how many objects were sent in lists.
 	listed int
-	// refuses tells which selectors are refused.
+	// refuses reports whether requests with a selector are refused.
 	refuses func(selector string) bool
-	// ended is closed to end all watches.
+	// ended is closed and replaced to end all watches.
 	ended chan struct{}
-	// gates hold watches up, by their selectors: one receives before their lists are at
-	// an end, and again before they go on.
+	// gates hold up watches, by their selectors: a watch receives from its gate before its list
+	// ends, and again before it sends changes.
 	gates map[string]chan struct{}
-	// lists tells that streaming lists are not known.
+	// lists is true if the host does not support streaming lists.
 	lists bool
 }
 
@@ -53,7 +54,7 @@ type labelled struct {
 	labels  labels.Set
 }
 
-// happened is a change of a thing; nil is what was not there, or is no longer.
+// happened is a change of a thing: before is nil if it is new, after is nil if it is gone.
 type happened struct {
 	version       int
 	name          string
@@ -79,8 +80,8 @@ func newSelectingHost(t *testing.T) (*selectingHost, *host.Client) {
 	return fake, client
 }
 
-// set makes a thing have labels, written as "a=1,b=2", and returns its version; without
-// any text it is deleted.
+// set gives a thing labels, written as "a=1,b=2", or deletes it if the text is empty. It returns
+// the version of the change.
 func (h *selectingHost) set(name, text string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,8 +106,8 @@ func (h *selectingHost) set(name, text string) int {
 	return h.version
 }
 
-// gate holds up the watches with a selector at the end of their lists, and again after
-// that, until something is sent.
+// gate holds up the watches with a selector before their lists end, and again before they send
+// changes. Each message to the channel lets a watch go on once.
 func (h *selectingHost) gate(selector string) chan<- struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,7 +115,8 @@ func (h *selectingHost) gate(selector string) chan<- struct{} {
 	return h.gates[selector]
 }
 
-// pass waits where a watch is held up. The lock is held, but not meanwhile.
+// pass waits at the gate of a watch, if it has one. It is called with the lock held and gives it up
+// while it waits.
 func (h *selectingHost) pass(r *http.Request) {
 	gate := h.gates[r.URL.Query().Get("labelSelector")]
 	if gate == nil {
@@ -128,7 +130,7 @@ func (h *selectingHost) pass(r *http.Request) {
 	}
 }
 
-// endWatches ends all watches, as a host does now and then.
+// endWatches ends all watches, as a host does from time to time.
 func (h *selectingHost) endWatches() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,8 +168,7 @@ func (h *selectingHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.list(w, selector)
 		return
 	case streams && h.lists:
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		refuseStreamingList(w)
 		return
 	}
 	h.streams = append(h.streams, query.Get("labelSelector"))
@@ -212,7 +213,7 @@ func (h *selectingHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers a request for a list.
+// list serves a request for a list.
 func (h *selectingHost) list(w http.ResponseWriter, selector labels.Selector) {
 	items := []json.RawMessage{}
 	for name, thing := range h.things {
@@ -253,7 +254,7 @@ func (l labelled) json(name string) []byte {
 	return body
 }
 
-// selected are the versions of the things that a selector selects.
+// selected returns the versions of the things that a selector selects.
 func (h *selectingHost) selected(selector labels.Selector) map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -266,7 +267,7 @@ func (h *selectingHost) selected(selector labels.Selector) map[string]string {
 	return selected
 }
 
-// anyThing changes, makes or deletes some thing.
+// anyThing creates, changes or deletes a random thing.
 func (h *selectingHost) anyThing(random *rand.Rand) {
 	name := fmt.Sprint("thing-", random.IntN(12))
 	h.mu.Lock()

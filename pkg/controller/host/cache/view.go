@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -18,156 +17,135 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Watch is the cache of the objects of one type that one user wants: of all, of those that
-// some selectors select, or of the one of a name.
+// View shows one user the objects of a type: all of them, those that its selectors select, or a
+// single one. It shows nothing before it is synced.
 type View struct {
 	Type pipeline.Type
-	// selectors select the objects; none select all.
+	// selectors select the objects; without selectors the view shows all.
 	selectors []labels.Selector
-	bounds    bounds
-	shared    *informer
-	// synced is closed when the user is admitted.
+	// selection is the union of the selectors.
+	selection selectorUnion
+	informer  *informer
+	// synced is closed when isSynced becomes true.
 	synced chan struct{}
 
-	// What follows is guarded by the shared. Admitted tells that all objects that the user
-	// wants are there.
-	admitted      bool
-	subscriptions map[*Registration]struct{}
-	ended         bool
+	// The informer's lock guards the fields below. isSynced is true once the informer has all
+	// objects that the view selects.
+	isSynced      bool
+	registrations map[*Registration]struct{}
+	isReleased    bool
 }
 
-func newView(s *informer, selectors []labels.Selector) *View {
-	watch := &View{
-		Type: s.scope.of, selectors: selectors, bounds: everything, shared: s,
-		synced: make(chan struct{}), subscriptions: map[*Registration]struct{}{},
+func newView(shared *informer, selectors []labels.Selector) *View {
+	view := &View{
+		Type: shared.scope.of, selectors: selectors, selection: everything, informer: shared,
+		synced: make(chan struct{}), registrations: map[*Registration]struct{}{},
 	}
 	if len(selectors) > 0 {
-		watch.bounds = bounds{}
+		view.selection = selectorUnion{}
 	}
 	for _, selector := range selectors {
-		watch.bounds = watch.bounds.or(boundsOf(selector))
+		view.selection = view.selection.or(newSelectorUnion(selector))
 	}
-	return watch
+	return view
 }
 
-func controllerUID(obj any) ([]string, error) {
-	if controller := metav1.GetControllerOfNoCopy(obj.(*object.Object)); controller != nil {
-		return []string{string(controller.UID)}, nil
-	}
-	return nil, nil
-}
-
-func namespaceOfOrphan(obj any) ([]string, error) {
-	observed := obj.(*object.Object)
-	if metav1.GetControllerOfNoCopy(observed) != nil {
-		return nil, nil
-	}
-	return []string{observed.Namespace}, nil
-}
-
-// WaitForSync waits until the cache has been filled. It fails when ctx ends first.
-func (w *View) WaitForSync(ctx context.Context) error {
+// WaitForSync waits until the view is synced. It returns an error if ctx ends first.
+func (v *View) WaitForSync(ctx context.Context) error {
 	select {
-	case <-w.Synced():
+	case <-v.Synced():
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the first list of %s: %w", w.Type, context.Cause(ctx))
+		return fmt.Errorf("wait for the first list of %s: %w", v.Type, context.Cause(ctx))
 	}
 }
 
-// Synced is closed when the cache has been filled.
-func (w *View) Synced() <-chan struct{} { return w.synced }
+// Synced returns a channel that is closed when the view has all its objects.
+func (v *View) Synced() <-chan struct{} { return v.synced }
 
-// Failure is why the host last refused to list the type; nil if it never did.
-func (w *View) Failure() error {
-	w.shared.mu.RLock()
-	defer w.shared.mu.RUnlock()
-	return w.shared.failure
+// ListError returns why the host last refused to list the type; nil if it never did. The error
+// stays after a list that succeeds.
+func (v *View) ListError() error {
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	return v.informer.listError
 }
 
-// patience is how long the host may be away before that is worth telling.
-const patience = 10 * time.Second
+// watchErrorDelay is how long the host must refuse watches before WatchError returns an error.
+const watchErrorDelay = 10 * time.Second
 
-// Failing is why the host has not let the type be watched for some time now; nil if it
-// has.
-func (w *View) Failing() error { return w.shared.blindness(w, patience) }
+// WatchError returns why the host has refused to let the type be watched for some time now; nil if
+// it has not.
+func (v *View) WatchError() error { return v.informer.watchError(v, watchErrorDelay) }
 
-// selects tells whether an object, if there is one, is one of those that the user wants.
-// The cache may hold others.
-func (w *View) selects(o *object.Object) bool {
-	return o != nil && (len(w.selectors) == 0 || slices.ContainsFunc(w.selectors, func(selector labels.Selector) bool {
+// selects reports whether the view shows an object. It does not show nil. The informer may have
+// objects that the view does not select.
+func (v *View) selects(o *object.Object) bool {
+	return o != nil && (len(v.selectors) == 0 || slices.ContainsFunc(v.selectors, func(selector labels.Selector) bool {
 		return selector.Matches(labels.Set(o.Labels))
 	}))
 }
 
-// Get returns the object of that name, nil if there is none.
-func (w *View) Get(name types.NamespacedName) *object.Object {
+// Get returns the object with a name, nil if there is none.
+func (v *View) Get(name types.NamespacedName) *object.Object {
 	key := cache.NewObjectName(name.Namespace, name.Name).String()
-	found, exists, err := w.shared.read().GetByKey(key)
-	if err != nil || !exists || !w.selects(found.(*object.Object)) {
+	found, exists, err := v.informer.indexer().GetByKey(key)
+	if err != nil || !exists || !v.selects(found.(*object.Object)) {
 		return nil
 	}
 	return found.(*object.Object)
 }
 
 // List returns all objects.
-func (w *View) List() []*object.Object { return w.selected(w.shared.read().List()) }
+func (v *View) List() []*object.Object { return v.selected(v.informer.indexer().List()) }
 
-// In returns the objects of a namespace. The first call makes an index, which most
-// types do without.
-func (w *View) In(namespace string) []*object.Object {
-	w.shared.indexByNamespace()
-	return w.indexed(w.shared.read(), byNamespace, namespace)
+// In returns the objects of a namespace. The first call creates an index, because most types do not
+// need it.
+func (v *View) In(namespace string) []*object.Object {
+	v.informer.ensureNamespaceIndex()
+	return v.indexed(v.informer.indexer(), byNamespace, namespace)
 }
 
-// ControlledBy returns the objects whose controller has this UID.
-func (w *View) ControlledBy(uid types.UID) []*object.Object {
-	return w.indexed(w.shared.read(), byController, string(uid))
+// ControlledBy returns the objects whose controller has a UID.
+func (v *View) ControlledBy(uid types.UID) []*object.Object {
+	return v.indexed(v.informer.indexer(), byController, string(uid))
 }
 
-// Orphans returns the objects of a namespace that have no controller; those of all
-// namespaces if it is empty.
-func (w *View) Orphans(namespace string) []*object.Object {
-	read := w.shared.read()
+// Orphans returns the objects without a controller in a namespace, in all namespaces if it is
+// empty.
+func (v *View) Orphans(namespace string) []*object.Object {
+	indexer := v.informer.indexer()
 	if namespace != "" {
-		return w.indexed(read, orphanByNamespace, namespace)
+		return v.indexed(indexer, orphanByNamespace, namespace)
 	}
 	var orphans []*object.Object
-	for _, namespace := range read.ListIndexFuncValues(orphanByNamespace) {
-		orphans = append(orphans, w.indexed(read, orphanByNamespace, namespace)...)
+	for _, namespace := range indexer.ListIndexFuncValues(orphanByNamespace) {
+		orphans = append(orphans, v.indexed(indexer, orphanByNamespace, namespace)...)
 	}
 	return orphans
 }
 
-// indexed returns the objects that an index, which is there, has under a value.
-func (w *View) indexed(read cache.Indexer, index, value string) []*object.Object {
-	found, err := read.ByIndex(index, value)
+// indexed returns the objects that an index has under a value. The index must exist.
+func (v *View) indexed(indexer cache.Indexer, index, value string) []*object.Object {
+	found, err := indexer.ByIndex(index, value)
 	if err != nil {
-		return nil // only if the index were not there
+		return nil // only if the index does not exist
 	}
-	return w.selected(found)
+	return v.selected(found)
 }
 
-func (w *View) selected(found []any) []*object.Object {
+func (v *View) selected(found []any) []*object.Object {
 	selected := objects(found)
-	if len(w.selectors) > 0 {
-		selected = slices.DeleteFunc(selected, func(o *object.Object) bool { return !w.selects(o) })
+	if len(v.selectors) > 0 {
+		selected = slices.DeleteFunc(selected, func(o *object.Object) bool { return !v.selects(o) })
 	}
 	return selected
 }
 
-func objects(found []any) []*object.Object {
-	result := make([]*object.Object, len(found))
-	for i := range found {
-		result[i] = found[i].(*object.Object)
-	}
-	return result
-}
-
-// Seen tells whether the cache holds all changes up to a resource version of the
-// type. A version that cannot be compared counts as seen.
-func (w *View) Seen(resourceVersion string) bool {
-	w.shared.mu.RLock()
-	defer w.shared.mu.RUnlock()
-	return reaches(w.shared.current.version, resourceVersion)
+// Seen reports whether the view shows all changes up to a resource version of the type. It returns
+// true for a version that cannot be compared.
+func (v *View) Seen(resourceVersion string) bool {
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	return isAtLeast(v.informer.current.version, resourceVersion)
 }

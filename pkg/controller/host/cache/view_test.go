@@ -28,22 +28,22 @@ func waitUntil(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// watched is a host that has a thing named a, and the watch that shows it.
+// watched returns a host that has a thing named a, and a view that shows it.
 func watched(t *testing.T) (*fakeHost, *View) {
 	t.Helper()
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	watch := watches.Acquire(things)
-	t.Cleanup(func() { watches.Release(watch) })
+	informers := NewInformers(t.Context(), client, 0)
+	view := informers.Acquire(things)
+	t.Cleanup(func() { informers.Release(view) })
 	fake.send("ADDED", thing("a", "2", ""))
 	fake.sendListed("5")
-	if err := watch.WaitForSync(t.Context()); err != nil {
+	if err := view.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return fake, watch
+	return fake, view
 }
 
-// within returns what comes next, and does not wait for it for ever.
+// within returns the next message. The test fails if none comes for a while.
 func within(t *testing.T, from <-chan string) string {
 	t.Helper()
 	select {
@@ -57,38 +57,38 @@ func within(t *testing.T, from <-chan string) string {
 
 func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	first, second := watches.Acquire(things), watches.Acquire(things)
+	informers := NewInformers(t.Context(), client, 0)
+	first, second := informers.Acquire(things), informers.Acquire(things)
 	fake.sendListed("5")
 	if err := first.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	watches.Release(first)
+	informers.Release(first)
 	if open, opened := fake.watches(); open != 1 || opened != 1 {
 		t.Errorf("one watch should serve both users and go on with one of them; %d are open, %d were opened", open, opened)
 	}
-	watches.Release(second)
+	informers.Release(second)
 	waitUntil(t, "the watch ends with its last user", func() bool { open, _ := fake.watches(); return open == 0 })
 
-	third := watches.Acquire(things)
+	third := informers.Acquire(things)
 	fake.sendListed("6")
 	if err := third.WaitForSync(t.Context()); err != nil {
 		t.Errorf("a type that was released should be watched anew: %v", err)
 	}
-	watches.Release(third)
+	informers.Release(third)
 }
 
-// A type changes when its CustomResourceDefinition does; who resolved it before and
-// after must not be handed each other's.
+// A type changes when its CustomResourceDefinition changes. Whoever resolved it before must not get
+// the view of the new one, and vice versa.
 func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	before := watches.Acquire(things)
-	defer watches.Release(before)
+	informers := NewInformers(t.Context(), client, 0)
+	before := informers.Acquire(things)
+	defer informers.Release(before)
 	withStatus := things
 	withStatus.StatusSubresource = true
-	after := watches.Acquire(withStatus)
-	defer watches.Release(after)
+	after := informers.Acquire(withStatus)
+	defer informers.Release(after)
 	if after.Type != withStatus || before.Type != things {
 		t.Errorf("the watches are of %+v and %+v", before.Type, after.Type)
 	}
@@ -97,11 +97,11 @@ func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
 
 func TestListIsStreamed(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
+	informers := NewInformers(t.Context(), client, 0)
+	view := informers.Acquire(things)
+	defer informers.Release(view)
 	fake.sendListed("1")
-	if err := watch.WaitForSync(t.Context()); err != nil {
+	if err := view.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if query := fake.queries[0]; !strings.Contains(query, "sendInitialEvents=true") {
@@ -124,17 +124,18 @@ func TestNewTypeThatIsNotServedYetIsAskedForAgainAtOnce(t *testing.T) {
 	}
 }
 
-// listedAfterRefusals is how long it takes to list a type that the host refuses to at first.
+// listedAfterRefusals returns how long it takes to list a type that the host refuses to list at
+// first.
 func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
 	t.Helper()
 	fake, client := newFakeHost(t)
 	fake.refuse, fake.status = refusals, status
-	watches := NewInformers(t.Context(), client, 0)
+	informers := NewInformers(t.Context(), client, 0)
 	started := time.Now()
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
+	view := informers.Acquire(things)
+	defer informers.Release(view)
 	fake.sendListed("1")
-	if err := watch.WaitForSync(t.Context()); err != nil {
+	if err := view.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return time.Since(started)
@@ -142,43 +143,43 @@ func listedAfterRefusals(t *testing.T, refusals, status int) time.Duration {
 
 func TestCacheIsIndexedAndKnowsWhatItHasSeen(t *testing.T) {
 	fake, client := newFakeHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
+	informers := NewInformers(t.Context(), client, 0)
+	view := informers.Acquire(things)
+	defer informers.Release(view)
 	fake.send("ADDED", thing("owned", "2", "owner"))
 	fake.send("ADDED", thing("orphan", "3", ""))
 	fake.sendListed("5")
-	if err := watch.WaitForSync(t.Context()); err != nil {
+	if err := view.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	if got := names(watch.ControlledBy("owner")); got != "owned" {
+	if got := names(view.ControlledBy("owner")); got != "owned" {
 		t.Errorf("the owner controls %q, want owned", got)
 	}
 	for namespace, want := range map[string]string{"ns": "orphan", "": "orphan", "other": ""} {
-		if got := names(watch.Orphans(namespace)); got != want {
+		if got := names(view.Orphans(namespace)); got != want {
 			t.Errorf("the orphans of namespace %q are %q, want %q", namespace, got, want)
 		}
 	}
-	found := watch.Get(types.NamespacedName{Namespace: "ns", Name: "owned"})
+	found := view.Get(types.NamespacedName{Namespace: "ns", Name: "owned"})
 	if found == nil || strings.Contains(string(found.JSON()), "managedFields") {
 		t.Errorf("the object should be there without managedFields, but is %v", found)
 	}
-	if watch.Get(types.NamespacedName{Namespace: "ns", Name: "nobody"}) != nil {
+	if view.Get(types.NamespacedName{Namespace: "ns", Name: "nobody"}) != nil {
 		t.Error("what is not there was found")
 	}
 
-	if !watch.Seen("5") || watch.Seen("7") {
+	if !view.Seen("5") || view.Seen("7") {
 		t.Error("the cache has seen version 5 and not yet version 7")
 	}
 	fake.send("MODIFIED", thing("orphan", "7", "owner"))
-	waitUntil(t, "version 7 is seen", func() bool { return watch.Seen("7") })
-	if got := names(watch.ControlledBy("owner")); got != "orphan owned" && got != "owned orphan" {
+	waitUntil(t, "version 7 is seen", func() bool { return view.Seen("7") })
+	if got := names(view.ControlledBy("owner")); got != "orphan owned" && got != "owned orphan" {
 		t.Errorf("the owner controls %q after adopting", got)
 	}
 	fake.send("DELETED", thing("owned", "9", "owner"))
-	waitUntil(t, "the deletion is seen", func() bool { return watch.Seen("9") })
-	if got := names(watch.List()); got != "orphan" {
+	waitUntil(t, "the deletion is seen", func() bool { return view.Seen("9") })
+	if got := names(view.List()); got != "orphan" {
 		t.Errorf("there are %q, want orphan", got)
 	}
 }
@@ -192,16 +193,16 @@ func names(objects []*object.Object) string {
 }
 
 func TestObjectsOfANamespace(t *testing.T) {
-	fake, watch := watched(t)
-	if got := names(watch.In("ns")); got != "a" {
+	fake, view := watched(t)
+	if got := names(view.In("ns")); got != "a" {
 		t.Errorf("in the namespace is %q, want a", got)
 	}
 	fake.send("ADDED", thing("b", "6", "owner"))
-	waitUntil(t, "b is seen", func() bool { return watch.Seen("6") })
-	if got := names(watch.In("ns")); got != "a b" && got != "b a" {
+	waitUntil(t, "b is seen", func() bool { return view.Seen("6") })
+	if got := names(view.In("ns")); got != "a b" && got != "b a" {
 		t.Errorf("in the namespace is %q, want a b", got)
 	}
-	if got := names(watch.In("other")); got != "" {
+	if got := names(view.In("other")); got != "" {
 		t.Errorf("in another namespace is %q", got)
 	}
 }
@@ -209,12 +210,12 @@ func TestObjectsOfANamespace(t *testing.T) {
 func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
 	fake, client := newFakeHost(t)
 	fake.refuse, fake.status = 1000, http.StatusForbidden
-	watches := NewInformers(t.Context(), client, 0)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
-	waitUntil(t, "the host's answer is told", func() bool { return watch.Failure() != nil })
+	informers := NewInformers(t.Context(), client, 0)
+	view := informers.Acquire(things)
+	defer informers.Release(view)
+	waitUntil(t, "the host's answer is told", func() bool { return view.ListError() != nil })
 	select {
-	case <-watch.Synced():
+	case <-view.Synced():
 		t.Error("what was refused counts as filled")
 	default:
 	}
@@ -224,13 +225,13 @@ func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
 	for _, filled := range []bool{true, false} {
 		t.Run(fmt.Sprint("the cache is filled ", filled), func(t *testing.T) {
 			fake, client := newFakeHost(t)
-			watches := NewInformers(t.Context(), client, 0)
-			watch := watches.Acquire(things)
-			defer watches.Release(watch)
+			informers := NewInformers(t.Context(), client, 0)
+			view := informers.Acquire(things)
+			defer informers.Release(view)
 			list := func() {
 				fake.send("ADDED", thing("a", "2", ""))
 				fake.sendListed("5")
-				if err := watch.WaitForSync(t.Context()); err != nil {
+				if err := view.WaitForSync(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -238,7 +239,7 @@ func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
 				list()
 			}
 			changes := make(chan string, 10)
-			_, err := watch.AddChangeHandler(func(before, after *object.Object) { changes <- after.Name + after.ResourceVersion })
+			_, err := view.AddChangeHandler(func(before, after *object.Object) { changes <- after.Name + after.ResourceVersion })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +257,7 @@ func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
 	}
 }
 
-// versions are those of an object before and after a change.
+// versions returns the versions of an object before and after a change.
 func versions(before, after *object.Object) string {
 	version := func(o *object.Object) string {
 		if o == nil {
@@ -268,9 +269,9 @@ func versions(before, after *object.Object) string {
 }
 
 func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
-	fake, watch := watched(t)
+	fake, view := watched(t)
 	asked, told := make(chan string, 10), make(chan string, 10)
-	_, err := watch.AddFilteredHandler(func(before, after *object.Object) bool {
+	_, err := view.AddFilteredHandler(func(before, after *object.Object) bool {
 		asked <- versions(before, after)
 		return after == nil || after.ResourceVersion == "7"
 	}, func(before, after *object.Object) { told <- versions(before, after) })
@@ -293,9 +294,9 @@ func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
 }
 
 func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
-	fake, watch := watched(t)
+	fake, view := watched(t)
 	changes := make(chan string, 10)
-	subscription, err := watch.AddEventHandler(func(before, after *object.Object) { changes <- versions(before, after) })
+	registration, err := view.AddEventHandler(func(before, after *object.Object) { changes <- versions(before, after) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +307,9 @@ func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
 			t.Errorf("the change is %s, want %s", got, want)
 		}
 	}
-	subscription.Stop()
+	registration.Stop()
 	fake.send("ADDED", thing("b", "8", ""))
-	waitUntil(t, "b is in the cache", func() bool { return watch.Seen("8") })
+	waitUntil(t, "b is in the cache", func() bool { return view.Seen("8") })
 	select {
 	case change := <-changes:
 		t.Errorf("a subscription that was stopped told %s", change)
@@ -319,12 +320,12 @@ func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
 func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	fake, client := newFakeHost(t)
 	fake.refuse, fake.status = 2, http.StatusForbidden
-	watches := NewInformers(t.Context(), client, 0)
-	watch := watches.Acquire(things)
-	defer watches.Release(watch)
-	waitUntil(t, "it fails", func() bool { return watch.shared.blindness(watch, 0) != nil })
-	if err := watch.Failing(); err != nil {
+	informers := NewInformers(t.Context(), client, 0)
+	view := informers.Acquire(things)
+	defer informers.Release(view)
+	waitUntil(t, "it fails", func() bool { return view.informer.watchError(view, 0) != nil })
+	if err := view.WatchError(); err != nil {
 		t.Errorf("a host that has been away for a moment is told of: %v", err)
 	}
-	waitUntil(t, "it does not fail any more", func() bool { return watch.shared.blindness(watch, 0) == nil })
+	waitUntil(t, "it does not fail any more", func() bool { return view.informer.watchError(view, 0) == nil })
 }

@@ -6,6 +6,7 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// UnknownTypeError tells that the host has no such resource now. It may get one.
+// UnknownTypeError is the error for a resource that the host does not serve at the moment.
 type UnknownTypeError struct {
 	APIVersion, Resource string
 }
@@ -29,7 +30,7 @@ func (e *UnknownTypeError) Error() string {
 		e.Resource, e.APIVersion)
 }
 
-// Error tells that the host did not answer what types it has.
+// Error is the error if the host did not let its types be read.
 type Error struct {
 	APIVersion string
 	Err        error
@@ -41,39 +42,41 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// SettleTime is how long after a type's definition changed the host may still tell
-// the old one.
+// SettleTime is how long after the definition of a type has changed the host may still serve the
+// old discovery document.
 const SettleTime = 3 * time.Second
 
-// Discovery knows the types of the host. What it has read of a group it keeps until
-// a CustomResourceDefinition or APIService of the group changes.
+// Discovery knows the types of the host. It keeps what it has read of an API group until a
+// CustomResourceDefinition or an APIService of the group changes.
 type Discovery struct {
 	client    *host.Client
 	documents documents
-	index     lastIndex
+	index     indexCache
 	custom    *customTypes
+	onChange  func(group string)
 
-	mu       sync.Mutex
-	known    map[schema.GroupVersion]map[string]pipeline.Type
-	changes  map[string]time.Time
-	onChange func(group string)
+	mu sync.Mutex
+	// types are the types of a version by resource.
+	types map[schema.GroupVersion]map[string]pipeline.Type
+	// lastChange is when a group was last found to have changed.
+	lastChange map[string]time.Time
 }
 
-// New makes a discovery that has read nothing. It calls onChange with the
-// name of each API group whose types may have changed.
+// New returns a Discovery that has read nothing yet. It calls onChange with the name of each API
+// group whose types may have changed.
 func New(client *host.Client, onChange func(group string)) *Discovery {
 	return &Discovery{
-		client:    client,
-		documents: documents{byVersion: map[schema.GroupVersion]*document{}},
-		known:     map[schema.GroupVersion]map[string]pipeline.Type{},
-		custom:    newCustomTypes(),
-		changes:   map[string]time.Time{},
-		onChange:  onChange,
+		client:     client,
+		documents:  documents{byVersion: map[schema.GroupVersion]*document{}},
+		types:      map[schema.GroupVersion]map[string]pipeline.Type{},
+		custom:     newCustomTypes(),
+		lastChange: map[string]time.Time{},
+		onChange:   onChange,
 	}
 }
 
-// Resolve finds a resource by its plural name. If the host does not serve it, the
-// error is an *UnknownTypeError; if the host could not tell, it is a *Error.
+// Resolve returns the type of a resource, which is named in the plural. If the host does not serve
+// the resource, the error is an *UnknownTypeError. If the host could not be asked, it is an *Error.
 func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -81,11 +84,11 @@ func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (p
 	}
 	types := d.cached(version)
 	if types == nil {
-		asked := time.Now()
-		if types, err = d.read(ctx, version); err != nil {
+		requestedAt := time.Now()
+		if types, err = d.readTypes(ctx, version); err != nil {
 			return pipeline.Type{}, &Error{APIVersion: apiVersion, Err: err}
 		}
-		d.keep(version, types, asked)
+		d.remember(version, types, requestedAt)
 	}
 	found, ok := types[resource]
 	if !ok {
@@ -98,35 +101,36 @@ func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (p
 func (d *Discovery) cached(version schema.GroupVersion) map[string]pipeline.Type {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.known[version]
+	return d.types[version]
 }
 
-// keep remembers what was read unless the group had just changed.
-func (d *Discovery) keep(version schema.GroupVersion, types map[string]pipeline.Type, asked time.Time) {
+// remember keeps the types of a version, which were requested at a time. It does not if the group
+// had just changed: the host may have sent the old types.
+func (d *Discovery) remember(version schema.GroupVersion, types map[string]pipeline.Type, requestedAt time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if asked.Sub(d.changes[version.Group]) > SettleTime {
-		d.known[version] = types
+	if requestedAt.Sub(d.lastChange[version.Group]) > SettleTime {
+		d.types[version] = types
 	}
 }
 
-// isSettled tells whether the host, when it was asked, published the types of a group as
-// they are, as far as is known.
-func (d *Discovery) isSettled(group string, asked time.Time) bool {
+// isSettled reports whether the OpenAPI documents of a group that were requested at a time were up
+// to date, as far as is known.
+func (d *Discovery) isSettled(group string, requestedAt time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return asked.Sub(d.changes[group]) > schemasSettleTime
+	return requestedAt.Sub(d.lastChange[group]) > schemasSettleTime
 }
 
-// forget makes the next Resolve ask the host: what is missing may be there by then.
+// forget makes the next Resolve ask the host again, which may serve a missing resource by then.
 func (d *Discovery) forget(version schema.GroupVersion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.known, version)
+	delete(d.types, version)
 }
 
-// read asks the host for the types of one version. A version that is not there has none.
-func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
+// readTypes reads the types of a version from the host. A version that does not exist has none.
+func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
 	path := "/apis/" + version.String()
 	if version.Group == "" {
 		path = "/api/" + version.Version
@@ -163,16 +167,56 @@ func (d *Discovery) read(ctx context.Context, version schema.GroupVersion) (map[
 	return types, nil
 }
 
-// changed forgets what is known of a group and spreads the word.
-func (d *Discovery) changed(group string) {
+// groupChanged forgets what was read of a group and calls onChange.
+func (d *Discovery) groupChanged(group string) {
 	d.mu.Lock()
-	d.changes[group] = time.Now()
-	for version := range d.known {
+	d.lastChange[group] = time.Now()
+	for version := range d.types {
 		if version.Group == group {
-			delete(d.known, version)
+			delete(d.types, version)
 		}
 	}
 	d.mu.Unlock()
-	d.documents.doubt(group)
+	d.documents.markStale(group)
 	d.onChange(group)
+}
+
+// ResolveInAnyVersion does what Resolve does. If the host does not serve the resource in the
+// version of apiVersion, it looks in the other versions of the API group.
+func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+	found, err := d.Resolve(ctx, apiVersion, resource)
+	unknown, ok := errors.AsType[*UnknownTypeError](err)
+	if !ok {
+		return found, err
+	}
+	versions, err := d.versionsOf(ctx, apiVersion)
+	if err != nil {
+		return pipeline.Type{}, &Error{APIVersion: apiVersion, Err: err}
+	}
+	for _, version := range versions {
+		found, err := d.Resolve(ctx, version.GroupVersion, resource)
+		if _, ok := errors.AsType[*UnknownTypeError](err); !ok {
+			return found, err
+		}
+	}
+	return pipeline.Type{}, unknown
+}
+
+// versionsOf reads the versions of an API group from the host. It returns none for the core group
+// and for a group that does not exist.
+func (d *Discovery) versionsOf(ctx context.Context, apiVersion string) ([]metav1.GroupVersionForDiscovery, error) {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || version.Group == "" {
+		return nil, err
+	}
+	body, err := d.client.Get(ctx, "/apis/"+version.Group, nil)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var group metav1.APIGroup
+	err = json.Unmarshal(body, &group)
+	return group.Versions, err
 }

@@ -1,9 +1,16 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package discovery knows the types of the host: their resources, whether they come from a
-// CustomResourceDefinition, and what the host's OpenAPI documents say of them.
+// Package discovery knows the types of the host.
 //
-// It asks the host when a type is first needed, and keeps the answer until a
-// CustomResourceDefinition or an APIService of the type's API group changes.
+//   - What comes in: an apiVersion and a resource, or types (pipeline.Type).
+//   - What goes out: the type of a resource (Resolve), whether the type comes from a
+//     CustomResourceDefinition (IsCustom), and its schema in the host's OpenAPI documents (Schemas).
+//     The callback onChange gets each API group whose types may have changed.
+//   - What it may touch: it reads the host's discovery and OpenAPI documents through host.Client, and
+//     runs one informer of CustomResourceDefinitions and one of APIServices (Follow). It writes
+//     nothing to the host.
+//
+// Discovery reads a type when it is first needed, and keeps it until a CustomResourceDefinition or
+// an APIService of its API group changes. Refresh also finds changes that neither of them shows.
 package discovery

@@ -13,9 +13,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Refresh reads the types in use again every interval, until ctx ends. An aggregated
-// server may come to serve others without its APIService changing, which Follow
-// cannot see.
+// Refresh reads the types in use again every interval, until ctx ends. The types of an aggregated
+// API server may change while its APIService does not, and then Follow does not see it.
 func (d *Discovery) Refresh(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -25,29 +24,29 @@ func (d *Discovery) Refresh(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		for _, version := range d.versions() {
+		for _, version := range d.knownVersions() {
 			d.refresh(ctx, version)
 		}
 	}
 }
 
-// versions are those of which something is known.
-func (d *Discovery) versions() []schema.GroupVersion {
+// knownVersions returns the versions whose types have been read.
+func (d *Discovery) knownVersions() []schema.GroupVersion {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Collect(maps.Keys(d.known))
+	return slices.Collect(maps.Keys(d.types))
 }
 
-// refresh compares what is known of a version with what the host tells now. A host
-// that does not answer changes nothing.
+// refresh reads the types of a version and compares them with the known ones. If the host does not
+// answer, nothing changes.
 func (d *Discovery) refresh(ctx context.Context, version schema.GroupVersion) {
 	known := d.cached(version)
-	types, err := d.read(ctx, version)
+	types, err := d.readTypes(ctx, version)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The types in use cannot be read again", "apiVersion", version, "err", err)
 		return
 	}
 	if known != nil && !maps.Equal(known, types) {
-		d.changed(version.Group)
+		d.groupChanged(version.Group)
 	}
 }

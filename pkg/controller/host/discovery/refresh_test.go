@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
-// changingHost serves the discovery of one API group, as the test says.
+// changingHost serves the discovery of one API group.
 type changingHost struct {
 	resources atomic.Pointer[string] // JSON; nil is a host that fails
 	asked     atomic.Int64

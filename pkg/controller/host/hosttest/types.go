@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hosttest is a host for tests that tells its types and nothing else.
 package hosttest
 
 import (
@@ -30,8 +29,7 @@ func Webs() pipeline.Type {
 	}
 }
 
-// Plains is a cluster-scoped type from a CustomResourceDefinition, without a status
-// subresource.
+// Plains is a cluster-scoped type from a CustomResourceDefinition, without a status subresource.
 func Plains() pipeline.Type {
 	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
 }
@@ -48,8 +46,8 @@ func Namespaces() pipeline.Type {
 	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
 }
 
-// Discovery finds these types, and Visits of an API server of their own. The host does not
-// answer for the API group down.example.
+// Discovery returns a Discovery of a host that serves these types, and Visits of an aggregated API
+// server. The host answers requests for the API group down.example with an error.
 func Discovery(t testing.TB) *discovery.Discovery {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(serve))
@@ -95,8 +93,8 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveDefinitions lists the CustomResourceDefinitions of Webs and Plains, and no APIService. Nothing
-// happens in its watches.
+// serveDefinitions lists the CustomResourceDefinitions of Webs and Plains, and no APIService. Its
+// watches send no events.
 func serveDefinitions(w http.ResponseWriter, r *http.Request, custom bool) {
 	query := r.URL.Query()
 	switch {

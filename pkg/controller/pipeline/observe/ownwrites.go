@@ -84,7 +84,7 @@ func (w *OwnWrites) Unseen() error {
 		return nil
 	}
 	first := w.writes[0]
-	why := first.watch.Failing()
+	why := first.watch.WatchError()
 	if why == nil {
 		why = errors.New("the watch has not told of it")
 	}

@@ -144,7 +144,7 @@ func (o *Observer) listed(rules []*rule) error {
 }
 
 func notListed(watch *cache.View) error {
-	why := watch.Failure()
+	why := watch.ListError()
 	if why == nil {
 		why = errors.New("the host has not answered yet")
 	}

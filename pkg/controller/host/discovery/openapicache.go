@@ -13,34 +13,34 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// documents are what was read out of the host's OpenAPI v3 documents.
+// documents has what was read from the OpenAPI v3 documents of the host.
 type documents struct {
 	mu        sync.Mutex
 	byVersion map[schema.GroupVersion]*document
 }
 
-// document is what was read out of one document.
+// document has what was read from the document of one version.
 type document struct {
-	// url names the document and its content.
+	// url has a hash of the document's content: another content has another URL.
 	url string
-	// sure tells that the host publishes no newer one.
-	sure bool
-	// types has an entry for each kind that was looked for in it, nil if it is not there.
+	// isCurrent is true while the host is not expected to publish a newer document.
+	isCurrent bool
+	// types has an entry for each kind that was read, nil if the document does not describe it.
 	types map[schema.GroupVersionKind]*openapi.Type
 }
 
-// knows tells whether some kinds of a version can be had without asking the host. One
-// of which nothing is known may be described by now.
-func (d *documents) knows(version schema.GroupVersion, wanted []schema.GroupVersionKind) bool {
+// hasAll reports whether the kinds of a version are known and current. A kind that its document did
+// not describe is not known: the host may describe it by now.
+func (d *documents) hasAll(version schema.GroupVersion, wanted []schema.GroupVersionKind) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	document := d.byVersion[version]
-	return document != nil && document.sure && !slices.ContainsFunc(wanted, func(kind schema.GroupVersionKind) bool {
+	return document != nil && document.isCurrent && !slices.ContainsFunc(wanted, func(kind schema.GroupVersionKind) bool {
 		return document.types[kind] == nil
 	})
 }
 
-// typeOf returns what is known of a kind, nil if nothing is.
+// typeOf returns the type of a kind, nil if it is not known.
 func (d *documents) typeOf(kind schema.GroupVersionKind) *openapi.Type {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,16 +50,16 @@ func (d *documents) typeOf(kind schema.GroupVersionKind) *openapi.Type {
 	return nil
 }
 
-// confirm makes the document of a version the one that the host publishes at url. It
-// returns the kinds that are still to be read out of it.
-func (d *documents) confirm(version schema.GroupVersion, url string, sure bool, wanted []schema.GroupVersionKind) (missing []schema.GroupVersionKind) {
+// setURL records that the host publishes the document of a version at url. If that is another URL
+// than before, it forgets what was read. It returns which of the wanted kinds must still be read.
+func (d *documents) setURL(version schema.GroupVersion, url string, isCurrent bool, wanted []schema.GroupVersionKind) (missing []schema.GroupVersionKind) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byVersion[version] == nil || d.byVersion[version].url != url {
 		d.byVersion[version] = &document{url: url, types: map[schema.GroupVersionKind]*openapi.Type{}}
 	}
 	document := d.byVersion[version]
-	document.sure = sure
+	document.isCurrent = isCurrent
 	for _, kind := range wanted {
 		if _, read := document.types[kind]; !read {
 			missing = append(missing, kind)
@@ -68,7 +68,7 @@ func (d *documents) confirm(version schema.GroupVersion, url string, sure bool, 
 	return missing
 }
 
-// add adds what was read out of the document at url.
+// add adds what was read from the document at url, unless the version has another document by now.
 func (d *documents) add(version schema.GroupVersion, url string, read map[schema.GroupVersionKind]*openapi.Type) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +77,7 @@ func (d *documents) add(version schema.GroupVersion, url string, read map[schema
 	}
 }
 
-// prune forgets the documents that are no longer published.
+// prune forgets the documents that the host no longer publishes.
 func (d *documents) prune(urls map[schema.GroupVersion]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,14 +87,14 @@ func (d *documents) prune(urls map[schema.GroupVersion]string) {
 	})
 }
 
-// doubt has the host asked whether it publishes a newer document before what is known
-// of a group is used again.
-func (d *documents) doubt(group string) {
+// markStale makes Schemas ask the host for newer documents of a group before it uses the known
+// ones.
+func (d *documents) markStale(group string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for version, document := range d.byVersion {
 		if version.Group == group {
-			document.sure = false
+			document.isCurrent = false
 		}
 	}
 }

@@ -30,12 +30,12 @@ var (
 	others     = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}, Kind: "Other"}
 )
 
-// publisher is a host that publishes documents: paths to the list type of the field
-// "list" of each kind.
+// publisher is a host that publishes OpenAPI documents. Each document is given by its path and, for
+// each kind, the list type of the field "list".
 type publisher struct {
 	mu        sync.Mutex
 	documents map[string]map[schema.GroupVersionKind]openapi.List
-	failing   map[string]int // the status with which a path fails
+	failing   map[string]int // status by path
 	asked     []string
 }
 
@@ -85,7 +85,7 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// requests returns what was asked for since the last time.
+// requests returns the paths that were requested since the last call.
 func (p *publisher) requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,21 +101,21 @@ func (p *publisher) change(change func()) {
 	change()
 }
 
-// later makes so much time pass that the host is asked once more where its documents are.
+// later makes the index too old to be used again.
 func later(d *Discovery) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
-	d.index.asked = d.index.asked.Add(-indexLasts)
+	d.index.requestedAt = d.index.requestedAt.Add(-indexMaxAge)
 }
 
-// atOnce makes the next question come at once, however long the machine takes.
+// atOnce makes the index new enough to be used again, however slow the machine is.
 func atOnce(d *Discovery) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
-	d.index.asked = time.Now().Add(time.Hour)
+	d.index.requestedAt = time.Now().Add(time.Hour)
 }
 
-// expectSchemas asks for the schemas of types after a while and compares their lists.
+// expectSchemas reads the schemas of types with a new index and compares their lists.
 func expectSchemas(t *testing.T, d *Discovery, want map[pipeline.Type]openapi.List, types ...pipeline.Type) {
 	t.Helper()
 	later(d)
@@ -168,11 +168,11 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	expectSchemas(t, d, want, things)
 	p.requests()
 
-	d.changed("other.example.com")
+	d.groupChanged("other.example.com")
 	expectSchemas(t, d, want, things)
 	expectRequests(t, p)
 
-	d.changed("example.com")
+	d.groupChanged("example.com")
 	expectSchemas(t, d, want, things)
 	expectRequests(t, p, "/openapi/v3")
 
@@ -180,9 +180,9 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
 
-	// The host may go on telling the old one for a while; what it tells then is not kept for good.
+	// The host may go on publishing the old document for a while, so it is asked again after that.
 	d.mu.Lock()
-	d.changes["example.com"] = time.Now().Add(-2 * schemasSettleTime)
+	d.lastChange["example.com"] = time.Now().Add(-2 * schemasSettleTime)
 	d.mu.Unlock()
 	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3")
@@ -261,9 +261,9 @@ func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
 		want    bool
 	}{"just now": {0, false}, "a while ago": {schemasSettleTime - time.Minute/6, false}, "long ago": {schemasSettleTime + time.Second, true}} {
 		t.Run(name, func(t *testing.T) {
-			d.changed("example.com")
+			d.groupChanged("example.com")
 			d.mu.Lock()
-			d.changes["example.com"] = time.Now().Add(-test.changed)
+			d.lastChange["example.com"] = time.Now().Add(-test.changed)
 			d.mu.Unlock()
 			later(d)
 			if _, settled, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things}); err != nil || settled != test.want {

@@ -55,13 +55,13 @@ func longSelector() string {
 	return "a in (" + strings.Join(values, ",") + ")"
 }
 
-func unionOfAll(t testing.TB, selectors []string) bounds {
+func unionOfAll(t testing.TB, selectors []string) selectorUnion {
 	t.Helper()
-	var union bounds
+	var union selectorUnion
 	for _, selector := range selectors {
-		union = union.or(boundsOf(parsed(t, selector)))
+		union = union.or(newSelectorUnion(parsed(t, selector)))
 	}
-	return union.asked()
+	return union.expressible()
 }
 
 // FuzzTheHostIsAskedForAllThatIsSelected makes selectors and objects of a seed.
@@ -72,34 +72,34 @@ func FuzzTheHostIsAskedForAllThatIsSelected(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		selectors := make([]labels.Selector, 1+random.IntN(4))
-		var union, reversed bounds
+		var union, reversed selectorUnion
 		for i := range selectors {
 			selectors[i] = anySelector(t, random)
 		}
 		for i := range selectors {
-			union, reversed = union.or(boundsOf(selectors[i])), reversed.or(boundsOf(selectors[len(selectors)-1-i]))
+			union, reversed = union.or(newSelectorUnion(selectors[i])), reversed.or(newSelectorUnion(selectors[len(selectors)-1-i]))
 		}
-		asked := union.asked()
-		if !asked.equal(reversed.asked()) {
-			t.Errorf("of %q, asked for is %q in one order and %q in the other", selectors, asked.selector(), reversed.asked().selector())
+		asked := union.expressible()
+		if !asked.equal(reversed.expressible()) {
+			t.Errorf("of %q, asked for is %q in one order and %q in the other", selectors, asked.selector(), reversed.expressible().selector())
 		}
 		sent := parsed(t, asked.selector())
 		for _, selector := range selectors {
-			if !asked.cover(boundsOf(selector)) {
+			if !asked.covers(newSelectorUnion(selector)) {
 				t.Errorf("%q is not known to cover %q", sent, selector)
 			}
 		}
 		for range 40 {
 			set := anyLabels(random)
 			there := &object.Object{ObjectMeta: metav1.ObjectMeta{Labels: set}}
-			if asked.some && sent.Matches(set) != asked.want(there) {
+			if asked.nonEmpty && sent.Matches(set) != asked.includes(there) {
 				t.Errorf("%q and its bounds do not agree about %s", sent, set)
 			}
 			for _, selector := range selectors {
-				if selector.Matches(set) && !asked.want(there) {
+				if selector.Matches(set) && !asked.includes(there) {
 					t.Errorf("%s is selected by %q and not by %q", set, selector, sent)
 				}
-				if narrow := boundsOf(selector); len(selectors) == 1 && !hasNumbers(selector) && narrow.want(there) != selector.Matches(set) {
+				if narrow := newSelectorUnion(selector); len(selectors) == 1 && !hasNumbers(selector) && narrow.includes(there) != selector.Matches(set) {
 					t.Errorf("%q alone, but asked for is %q", selector, narrow.selector())
 				}
 			}

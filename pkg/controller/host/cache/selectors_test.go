@@ -27,22 +27,21 @@ func parsed(t testing.TB, selector string) labels.Selector {
 	return found
 }
 
-// listener is a user of a watch who writes down what it is told.
+// listener is a view whose handler records the changes.
 type listener struct {
 	*View
-	watches *Informers
 
 	mu   sync.Mutex
 	told []string
-	// state is what is there by what was told.
+	// state has the versions of the objects by the changes that were recorded.
 	state map[string]string
 	wrong []string
 }
 
-// listen acquires a watch and subscribes to it.
-func listen(t *testing.T, watches *Informers, selector string) *listener {
+// listen acquires a view and adds a handler.
+func listen(t *testing.T, informers *Informers, selector string) *listener {
 	t.Helper()
-	l := &listener{View: watches.AcquireSelected(things, parsed(t, selector)), watches: watches, state: map[string]string{}}
+	l := &listener{View: informers.AcquireSelected(things, parsed(t, selector)), state: map[string]string{}}
 	if _, err := l.AddEventHandler(l.changed); err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +66,14 @@ func (l *listener) changed(before, after *object.Object) {
 		delete(l.state, before.Name)
 	default:
 		l.told = append(l.told, "~"+after.Name+after.ResourceVersion)
-		if was := l.state[before.Name]; was != before.ResourceVersion || !reaches(after.ResourceVersion, was) {
+		if was := l.state[before.Name]; was != before.ResourceVersion || !isAtLeast(after.ResourceVersion, was) {
 			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to change from %s to %s, and was %q", after.Name, before.ResourceVersion, after.ResourceVersion, was))
 		}
 		l.state[after.Name] = after.ResourceVersion
 	}
 }
 
-// heard are the changes that were told so far.
+// heard returns the changes so far.
 func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,9 +100,9 @@ func TestOnlyWhatIsSelectedIsWatched(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("in", "app=x")
 	fake.set("out", "app=y")
-	watches := NewInformers(t.Context(), client, 0)
-	user := listen(t, watches, "app=x")
-	defer watches.Release(user.View)
+	informers := NewInformers(t.Context(), client, 0)
+	user := listen(t, informers, "app=x")
+	defer informers.Release(user.View)
 	user.sync(t)
 	user.hears(t, "+in101")
 	if fake.listed != 1 || fake.streams[0] != "app in (x)" {
@@ -123,10 +122,10 @@ func TestAllSelectorsOfATypeAreWatchedAtOnce(t *testing.T) {
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
 	fake.set("z", "app=z")
-	watches := NewInformers(t.Context(), client, 0)
-	first := listen(t, watches, "app=x")
+	informers := NewInformers(t.Context(), client, 0)
+	first := listen(t, informers, "app=x")
 	first.sync(t)
-	second := listen(t, watches, "app=y")
+	second := listen(t, informers, "app=y")
 	second.sync(t)
 	first.hears(t, "+x101")
 	second.hears(t, "+y102")
@@ -142,13 +141,13 @@ func TestAllSelectorsOfATypeAreWatchedAtOnce(t *testing.T) {
 	first.hears(t, "+x101 +y104")
 	second.hears(t, "+y102 -y")
 
-	third := listen(t, watches, "app=y,tier=back")
+	third := listen(t, informers, "app=y,tier=back")
 	third.sync(t)
 	if streams, _ := fake.watched(); len(streams) != 2 {
 		t.Errorf("what is there already was listed again with the selector %q", streams[2])
 	}
 	for _, user := range []*listener{first, second, third} {
-		watches.Release(user.View)
+		informers.Release(user.View)
 	}
 	waitUntil(t, "the watch ends with its last user", func() bool { _, open := fake.watched(); return open == 0 })
 }
@@ -157,14 +156,14 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
-	watches := NewInformers(t.Context(), client, 0)
-	first := listen(t, watches, "app=x")
-	defer watches.Release(first.View)
+	informers := NewInformers(t.Context(), client, 0)
+	first := listen(t, informers, "app=x")
+	defer informers.Release(first.View)
 	first.sync(t)
 
 	fake.refuse(func(selector string) bool { return selector == "" })
-	second := listen(t, watches, "")
-	waitUntil(t, "the host refuses", func() bool { return second.Failure() != nil })
+	second := listen(t, informers, "")
+	waitUntil(t, "the host refuses", func() bool { return second.ListError() != nil })
 	fake.set("x", "app=x")
 	first.hears(t, "+x101 ~x103")
 	if second.heard() != "" {
@@ -175,31 +174,31 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 		t.Error("what was refused counts as filled")
 	default:
 	}
-	watches.Release(second.View)
+	informers.Release(second.View)
 	fake.set("x", "app=z")
 	first.hears(t, "+x101 ~x103 -x")
 }
 
-// The wider watch may be behind what the other one has shown already.
+// The wider watch may be behind what the first one has shown already.
 func TestWideningDoesNotTurnBackTime(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("gone", "app=x")
-	watches := NewInformers(t.Context(), client, 0)
-	first := listen(t, watches, "app=x")
-	defer watches.Release(first.View)
+	informers := NewInformers(t.Context(), client, 0)
+	first := listen(t, informers, "app=x")
+	defer informers.Release(first.View)
 	first.sync(t)
 	gate := fake.gate("")
-	second := listen(t, watches, "")
-	defer watches.Release(second.View)
+	second := listen(t, informers, "")
+	defer informers.Release(second.View)
 	waitUntil(t, "the wider watch begins", func() bool { streams, _ := fake.watched(); return len(streams) == 2 })
 	fake.set("gone", "")
 	fake.set("new", "app=x")
 	first.hears(t, "+gone101 -gone +new103")
 	gate <- struct{}{}
 	waitUntil(t, "the wider watch has listed", func() bool {
-		second.shared.mu.RLock()
-		defer second.shared.mu.RUnlock()
-		return second.shared.current.bounds.some && (second.shared.next == nil || second.shared.next.listed)
+		second.informer.mu.RLock()
+		defer second.informer.mu.RUnlock()
+		return second.informer.current.selection.nonEmpty && (second.informer.next == nil || second.informer.next.isListed)
 	})
 	if second.has("gone") || !first.has("new") {
 		t.Error("a watch is used that is behind")
@@ -224,19 +223,19 @@ func TestWatchIsNarrowedWhenTheHostEndsIt(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
-	watches := NewInformers(t.Context(), client, 0)
-	first, second := listen(t, watches, "app=x"), listen(t, watches, "")
-	defer watches.Release(first.View)
+	informers := NewInformers(t.Context(), client, 0)
+	first, second := listen(t, informers, "app=x"), listen(t, informers, "")
+	defer informers.Release(first.View)
 	first.sync(t)
 	second.sync(t)
-	watches.Release(second.View)
+	informers.Release(second.View)
 	before, _ := fake.watched()
 	fake.endWatches()
 	waitUntil(t, "the watch is narrowed", func() bool {
 		streams, open := fake.watched()
 		return open == 1 && slices.Contains(streams[len(before):], "app in (x)")
 	})
-	waitUntil(t, "what nobody wants is dropped", func() bool { return len(first.shared.read().List()) == 1 })
+	waitUntil(t, "what nobody wants is dropped", func() bool { return len(first.informer.indexer().List()) == 1 })
 	fake.set("x", "app=x")
 	first.hears(t, "+x101 ~x103")
 }
@@ -246,12 +245,12 @@ func TestWideningWhereListsAreNotStreamed(t *testing.T) {
 	fake.lists = true
 	fake.set("x", "app=x")
 	fake.set("y", "app=y")
-	watches := NewInformers(t.Context(), client, 0)
-	first := listen(t, watches, "app=x")
-	defer watches.Release(first.View)
+	informers := NewInformers(t.Context(), client, 0)
+	first := listen(t, informers, "app=x")
+	defer informers.Release(first.View)
 	first.sync(t)
-	second := listen(t, watches, "app=y")
-	defer watches.Release(second.View)
+	second := listen(t, informers, "app=y")
+	defer informers.Release(second.View)
 	second.sync(t)
 	second.hears(t, "+y102")
 	fake.set("x", "app=y")
@@ -259,8 +258,8 @@ func TestWideningWhereListsAreNotStreamed(t *testing.T) {
 	second.hears(t, "+y102 +x103")
 }
 
-// Users come and go while things change and watches end. Whoever stays is told each change
-// once, in order, and knows in the end what there is.
+// Views come and go while things change and watches end. The handlers of the views that stay get
+// each change once, in order, and know all things in the end.
 func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 	selectors := []string{"a=1", "a=2", "a in (1,2)", "b=1", "a=1,b=2", "a notin (0)", ""}
 	for seed := range uint64(8) {
@@ -268,7 +267,7 @@ func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))
 			fake, client := newSelectingHost(t)
-			watches := NewInformers(t.Context(), client, 0)
+			informers := NewInformers(t.Context(), client, 0)
 			var users []*listener
 			for range 60 {
 				for range random.IntN(4) {
@@ -276,9 +275,9 @@ func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 				}
 				switch action := random.IntN(10); {
 				case action < 4:
-					users = append(users, listen(t, watches, selectors[random.IntN(len(selectors))]))
+					users = append(users, listen(t, informers, selectors[random.IntN(len(selectors))]))
 				case action < 6 && len(users) > 1:
-					watches.Release(users[0].View)
+					informers.Release(users[0].View)
 					users = users[1:]
 				case action == 6:
 					fake.endWatches()
@@ -305,14 +304,14 @@ func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 				user.mu.Unlock()
 			}
 			for _, user := range users {
-				watches.Release(user.View)
+				informers.Release(user.View)
 			}
 			waitUntil(t, "all watches end", func() bool { _, open := fake.watched(); return open == 0 })
 		})
 	}
 }
 
-// selector is what the user has selected, by one selector at most.
+// selector returns the only selector of the view.
 func (l *listener) selector() labels.Selector {
 	if len(l.selectors) == 0 {
 		return labels.Everything()
@@ -322,10 +321,10 @@ func (l *listener) selector() labels.Selector {
 
 func TestWideningNeedsNoMoreThanTwoWatches(t *testing.T) {
 	fake, client := newSelectingHost(t)
-	watches := NewInformers(t.Context(), client, 0)
+	informers := NewInformers(t.Context(), client, 0)
 	for i := range 5 {
-		user := listen(t, watches, fmt.Sprint("a=", i))
-		defer watches.Release(user.View)
+		user := listen(t, informers, fmt.Sprint("a=", i))
+		defer informers.Release(user.View)
 		user.sync(t)
 		waitUntil(t, "one watch is left", func() bool { _, open := fake.watched(); return open == 1 })
 	}
@@ -336,9 +335,9 @@ func TestWideningNeedsNoMoreThanTwoWatches(t *testing.T) {
 
 func TestASelectorThatSelectsNothingIsNotWatched(t *testing.T) {
 	fake, client := newSelectingHost(t)
-	watches := NewInformers(t.Context(), client, 0)
-	user := listen(t, watches, "a=1,a=2")
-	defer watches.Release(user.View)
+	informers := NewInformers(t.Context(), client, 0)
+	user := listen(t, informers, "a=1,a=2")
+	defer informers.Release(user.View)
 	user.sync(t)
 	if streams, _ := fake.watched(); len(streams) > 0 {
 		t.Errorf("watched is %q", streams)
@@ -348,11 +347,11 @@ func TestASelectorThatSelectsNothingIsNotWatched(t *testing.T) {
 func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.set("x", "app=x")
-	watches := NewInformers(t.Context(), client, 0)
-	user := listen(t, watches, "app=x")
+	informers := NewInformers(t.Context(), client, 0)
+	user := listen(t, informers, "app=x")
 	user.sync(t)
 	user.hears(t, "+x101")
-	watches.Release(user.View)
+	informers.Release(user.View)
 	if _, err := user.AddEventHandler(user.changed); err == nil {
 		t.Error("a watch that was released can be subscribed to")
 	}
@@ -361,17 +360,17 @@ func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
 func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
 	fake, client := newSelectingHost(t)
 	fake.refuse(func(selector string) bool { return selector == "" })
-	watches := NewInformers(t.Context(), client, 0)
-	first := listen(t, watches, "app=x")
-	defer watches.Release(first.View)
+	informers := NewInformers(t.Context(), client, 0)
+	first := listen(t, informers, "app=x")
+	defer informers.Release(first.View)
 	first.sync(t)
-	second := listen(t, watches, "")
-	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.shared.blindness(second.View, 0) != nil })
-	if err := first.shared.blindness(first.View, 0); err != nil {
+	second := listen(t, informers, "")
+	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.informer.watchError(second.View, 0) != nil })
+	if err := first.informer.watchError(first.View, 0); err != nil {
 		t.Errorf("what is watched counts as not watched: %v", err)
 	}
-	watches.Release(second.View)
-	if err := first.shared.blindness(first.View, 0); err != nil {
+	informers.Release(second.View)
+	if err := first.informer.watchError(first.View, 0); err != nil {
 		t.Errorf("after who wanted more has gone, what is watched counts as not watched: %v", err)
 	}
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// BenchmarkAChangeBesideManySubscribers is one change of an object of a type that hundreds of controllers have
-// children of, until all whom it concerns have been told.
+// BenchmarkAChangeBesideManySubscribers measures one change of an object of a type of which
+// hundreds of controllers have children, until all handlers whose filter it passes have been
+// called.
 func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 	const subscribers = 500
 	for _, concerned := range []int{1, subscribers} {
 		b.Run(fmt.Sprint(concerned, " concerned"), func(b *testing.B) {
 			fake, client := newFakeHost(b)
-			watches := NewInformers(b.Context(), client, 0)
+			informers := NewInformers(b.Context(), client, 0)
 			told := make(chan struct{}, subscribers)
-			var watch *View
+			var view *View
 			for i := range subscribers {
-				watch = watches.Acquire(things)
-				defer watches.Release(watch)
+				view = informers.Acquire(things)
+				defer informers.Release(view)
 				concern := func(_, _ *object.Object) bool { return i < concerned }
-				if _, err := watch.AddFilteredHandler(concern, func(_, _ *object.Object) { told <- struct{}{} }); err != nil {
+				if _, err := view.AddFilteredHandler(concern, func(_, _ *object.Object) { told <- struct{}{} }); err != nil {
 					b.Fatal(err)
 				}
 			}
 			fake.sendListed("5")
-			if err := watch.WaitForSync(b.Context()); err != nil {
+			if err := view.WaitForSync(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			version := 5
@@ -39,7 +40,7 @@ func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 				version++
 				changed := &object.Object{}
 				changed.Name, changed.ResourceVersion = "a", strconv.Itoa(version)
-				if err := watch.shared.current.Update(changed); err != nil {
+				if err := view.informer.current.Update(changed); err != nil {
 					b.Fatal(err)
 				}
 				for range concerned {

@@ -16,8 +16,8 @@ func webWith(name, version, app string) *object.Object {
 	return &object.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version, Labels: map[string]string{"app": app}}}
 }
 
-// Objects that have been listed take the place of others that are listed anew meanwhile, unless
-// they lack something that those have shown.
+// While the next store is ready to replace the current one, the current one lists its objects
+// again. Next replaces it at once, unless the new list has a change that next has to show.
 func TestWhatANewListHoldsUp(t *testing.T) {
 	tests := map[string]struct {
 		relisted []any
@@ -37,8 +37,8 @@ func TestWhatANewListHoldsUp(t *testing.T) {
 			if err := before.Replace([]any{webWith("a", "1", "shop"), webWith("b", "2", "blog")}, "3"); err != nil {
 				t.Fatal(err)
 			}
-			s.next = &contents{of: s, bounds: boundsOf(labels.SelectorFromSet(labels.Set{"app": "shop"})), listed: true, version: "5", cancel: func() {}}
-			s.next.objects = s.next.empty()
+			s.next = &store{informer: s, selection: newSelectorUnion(labels.SelectorFromSet(labels.Set{"app": "shop"})), isListed: true, version: "5", cancel: func() {}}
+			s.next.indexer = s.next.newIndexer()
 			if err := before.Replace(test.relisted, "9"); err != nil {
 				t.Fatal(err)
 			}

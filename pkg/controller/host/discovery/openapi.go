@@ -1,0 +1,173 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+const (
+	// schemasTimeout bounds the wait for the documents of the host.
+	schemasTimeout = 15 * time.Second
+	// schemasSettleTime is how long after the definition of a type has changed the host may still
+	// publish the old document. It is longer than SettleTime, because the host publishes types
+	// later than it serves them.
+	schemasSettleTime = 20 * time.Second
+)
+
+// Schemas returns what merging needs of the schemas of types, from the OpenAPI v3 documents of the
+// host. A type that the host does not describe has no entry. A type whose document cannot be read
+// has no entry either, and the error says why. Settled is true if the host is not expected to
+// publish other documents soon.
+//
+// Schemas keeps what it has read until a definition in the API group of the type changes. It does
+// not read a document again that has not changed.
+func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, settled bool, err error) {
+	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
+	for _, of := range types {
+		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
+	}
+	ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
+	defer cancel()
+	var errs []error
+	settled = true
+	for version, wanted := range wanted {
+		if d.documents.hasAll(version, wanted) {
+			continue
+		}
+		index, err := d.readIndex(ctx)
+		if err != nil {
+			return d.knownSchemas(types), false, fmt.Errorf("read which types the host describes: %w", err)
+		}
+		isCurrent := d.isSettled(version.Group, index.requestedAt)
+		missing := d.documents.setURL(version, index.urls[version], isCurrent, wanted)
+		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
+			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
+		}
+		settled = settled && isCurrent
+	}
+	return d.knownSchemas(types), settled && len(errs) == 0, errors.Join(errs...)
+}
+
+// knownSchemas returns the schemas of types that have been read.
+func (d *Discovery) knownSchemas(types []pipeline.Type) map[pipeline.Type]*openapi.Type {
+	known := make(map[pipeline.Type]*openapi.Type, len(types))
+	for _, of := range types {
+		if found := d.documents.typeOf(of.GroupVersionKind()); found != nil {
+			known[of] = found
+		}
+	}
+	return known
+}
+
+// readDocument reads some kinds from the document of a version. Without a URL there is no document.
+func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind) error {
+	if url == "" || len(kinds) == 0 {
+		return nil
+	}
+	body, err := d.get(ctx, url)
+	if err != nil {
+		return err
+	}
+	read, err := openapi.Read(body, goType, kinds...)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if _, described := read[kind]; !described {
+			read[kind] = nil // known to be missing
+		}
+	}
+	d.documents.add(version, url, read)
+	return nil
+}
+
+// get reads from the host at a relative URL.
+func (d *Discovery) get(ctx context.Context, relative string) ([]byte, error) {
+	parsed, err := url.Parse(relative)
+	if err != nil {
+		return nil, err
+	}
+	return d.client.Get(ctx, parsed.Path, parsed.Query())
+}
+
+// goType returns the Go type of a kind that is built into Kubernetes, nil for others.
+func goType(kind schema.GroupVersionKind) reflect.Type {
+	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
+}
+
+// indexMaxAge is for how long an index is used again.
+const indexMaxAge = time.Second
+
+// documentIndex has the URL of the OpenAPI v3 document of each version.
+type documentIndex struct {
+	urls        map[schema.GroupVersion]string
+	requestedAt time.Time
+}
+
+// indexCache has the index that was read last.
+type indexCache struct {
+	mu sync.Mutex
+	documentIndex
+}
+
+// readIndex returns the index of the host's documents. The index is empty if the host has no
+// OpenAPI v3 or forbids to read it.
+func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
+	d.index.mu.Lock()
+	defer d.index.mu.Unlock()
+	now := time.Now()
+	if now.Sub(d.index.requestedAt) < indexMaxAge {
+		return d.index.documentIndex, nil
+	}
+	urls := map[schema.GroupVersion]string{}
+	body, err := d.get(ctx, "/openapi/v3")
+	if err == nil {
+		urls, err = parseIndex(body)
+	} else if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		err = nil
+	}
+	if err != nil {
+		return documentIndex{}, err
+	}
+	d.documents.prune(urls)
+	d.index.documentIndex = documentIndex{urls: urls, requestedAt: now}
+	return d.index.documentIndex, nil
+}
+
+func parseIndex(body []byte) (map[schema.GroupVersion]string, error) {
+	var index struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(body, &index); err != nil {
+		return nil, err
+	}
+	urls := map[schema.GroupVersion]string{}
+	for path, published := range index.Paths {
+		switch segments := strings.Split(path, "/"); {
+		case len(segments) == 2 && segments[0] == "api":
+			urls[schema.GroupVersion{Version: segments[1]}] = published.ServerRelativeURL
+		case len(segments) == 3 && segments[0] == "apis":
+			urls[schema.GroupVersion{Group: segments[1], Version: segments[2]}] = published.ServerRelativeURL
+		}
+	}
+	return urls, nil
+}
