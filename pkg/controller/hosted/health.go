@@ -4,106 +4,15 @@
 package hosted
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
-
-// parents holds what is known of each parent.
-type parents struct {
-	mu    sync.Mutex
-	byKey map[pipeline.Key]*memory
-	// synced tells of each parent that was synced whether it went well, and failing counts
-	// those of which it did not.
-	synced    map[pipeline.Key]bool
-	failing   int
-	lastError *report.ParentError
-
-	// total counts the parents that the watches have told of so far. Counting them anew for
-	// every status would cost the more the more there are.
-	total atomic.Int64
-}
-
-func newParents() *parents {
-	return &parents{
-		byKey:  map[pipeline.Key]*memory{},
-		synced: map[pipeline.Key]bool{},
-	}
-}
-
-func (p *parents) get(parent pipeline.Key) *memory {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.byKey[parent]
-	if known == nil {
-		known = &memory{}
-		p.byKey[parent] = known
-	}
-	return known
-}
-
-func (p *parents) forget(parent pipeline.Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byKey, parent)
-	p.drop(parent)
-	if last := p.lastError; last != nil && last.Parent == parent && last.Over.IsZero() {
-		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
-	}
-}
-
-// record notes how a sync went. One that was put off, by the hook, by related objects
-// that are not listed yet, by somebody who changed the parent meanwhile or because the
-// parent is written too often, has not gone at all. Of one whose hook is down the call that
-// was not answered tells more.
-func (p *parents) record(parent pipeline.Key, err error) {
-	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) || isTooEarly(err) {
-		return
-	}
-	_, down := errors.AsType[*hook.CircuitOpenError](err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drop(parent)
-	p.synced[parent] = err == nil
-	if err != nil {
-		p.failing++
-	}
-	switch last := p.lastError; {
-	case err != nil && !down:
-		p.lastError = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
-	case err == nil && last != nil && last.Parent == parent && last.Over.IsZero():
-		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
-	}
-}
-
-// drop takes out how the last sync of a parent went.
-func (p *parents) drop(parent pipeline.Key) {
-	if well, synced := p.synced[parent]; synced && !well {
-		p.failing--
-	}
-	delete(p.synced, parent)
-}
-
-func isThrottled(err error) bool {
-	_, later := errors.AsType[*hook.ThrottledError](err)
-	return later
-}
-
-func isTooEarly(err error) bool {
-	_, early := errors.AsType[*tooEarly](err)
-	return early
-}
-
-func isWaiting(err error) bool {
-	_, waiting := errors.AsType[*related.Waiting](err)
-	return waiting
-}
 
 // Health tells how the controller is doing. What it costs does not depend on how many
 // parents there are.
@@ -117,4 +26,45 @@ func (c *Controller) Health() report.Health {
 	health.Synced, health.Failing = len(c.parents.synced)-c.parents.failing, c.parents.failing
 	health.LastError = c.parents.lastError
 	return health
+}
+
+// Trouble is what keeps the whole controller from its work while it runs; nil if nothing
+// does. It is cheap to ask, as it is asked often: no lists of watches and hooks are made for it.
+func (c *Controller) Trouble() *report.Problem {
+	for _, target := range c.observer.Targets {
+		if problem := blind(target.Watch); problem != nil {
+			return problem
+		}
+	}
+	for _, watch := range c.observer.Children {
+		if problem := blind(watch); problem != nil {
+			return problem
+		}
+	}
+	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {
+		if webhook == nil {
+			continue
+		}
+		if err := webhook.CircuitOpen(); err != nil {
+			return &report.Problem{Reason: report.ReasonHookDown, Err: err}
+		}
+	}
+	return nil
+}
+
+// blind is the problem that the host does not let a type be watched; nil if it does.
+func blind(watch *host.Watch) *report.Problem {
+	if err := watch.Failing(); err != nil {
+		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
+	}
+	return nil
+}
+
+// loops are what is slowed down of the parents there are.
+func (c *Controller) loops() []pipeline.WriteLoop {
+	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
+		return c.observer.Get(loop.Parent) == nil
+	})
+	c.nameRivals(loops)
+	return loops
 }

@@ -6,9 +6,7 @@ package hosted
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -94,13 +92,4 @@ func (t *takenNames) freedBy(before, after *object.Object) []pipeline.Key {
 // sameHolder tells whether a change of an object does not concern those who want its name.
 func sameHolder(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
-}
-
-// tellTaken has an event written about the children whose names somebody else has: one about
-// all of them, which retries that find the same do not repeat.
-func (c *Controller) tellTaken(memory *memory, parent *object.Object, names []pipeline.Key) {
-	children := named(names)
-	if len(children) > 0 && memory.taken.news(strings.Join(children, "\n"), time.Now()) {
-		c.Events.NameTaken(parent, children)
-	}
 }

@@ -4,9 +4,6 @@
 package hosted
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,29 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
-
-func configMap(t *testing.T, name, metadata string) *object.Object {
-	t.Helper()
-	o, err := object.Parse(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default",%s}}`, name, metadata))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-func child(kind, namespace, name string) pipeline.Key {
-	return pipeline.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
-}
 
 func TestWhatFreesAName(t *testing.T) {
 	const owned = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
@@ -141,34 +120,5 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	}
 	if freed := c.taken.freedBy(holder, nil); !slices.Equal(freed, []pipeline.Key{web("a")}) {
 		t.Errorf("the end of the holder wakes %v, want the parent", freed)
-	}
-}
-
-// Retries find the same names taken, and an event for each would use up those that a
-// parent may have.
-func TestTakenNamesAreToldOnce(t *testing.T) {
-	config, sent := hostOf(t)
-	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(events.Shutdown)
-	c := &Controller{Dependencies: Dependencies{Events: events}}
-	memory, parent := &memory{}, configMap(t, "parent", `"uid":"u"`)
-	names := []pipeline.Key{
-		child("ConfigMap", "default", "a"),
-		child("Namespace", "", "b"),
-	}
-	for range 3 {
-		c.tellTaken(memory, parent, names)
-		slices.Reverse(names)
-	}
-	c.tellTaken(memory, parent, nil)
-	events.SyncError(parent, errors.New("the end"))
-	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": ConfigMap default/a, Namespace b") {
-		t.Errorf("the event is %s: %s", event.Reason, event.Message)
-	}
-	if event := <-sent; event.Reason != "SyncError" {
-		t.Errorf("there is another event %s: %s", event.Reason, event.Message)
 	}
 }

@@ -5,16 +5,21 @@ package hosted
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
@@ -80,24 +85,102 @@ func (m *memory) answers() (all []*related.Answer) {
 	return all
 }
 
-// told is what the last event of a sort about a parent said. The retries that fail alike
-// are not worth one each: they would use up the events a parent may have, and the
-// next error would go unheard.
-type told struct {
-	message uint64 // its hash
-	at      int64  // in seconds since 1970
+// parents holds what is known of each parent.
+type parents struct {
+	mu    sync.Mutex
+	byKey map[pipeline.Key]*memory
+	// synced tells of each parent that was synced whether it went well, and failing counts
+	// those of which it did not.
+	synced    map[pipeline.Key]bool
+	failing   int
+	lastError *report.ParentError
+
+	// total counts the parents that the watches have told of so far. Counting them anew for
+	// every status would cost the more the more there are.
+	total atomic.Int64
 }
 
-// tellAgainAfter is how long the same goes on without another event.
-const tellAgainAfter = 5 * time.Minute
-
-// news tells whether an event with the message is due.
-func (t *told) news(message string, now time.Time) bool {
-	this := told{message: xxhash.Sum64String(message), at: now.Unix()}
-	since := this.at - t.at // less than nothing where somebody has put the clock back
-	if this.message == t.message && since >= 0 && since < int64(tellAgainAfter.Seconds()) {
-		return false
+func newParents() *parents {
+	return &parents{
+		byKey:  map[pipeline.Key]*memory{},
+		synced: map[pipeline.Key]bool{},
 	}
-	*t = this
-	return true
+}
+
+func (p *parents) get(parent pipeline.Key) *memory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.byKey[parent]
+	if known == nil {
+		known = &memory{}
+		p.byKey[parent] = known
+	}
+	return known
+}
+
+func (p *parents) forget(parent pipeline.Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byKey, parent)
+	p.drop(parent)
+	if last := p.lastError; last != nil && last.Parent == parent && last.Over.IsZero() {
+		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
+	}
+}
+
+// record notes how a sync went. One that was put off, by the hook, by related objects
+// that are not listed yet, by somebody who changed the parent meanwhile or because the
+// parent is written too often, has not gone at all. Of one whose hook is down the call that
+// was not answered tells more.
+func (p *parents) record(parent pipeline.Key, err error) {
+	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) || isTooEarly(err) {
+		return
+	}
+	_, down := errors.AsType[*hook.CircuitOpenError](err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(parent)
+	p.synced[parent] = err == nil
+	if err != nil {
+		p.failing++
+	}
+	switch last := p.lastError; {
+	case err != nil && !down:
+		p.lastError = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
+	case err == nil && last != nil && last.Parent == parent && last.Over.IsZero():
+		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
+	}
+}
+
+// drop takes out how the last sync of a parent went.
+func (p *parents) drop(parent pipeline.Key) {
+	if well, synced := p.synced[parent]; synced && !well {
+		p.failing--
+	}
+	delete(p.synced, parent)
+}
+
+func isThrottled(err error) bool {
+	_, later := errors.AsType[*hook.ThrottledError](err)
+	return later
+}
+
+func isTooEarly(err error) bool {
+	_, early := errors.AsType[*tooEarly](err)
+	return early
+}
+
+func isWaiting(err error) bool {
+	_, waiting := errors.AsType[*related.Waiting](err)
+	return waiting
+}
+
+// forget drops all that is known of a parent that is gone.
+func (c *Controller) forget(parent pipeline.Key, memory *memory) {
+	c.parents.forget(parent)
+	c.calls.forget(parent)
+	c.taken.set(parent, nil)
+	for _, answer := range memory.answers() {
+		c.forgetAnswer(answer)
+	}
 }

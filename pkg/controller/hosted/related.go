@@ -50,16 +50,6 @@ func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapsho
 	return c.related.Observe(ctx, answer, snapshot)
 }
 
-// forget drops all that is known of a parent that is gone.
-func (c *Controller) forget(parent pipeline.Key, memory *memory) {
-	c.parents.forget(parent)
-	c.calls.forget(parent)
-	c.taken.set(parent, nil)
-	for _, answer := range memory.answers() {
-		c.forgetAnswer(answer)
-	}
-}
-
 // forgetAnswer drops what is related by the answer of a customize hook.
 func (c *Controller) forgetAnswer(answer *related.Answer) {
 	if c.related != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -226,4 +227,49 @@ func (c *Controller) verdict(ctx context.Context, key pipeline.Key, memory *memo
 		return syncqueue.Backoff(attempt.resync)
 	}
 	return syncqueue.Done(attempt.resync)
+}
+
+// unmet says what a sync that did not fail has not done: create children whose names
+// somebody else has, and write again what is slowed down.
+func unmet(taken []pipeline.Key, slowedDown time.Duration) error {
+	switch {
+	case len(taken) > 0:
+		return fmt.Errorf("the names of children belong to others: %s", strings.Join(named(taken), ", "))
+	case slowedDown > 0:
+		return errors.New("what would be written again and again is slowed down, see the condition Stable")
+	}
+	return nil
+}
+
+// named are the objects as messages name them, in order.
+func named(keys []pipeline.Key) []string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.String()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// act takes the steps of a plan, but for those that would go on for ever and for which it is too
+// early. After is when the first of these is due, zero if there are none. Started is when
+// the sync was.
+func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
+	next, news := c.guard.Postpone(snapshot, planned, started)
+	c.tellLoops(snapshot.Parent, news, started)
+	outcomes = c.Actor.Act(ctx, snapshot, planned)
+	now := time.Now()
+	c.guard.Wrote(snapshot, outcomes, now)
+	if next.IsZero() {
+		return outcomes, 0
+	}
+	return outcomes, max(next.Sub(now), 1)
+}
+
+// sooner is the shorter of two times, either of which is none if it is zero.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }

@@ -5,6 +5,7 @@ package hosted
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -85,4 +86,29 @@ func (c *Controller) allParents() []pipeline.Key {
 		keys[i] = pipeline.KeyOf(parent)
 	}
 	return keys
+}
+
+// every calls again in each of the periods that are not zero, until stop is called.
+func every(ctx context.Context, periods []time.Duration, again func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for _, period := range periods {
+		if period > 0 {
+			running.Go(func() { tick(ctx, period, again) })
+		}
+	}
+	return func() { cancel(); running.Wait() }
+}
+
+func tick(ctx context.Context, period time.Duration, again func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			again()
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -153,3 +153,79 @@ func cut(message string) string {
 	}
 	return strings.ToValidUTF8(message[:most], "") + "…"
 }
+
+// DuplicateChildren tells that a hook lists children more than once.
+func (e *Events) DuplicateChildren(parent *object.Object, children []string) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonDuplicate,
+		cut("The hook lists children more than once, and the last one of each counts: "+list(children)))
+}
+
+// NameTaken tells that children could not be created because their names belong to
+// somebody else.
+func (e *Events) NameTaken(parent *object.Object, children []string) {
+	message := list(children) + " exists and is not this object's: it was left alone; delete it, or have the hook choose another name"
+	if len(children) > 1 {
+		message = "These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: " + list(children)
+	}
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonNameTaken, cut(message))
+}
+
+// list names the first few of some children and how many more there are.
+func list(children []string) string {
+	const most = 5
+	named := strings.Join(children[:min(len(children), most)], ", ")
+	if more := len(children) - most; more > 0 {
+		named = fmt.Sprintf("%s and %d more", named, more)
+	}
+	return named
+}
+
+// RolloutStarted tells that a change of a parent begins to be rolled out; first is what is
+// done first.
+func (e *Events) RolloutStarted(parent *object.Object, first string) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRollout, cut("A change is rolled out: "+first))
+}
+
+// RolloutWaiting tells that a rollout has waited for the same for a while.
+func (e *Events) RolloutWaiting(parent *object.Object, why string) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWaiting, cut("The rollout waits: "+why))
+}
+
+// RolloutFinished tells that all children are at the latest revision.
+func (e *Events) RolloutFinished(parent *object.Object, latest string) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonFinished, cut("The rollout is finished: "+latest))
+}
+
+// flushTimeout is how long the host may take to be written the last events.
+const flushTimeout = 3 * time.Second
+
+// reasonLast is that of an event which is not written: it comes after all others.
+const reasonLast = "Last"
+
+// sink writes events, one after the other, and tells when the last was written.
+type sink struct {
+	record.EventSink
+	last chan struct{}
+}
+
+// Create implements record.EventSink.
+func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
+	if event.Reason != reasonLast {
+		return s.EventSink.Create(event)
+	}
+	close(s.last)
+	return event, nil
+}
+
+// Shutdown writes the events that were told so far, if the host takes them in time,
+// and stops.
+func (e *Events) Shutdown() {
+	e.recorder.Event(&corev1.ObjectReference{Name: component}, corev1.EventTypeNormal, reasonLast, "")
+	timeout := time.NewTimer(flushTimeout)
+	defer timeout.Stop()
+	select {
+	case <-e.sink.last:
+	case <-timeout.C:
+	}
+	e.broadcaster.Shutdown()
+}
