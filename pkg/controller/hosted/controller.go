@@ -61,16 +61,16 @@ type Controller struct {
 	observer observe.Observer
 	hooks    hooks
 	// related observes related objects; nil without a customize hook.
-	related    *related.Observer
-	strategies plan.Strategies
-	loop       *syncqueue.Queue
-	parents    *parents
-	taken      *takenNames
-	guard      *writeloop.Guard
-	calls      calls
-	stale      stale
-	// object is the JSON of the controller's own object as hooks are sent it.
-	object atomic.Pointer[[]byte]
+	related          *related.Observer
+	strategies       plan.Strategies
+	queue            *syncqueue.Queue
+	parents          *parents
+	nameConflicts    *nameConflicts
+	guard            *writeloop.Guard
+	hookCalls        hookCalls
+	staleCredentials staleCredentials
+	// objectJSON is the JSON of the controller's own object as hooks are sent it.
+	objectJSON atomic.Pointer[[]byte]
 }
 
 // New makes a controller and acquires its watches. Whoever makes it must run it or
@@ -86,23 +86,23 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		spec.Rollout.Namespace = dependencies.RevisionNamespace
 	}
 	c := &Controller{
-		Dependencies: dependencies,
-		spec:         spec,
-		hooks:        hooks,
-		strategies:   spec.strategies(dependencies.Engine),
-		parents:      newParents(),
-		taken:        newTakenNames(),
-		guard:        writeloop.New(),
+		Dependencies:  dependencies,
+		spec:          spec,
+		hooks:         hooks,
+		strategies:    spec.strategiesWithEngine(dependencies.Engine),
+		parents:       newParents(),
+		nameConflicts: newNameConflicts(),
+		guard:         writeloop.New(),
 	}
 	c.SetObject(spec.Object)
-	c.loop = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
+	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
 	c.observer = observe.Observer{
 		Claims:    spec.Claims,
 		Finalizer: spec.Kind.Finalizer(spec.Name),
 		Finalizes: spec.Finalize != nil,
 		Schemas:   observe.NewSchemas(spec.Schemas),
 	}
-	c.related = c.newRelated()
+	c.related = c.newRelatedObserver()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
 			Watch: observe.Acquire(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
@@ -116,7 +116,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 }
 
 // SetObject makes hooks be sent this JSON as their controller.
-func (c *Controller) SetObject(object []byte) { c.object.Store(&object) }
+func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
 // SetSchemas takes in what the host publishes of the child types by now.
 func (c *Controller) SetSchemas(published map[pipeline.Type]*openapi.Type) {
@@ -137,16 +137,16 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	defer c.Guards.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
-	stopResync := c.resync(ctx)
+	stopResync := c.startResync(ctx)
 	defer stopResync()
 	stopTakeOver := c.endTakeOver(ctx)
 	defer stopTakeOver()
-	if err := c.Metrics.Register(c.loop.Metrics); err != nil {
+	if err := c.Metrics.Register(c.queue.Metrics); err != nil {
 		klog.FromContext(ctx).Error(err, "Controller runs without metrics of its queue")
 	} else {
-		defer c.Metrics.Unregister(c.loop.Metrics)
+		defer c.Metrics.Unregister(c.queue.Metrics)
 	}
-	c.loop.Run(ctx)
+	c.queue.Run(ctx)
 }
 
 // Close gives back what New acquired. It is for a controller that is not run.
@@ -158,7 +158,7 @@ func (c *Controller) Close() {
 		c.related.Close()
 	}
 	c.hooks.close()
-	c.loop.Close()
+	c.queue.Close()
 }
 
 // watches are those of the types of parents, then those of the child types.

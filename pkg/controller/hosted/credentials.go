@@ -22,7 +22,7 @@ func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
 	for _, webhook := range c.hooks.all() {
 		err := webhook.Connect(ctx, func(err error) {
-			until := c.stale.record(webhook, err)
+			until := c.staleCredentials.set(webhook, err)
 			if err == nil {
 				logger.Info("The credentials of a hook are good again", "until now", until)
 				return
@@ -37,15 +37,15 @@ func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	return nil
 }
 
-// stale remembers which hooks are called with older credentials than there are, and why.
-type stale struct {
+// staleCredentials remembers which hooks are called with older credentials than there are, and why.
+type staleCredentials struct {
 	mu     sync.Mutex
 	byHook map[*hook.Webhook]error
 }
 
-// record notes why the credentials of a hook are stale, or with nil that they are not. It
+// set notes why the credentials of a hook are stale, or with nil that they are not. It
 // returns what was noted before.
-func (s *stale) record(webhook *hook.Webhook, err error) (before error) {
+func (s *staleCredentials) set(webhook *hook.Webhook, err error) (before error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byHook == nil {
@@ -60,8 +60,8 @@ func (s *stale) record(webhook *hook.Webhook, err error) (before error) {
 	return before
 }
 
-// error tells what is stale, nil if nothing is.
-func (s *stale) error() error {
+// err tells what is stale, nil if nothing is.
+func (s *staleCredentials) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []error

@@ -9,37 +9,37 @@ import (
 	"strings"
 )
 
-// longestError is how long, in bytes, the text of a sync's error may be. A host may quote what it
+// maxErrorLength is how long, in bytes, the text of a sync's error may be. A host may quote what it
 // refuses, and thousands of children may be refused at once.
-const longestError = 4096
+const maxErrorLength = 4096
 
-// brief is an error with a text that logs can hold.
-func brief(err error) error {
+// truncate is an error with a text that logs can hold.
+func truncate(err error) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	if len(text) <= longestError {
+	if len(text) <= maxErrorLength {
 		return err
 	}
-	return &briefError{text: strings.ToValidUTF8(text[:longestError], "") + "…", err: err}
+	return &truncatedError{text: strings.ToValidUTF8(text[:maxErrorLength], "") + "…", err: err}
 }
 
-// briefError is an error of which the beginning is told.
-type briefError struct {
+// truncatedError is an error of which the beginning is told.
+type truncatedError struct {
 	text string
 	err  error
 }
 
-func (b *briefError) Error() string { return b.text }
+func (b *truncatedError) Error() string { return b.text }
 
-func (b *briefError) Unwrap() error { return b.err }
+func (b *truncatedError) Unwrap() error { return b.err }
 
-// several are the errors of one sync, of which there may be many alike.
-type several []error
+// errorList are the errors of one sync, of which there may be many alike.
+type errorList []error
 
-// joined makes one error of those that there are; nil if there are none.
-func joined(errs []error) error {
+// joinErrors makes one error of those that there are; nil if there are none.
+func joinErrors(errs []error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	switch len(errs) {
 	case 0:
@@ -47,10 +47,10 @@ func joined(errs []error) error {
 	case 1:
 		return errs[0]
 	}
-	return several(errs)
+	return errorList(errs)
 }
 
-func (s several) Error() string {
+func (s errorList) Error() string {
 	texts := make([]string, len(s))
 	for i, err := range s {
 		texts[i] = err.Error()
@@ -58,4 +58,4 @@ func (s several) Error() string {
 	return fmt.Sprintf("%d errors: %s", len(s), strings.Join(texts, "; "))
 }
 
-func (s several) Unwrap() []error { return s }
+func (s errorList) Unwrap() []error { return s }

@@ -13,10 +13,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// told is what the last event of a sort about a parent said. The retries that fail alike
+// eventDeduplicator is what the last event of a sort about a parent said. The retries that fail alike
 // are not worth one each: they would use up the events a parent may have, and the
 // next error would go unheard.
-type told struct {
+type eventDeduplicator struct {
 	message uint64 // its hash
 	at      int64  // in seconds since 1970
 }
@@ -24,9 +24,9 @@ type told struct {
 // tellAgainAfter is how long the same goes on without another event.
 const tellAgainAfter = 5 * time.Minute
 
-// news tells whether an event with the message is due.
-func (t *told) news(message string, now time.Time) bool {
-	this := told{message: xxhash.Sum64String(message), at: now.Unix()}
+// markIfDue tells whether an event with the message is due.
+func (t *eventDeduplicator) markIfDue(message string, now time.Time) bool {
+	this := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
 	since := this.at - t.at // less than nothing where somebody has put the clock back
 	if this.message == t.message && since >= 0 && since < int64(tellAgainAfter.Seconds()) {
 		return false
@@ -35,32 +35,32 @@ func (t *told) news(message string, now time.Time) bool {
 	return true
 }
 
-// tellDuplicates has an event written about children that the hook lists more than once.
-func (c *Controller) tellDuplicates(memory *memory, snapshot *pipeline.Snapshot, planned *pipeline.Plan) {
-	if found := planned.Duplicates; len(found) > 0 && memory.duplicates.news(strings.Join(found, "\n"), time.Now()) {
+// reportDuplicates has an event written about children that the hook lists more than once.
+func (c *Controller) reportDuplicates(state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) {
+	if found := planned.Duplicates; len(found) > 0 && state.duplicateEvents.markIfDue(strings.Join(found, "\n"), time.Now()) {
 		c.Events.DuplicateChildren(snapshot.Parent, found)
 	}
 }
 
-// tellTaken has an event written about the children whose names somebody else has: one about
+// reportNameConflicts has an event written about the children whose names somebody else has: one about
 // all of them, which retries that find the same do not repeat.
-func (c *Controller) tellTaken(memory *memory, parent *object.Object, names []pipeline.Key) {
-	children := named(names)
-	if len(children) > 0 && memory.taken.news(strings.Join(children, "\n"), time.Now()) {
-		c.Events.NameTaken(parent, children)
+func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []pipeline.Key) {
+	children := keyNames(names)
+	if len(children) > 0 && state.nameConflictEvents.markIfDue(strings.Join(children, "\n"), time.Now()) {
+		c.Events.NameConflict(parent, children)
 	}
 }
 
-// tellLoops has an event written about loops of a parent, if there are any.
-func (c *Controller) tellLoops(parent *object.Object, news []pipeline.WriteLoop, now time.Time) {
+// reportWriteLoops has an event written about loops of a parent, if there are any.
+func (c *Controller) reportWriteLoops(parent *object.Object, news []pipeline.WriteLoop, now time.Time) {
 	if len(news) > 0 {
-		c.nameRivals(news)
+		c.addRivals(news)
 		c.Events.WriteLoop(parent, news, now)
 	}
 }
 
-// nameRivals puts into loops who takes part in them, where that is known.
-func (c *Controller) nameRivals(loops []pipeline.WriteLoop) {
+// addRivals puts into loops who takes part in them, where that is known.
+func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
 	for i := range loops {
 		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	var told told
+	var told eventDeduplicator
 	for _, step := range []struct {
 		what  string
 		err   string
@@ -35,7 +35,7 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 		{"the same when the clock was put back", "a", -time.Hour, true},
 		{"the same after that", "a", -time.Hour + time.Second, false},
 	} {
-		if got := told.news(step.err, start.Add(step.after)); got != step.want {
+		if got := told.markIfDue(step.err, start.Add(step.after)); got != step.want {
 			t.Errorf("%s is news: %v, want %v", step.what, got, step.want)
 		}
 	}
@@ -51,16 +51,16 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	}
 	t.Cleanup(events.Shutdown)
 	c := &Controller{Dependencies: Dependencies{Events: events}}
-	memory, parent := &memory{}, configMap(t, "parent", `"uid":"u"`)
+	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
 	names := []pipeline.Key{
 		child("ConfigMap", "default", "a"),
 		child("Namespace", "", "b"),
 	}
 	for range 3 {
-		c.tellTaken(memory, parent, names)
+		c.reportNameConflicts(state, parent, names)
 		slices.Reverse(names)
 	}
-	c.tellTaken(memory, parent, nil)
+	c.reportNameConflicts(state, parent, nil)
 	events.SyncError(parent, errors.New("the end"))
 	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": ConfigMap default/a, Namespace b") {
 		t.Errorf("the event is %s: %s", event.Reason, event.Message)

@@ -14,24 +14,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// holdTimeout is how long the host may take to store a finalizer.
-const holdTimeout = 10 * time.Second
+// finalizerTimeout is how long the host may take to store a finalizer.
+const finalizerTimeout = 10 * time.Second
 
-// errOvertaken tells that the parent is no longer as it was observed. The next sync sees
+// errConflict tells that the parent is no longer as it was observed. The next sync sees
 // how it is.
-var errOvertaken = errors.New("the parent changed meanwhile")
+var errConflict = errors.New("the parent changed meanwhile")
 
-// tooEarly tells that somebody else undoes again and again what holds the parent or lets it
+// finalizerPostponedError tells that somebody else undoes again and again what holds the parent or lets it
 // go, and that it is done once more only after that time.
-type tooEarly struct{ after time.Duration }
+type finalizerPostponedError struct{ after time.Duration }
 
-func (e *tooEarly) Error() string {
+func (e *finalizerPostponedError) Error() string {
 	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
 }
 
-// hold begins the snapshot of a parent, after the controller's finalizer has been put on
+// observeParent begins the snapshot of a parent, after the controller's finalizer has been put on
 // it or taken off if that was due. Without a parent there is no snapshot.
-func (c *Controller) hold(ctx context.Context, memory *memory, parent pipeline.Key) (*pipeline.Snapshot, error) {
+func (c *Controller) observeParent(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, error) {
 	snapshot := c.observer.Parent(parent)
 	if snapshot == nil {
 		return nil, nil
@@ -40,43 +40,43 @@ func (c *Controller) hold(ctx context.Context, memory *memory, parent pipeline.K
 	if step == nil || err != nil {
 		return snapshot, err
 	}
-	memory.rest = resting{}
-	if err := c.mayHold(snapshot, step); err != nil {
+	state.noOp = knownNoOp{}
+	if err := c.postponeFinalizer(snapshot, step); err != nil {
 		return nil, err
 	}
 	// Stopping the controller does not give up on this write: whoever then takes the
 	// finalizer off all parents must be sure to see it.
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
 	defer cancel()
 	outcomes := c.Actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
-	c.observer.Wrote(&memory.pending, outcomes)
+	c.observer.Wrote(&state.pending, outcomes)
 	c.guard.Wrote(snapshot, outcomes, time.Now())
 	switch outcome := outcomes[0]; {
 	case outcome.Err != nil:
 		return nil, outcome.Err
 	case outcome.Conflict:
-		return nil, errOvertaken
-	case isGone(outcome.Result):
+		return nil, errConflict
+	case isRemoved(outcome.Result):
 		return nil, nil
 	default:
 		return c.observer.ParentAs(outcome.Result), nil
 	}
 }
 
-// mayHold returns a *tooEarly if the step that holds the parent has to wait.
-func (c *Controller) mayHold(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
+// postponeFinalizer returns a *tooEarly if the step that holds the parent has to wait.
+func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
 	now := time.Now()
 	until, news := c.guard.PostponeStep(snapshot, step, now)
-	c.tellLoops(snapshot.Parent, news, now)
+	c.reportWriteLoops(snapshot.Parent, news, now)
 	if until.IsZero() {
 		return nil
 	}
-	return &tooEarly{after: until.Sub(now)}
+	return &finalizerPostponedError{after: until.Sub(now)}
 }
 
-// isGone tells whether the host removes an object that it has stored so: it was only
+// isRemoved tells whether the host removes an object that it has stored so: it was only
 // waiting for the finalizer.
-func isGone(o *object.Object) bool {
+func isRemoved(o *object.Object) bool {
 	grace := o.DeletionGracePeriodSeconds
 	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)
 }

@@ -50,7 +50,7 @@ func specOf(webhook v1alpha1.Webhook, children ...pipeline.Type) *Spec {
 	return &Spec{
 		Kind: Kind{
 			Name: "CompositeController", FinalizerPrefix: "metacontroller.io/compositecontroller-",
-			Ask: (*hook.Webhook).SyncComposite, Plan: plan.Composite, Inputs: plan.CompositeInputs,
+			CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs,
 		},
 		Name: "webs", Object: []byte(`{}`),
 		Targets:  []Target{{Type: webs, Rules: []observe.Rule{{Labels: labels.Everything()}}}},

@@ -17,9 +17,9 @@ import (
 // Health tells how the controller is doing. What it costs does not depend on how many
 // parents there are.
 func (c *Controller) Health() report.Health {
-	health := report.Health{Loops: c.loops(), Total: int(c.parents.total.Load())}
-	health.HookCalled, health.HookErr = c.calls.error()
-	health.Stale = c.stale.error()
+	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.parents.total.Load())}
+	health.HookCalled, health.HookErr = c.hookCalls.status()
+	health.StaleCredentials = c.staleCredentials.err()
 
 	c.parents.mu.Lock()
 	defer c.parents.mu.Unlock()
@@ -32,12 +32,12 @@ func (c *Controller) Health() report.Health {
 // does. It is cheap to ask, as it is asked often: no lists of watches and hooks are made for it.
 func (c *Controller) Trouble() *report.Problem {
 	for _, target := range c.observer.Targets {
-		if problem := blind(target.Watch); problem != nil {
+		if problem := watchProblem(target.Watch); problem != nil {
 			return problem
 		}
 	}
 	for _, watch := range c.observer.Children {
-		if problem := blind(watch); problem != nil {
+		if problem := watchProblem(watch); problem != nil {
 			return problem
 		}
 	}
@@ -52,19 +52,19 @@ func (c *Controller) Trouble() *report.Problem {
 	return nil
 }
 
-// blind is the problem that the host does not let a type be watched; nil if it does.
-func blind(watch *host.Watch) *report.Problem {
+// watchProblem is the problem that the host does not let a type be watched; nil if it does.
+func watchProblem(watch *host.Watch) *report.Problem {
 	if err := watch.Failing(); err != nil {
 		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
 	}
 	return nil
 }
 
-// loops are what is slowed down of the parents there are.
-func (c *Controller) loops() []pipeline.WriteLoop {
+// writeLoops are what is slowed down of the parents there are.
+func (c *Controller) writeLoops() []pipeline.WriteLoop {
 	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
 		return c.observer.Get(loop.Parent) == nil
 	})
-	c.nameRivals(loops)
+	c.addRivals(loops)
 	return loops
 }

@@ -24,7 +24,7 @@ func TestHealth(t *testing.T) {
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
 		c.parents.record(web(name), err)
 	}
-	c.calls.record(hook.Sync, snapshotOf("c"), failed)
+	c.hookCalls.update(hook.Sync, snapshotOf("c"), failed)
 	got := c.Health()
 	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || !errors.Is(got.HookErr, failed) || got.LastError == nil || got.LastError.Parent.Name != "c" {
 		t.Errorf("it is %+v", got)
@@ -41,7 +41,7 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 		name := fmt.Sprint("p-", i)
 		c.parentChanged(nil, snapshotOf(name).Parent)
 		c.parents.record(web(name), failed)
-		c.calls.record(hook.Sync, snapshotOf(name), failed)
+		c.hookCalls.update(hook.Sync, snapshotOf(name), failed)
 	}
 	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
 		t.Fatalf("it is %+v", got)

@@ -25,10 +25,10 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var c calls
-			c.record(hook.Sync, snapshotOf("a"), errors.New("an earlier failure"))
-			c.record(hook.Sync, snapshotOf("a"), test.err)
-			if made, err := c.error(); !made || (err == nil) != test.want {
+			var c hookCalls
+			c.update(hook.Sync, snapshotOf("a"), errors.New("an earlier failure"))
+			c.update(hook.Sync, snapshotOf("a"), test.err)
+			if made, err := c.status(); !made || (err == nil) != test.want {
 				t.Errorf("called %v, error %v", made, err)
 			}
 		})
@@ -36,16 +36,16 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 }
 
 func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
-	var c calls
+	var c hookCalls
 	refused := errors.New("connection refused")
 	notMade := fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{After: time.Second})
-	c.record(hook.Sync, snapshotOf("a"), notMade)
-	if made, err := c.error(); made || err != nil {
+	c.update(hook.Sync, snapshotOf("a"), notMade)
+	if made, err := c.status(); made || err != nil {
 		t.Error("the hook counts as called")
 	}
-	c.record(hook.Sync, snapshotOf("a"), refused)
-	c.record(hook.Sync, snapshotOf("a"), notMade)
-	if _, err := c.error(); !errors.Is(err, refused) {
+	c.update(hook.Sync, snapshotOf("a"), refused)
+	c.update(hook.Sync, snapshotOf("a"), notMade)
+	if _, err := c.status(); !errors.Is(err, refused) {
 		t.Errorf("the error is %v, want that of the last call", err)
 	}
 }
@@ -53,20 +53,20 @@ func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
 // One good call says nothing about another hook, and nothing about another parent.
 func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 	refused := errors.New("connection refused")
-	var c calls
-	c.record(hook.Sync, snapshotOf("b"), refused)
-	c.record(hook.Sync, snapshotOf("a"), refused)
-	c.record(hook.Customize, snapshotOf("a"), nil)
-	c.record(hook.Sync, snapshotOf("c"), nil)
+	var c hookCalls
+	c.update(hook.Sync, snapshotOf("b"), refused)
+	c.update(hook.Sync, snapshotOf("a"), refused)
+	c.update(hook.Customize, snapshotOf("a"), nil)
+	c.update(hook.Sync, snapshotOf("c"), nil)
 	expect := func(want string) {
 		t.Helper()
-		made, err := c.error()
+		made, err := c.status()
 		if !made || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
 	expect("about Web default/a: connection refused (calls about others were not answered either: 1)")
-	c.record(hook.Sync, snapshotOf("a"), nil)
+	c.update(hook.Sync, snapshotOf("a"), nil)
 	expect("about Web default/b: connection refused")
 	c.forget(web("b"))
 	expect("")
@@ -79,18 +79,18 @@ func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
 	refused := errors.New("connection refused")
 	for last, before := range map[string]string{hook.Sync: hook.Finalize, hook.Finalize: hook.Sync} {
-		var c calls
-		c.record(before, snapshotOf("a"), refused)
-		c.record(hook.Customize, snapshotOf("a"), nil)
-		if _, err := c.error(); !errors.Is(err, refused) {
+		var c hookCalls
+		c.update(before, snapshotOf("a"), refused)
+		c.update(hook.Customize, snapshotOf("a"), nil)
+		if _, err := c.status(); !errors.Is(err, refused) {
 			t.Errorf("after a call of the customize hook the error is %v", err)
 		}
-		c.record(last, snapshotOf("b"), nil)
-		if _, err := c.error(); !errors.Is(err, refused) {
+		c.update(last, snapshotOf("b"), nil)
+		if _, err := c.status(); !errors.Is(err, refused) {
 			t.Errorf("after a call about another parent the error is %v", err)
 		}
-		c.record(last, snapshotOf("a"), nil)
-		if _, err := c.error(); err != nil {
+		c.update(last, snapshotOf("a"), nil)
+		if _, err := c.status(); err != nil {
 			t.Errorf("the call of the %s hook that was not answered is not over: %v", before, err)
 		}
 	}
@@ -98,17 +98,17 @@ func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
 
 // A version of a parent that is on its way out says nothing about the present one.
 func TestCallsAboutEarlierVersionsDoNotCount(t *testing.T) {
-	var c calls
+	var c hookCalls
 	refused := errors.New("connection refused")
 	earlier := snapshotOf("a")
 	earlier.Present = earlier.Parent
-	c.record(hook.Sync, earlier, refused)
-	if made, err := c.error(); made || err != nil {
+	c.update(hook.Sync, earlier, refused)
+	if made, err := c.status(); made || err != nil {
 		t.Errorf("called %v, error %v", made, err)
 	}
-	c.record(hook.Sync, snapshotOf("a"), refused)
-	c.record(hook.Sync, earlier, nil)
-	if _, err := c.error(); !errors.Is(err, refused) {
+	c.update(hook.Sync, snapshotOf("a"), refused)
+	c.update(hook.Sync, earlier, nil)
+	if _, err := c.status(); !errors.Is(err, refused) {
 		t.Errorf("the error is %v, want that of the present version", err)
 	}
 }

@@ -39,8 +39,8 @@ func newHooks(spec *Spec, options hook.Options) (hooks, error) {
 	return made, nil
 }
 
-// of is the hook to ask about a parent, nil if there is none for it.
-func (h hooks) of(snapshot *pipeline.Snapshot) *hook.Webhook {
+// forSnapshot is the hook to ask about a parent, nil if there is none for it.
+func (h hooks) forSnapshot(snapshot *pipeline.Snapshot) *hook.Webhook {
 	if snapshot.Finalizing {
 		return h.finalize
 	}

@@ -14,24 +14,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// takenNames knows which parents want a child whose name somebody else has, so that
+// nameConflicts knows which parents want a child whose name somebody else has, so that
 // they need not try again and again to learn that it has become free.
-type takenNames struct {
+type nameConflicts struct {
 	mu       sync.Mutex
 	byParent map[pipeline.Key][]pipeline.Key
 	wantedBy map[pipeline.Key]map[pipeline.Key]bool
 }
 
-func newTakenNames() *takenNames {
-	return &takenNames{
+func newNameConflicts() *nameConflicts {
+	return &nameConflicts{
 		byParent: map[pipeline.Key][]pipeline.Key{},
 		wantedBy: map[pipeline.Key]map[pipeline.Key]bool{},
 	}
 }
 
-// namesIn are the names that children could not get, and those of them that somebody else has.
+// conflictingNames are the names that children could not get, and those of them that somebody else has.
 // The others have become free since, of which the watch is yet to tell, or are the parent's own.
-func namesIn(outcomes []pipeline.Outcome) (missed, taken []pipeline.Key) {
+func conflictingNames(outcomes []pipeline.Outcome) (missed, taken []pipeline.Key) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		if outcome.NameConflict || outcome.Conflict && outcome.Creates() {
@@ -45,7 +45,7 @@ func namesIn(outcomes []pipeline.Outcome) (missed, taken []pipeline.Key) {
 }
 
 // set notes which names the children of a parent's last sync could not get; often there are none.
-func (t *takenNames) set(parent pipeline.Key, names []pipeline.Key) {
+func (t *nameConflicts) set(parent pipeline.Key, names []pipeline.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, name := range t.byParent[parent] {
@@ -67,29 +67,29 @@ func (t *takenNames) set(parent pipeline.Key, names []pipeline.Key) {
 	}
 }
 
-// wanted tells whether there are parents that want the name of an object.
-func (t *takenNames) wanted(object *object.Object) bool {
+// isWanted tells whether there are parents that want the name of an object.
+func (t *nameConflicts) isWanted(object *object.Object) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return object != nil && len(t.wantedBy) > 0 && len(t.wantedBy[pipeline.KeyOf(object)]) > 0
 }
 
-// freedBy returns the parents that want the name of an object which is gone, or which
+// parentsToRetry returns the parents that want the name of an object which is gone, or which
 // may have become theirs to have.
-func (t *takenNames) freedBy(before, after *object.Object) []pipeline.Key {
+func (t *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before == nil || len(t.wantedBy) == 0 {
 		return nil
 	}
 	parents := t.wantedBy[pipeline.KeyOf(before)]
-	if len(parents) == 0 || after != nil && sameHolder(before, after) {
+	if len(parents) == 0 || after != nil && sameOwnership(before, after) {
 		return nil
 	}
 	return slices.Collect(maps.Keys(parents))
 }
 
-// sameHolder tells whether a change of an object does not concern those who want its name.
-func sameHolder(before, after *object.Object) bool {
+// sameOwnership tells whether a change of an object does not concern those who want its name.
+func sameOwnership(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

@@ -33,7 +33,7 @@ func TestWhatFreesAName(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			web := web("web")
-			taken := newTakenNames()
+			taken := newNameConflicts()
 			taken.set(web, []pipeline.Key{child("ConfigMap", "default", "a")})
 			var before, after *object.Object
 			if test.before != "" {
@@ -42,10 +42,10 @@ func TestWhatFreesAName(t *testing.T) {
 			if test.after != "" {
 				after = configMap(t, "a", test.after)
 			}
-			if got := taken.freedBy(before, after); slices.Contains(got, web) != test.frees || len(got) > 1 {
+			if got := taken.parentsToRetry(before, after); slices.Contains(got, web) != test.frees || len(got) > 1 {
 				t.Errorf("woken are %v, want the parent: %v", got, test.frees)
 			}
-			if got := taken.freedBy(configMap(t, "b", `"labels":{}`), nil); len(got) > 0 {
+			if got := taken.parentsToRetry(configMap(t, "b", `"labels":{}`), nil); len(got) > 0 {
 				t.Errorf("another name wakes %v", got)
 			}
 		})
@@ -55,16 +55,16 @@ func TestWhatFreesAName(t *testing.T) {
 func TestWhoWaitsForAName(t *testing.T) {
 	named := func(name string) pipeline.Key { return child("ConfigMap", "default", name) }
 	one, two := web("one"), web("two")
-	taken := newTakenNames()
+	taken := newNameConflicts()
 	expect := func(child string, want ...pipeline.Key) {
 		t.Helper()
 		holder := configMap(t, child, `"uid":"u"`)
-		got := taken.freedBy(holder, nil)
+		got := taken.parentsToRetry(holder, nil)
 		slices.SortFunc(got, func(a, b pipeline.Key) int { return strings.Compare(a.Name, b.Name) })
 		if !slices.Equal(got, want) {
 			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
 		}
-		if wanted := taken.wanted(holder); wanted != (len(want) > 0) {
+		if wanted := taken.isWanted(holder); wanted != (len(want) > 0) {
 			t.Errorf("somebody waits for %s: %v, want %v", child, wanted, !wanted)
 		}
 	}
@@ -88,7 +88,7 @@ func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	of := func(op pipeline.Op, name string, taken, overtaken bool) pipeline.Outcome {
 		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, NameConflict: taken, Conflict: overtaken}
 	}
-	missed, taken := namesIn([]pipeline.Outcome{
+	missed, taken := conflictingNames([]pipeline.Outcome{
 		of(pipeline.Create, "created", false, false),
 		of(pipeline.Create, "taken", true, false),
 		of(pipeline.Create, "free-by-now", false, true),
@@ -111,14 +111,14 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	t.Cleanup(wanting.Close)
 	config, _ := hostOf(t)
 	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
-	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Backoff(0) {
-		t.Fatalf("the verdict is %v, want one that is tried again", verdict)
+	if result := c.sync(t.Context(), web("a")); result != syncqueue.Backoff(0) {
+		t.Fatalf("the result is %v, want one that is tried again", result)
 	}
 	holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if freed := c.taken.freedBy(holder, nil); !slices.Equal(freed, []pipeline.Key{web("a")}) {
+	if freed := c.nameConflicts.parentsToRetry(holder, nil); !slices.Equal(freed, []pipeline.Key{web("a")}) {
 		t.Errorf("the end of the holder wakes %v, want the parent", freed)
 	}
 }

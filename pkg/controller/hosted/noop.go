@@ -9,26 +9,26 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// resting is the last answer about a parent that left nothing to write, with the hash of what its
+// knownNoOp is the last answer about a parent that left nothing to write, with the hash of what its
 // plan depended on else. As long as that stays, the same answer leaves nothing to write again,
 // and need be neither read nor planned.
-type resting struct {
+type knownNoOp struct {
 	pipeline.NoOp
 	inputs uint64
 	known  bool
 }
 
-// of returns the answer if what a plan depends on is as it was then, else nil.
-func (r *resting) of(inputs uint64) *pipeline.NoOp {
+// matching returns the answer if what a plan depends on is as it was then, else nil.
+func (r *knownNoOp) matching(inputs uint64) *pipeline.NoOp {
 	if !r.known || r.inputs != inputs {
 		return nil
 	}
 	return &r.NoOp
 }
 
-// settle notes how a plan went that was carried out; after is when a write is due that it was too early for.
-func (r *resting) settle(inputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
+// remember notes how a plan went that was carried out; after is when a write is due that it was too early for.
+func (r *knownNoOp) remember(inputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
 	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 && len(planned.Duplicates) == 0 {
-		*r = resting{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
+		*r = knownNoOp{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
 	}
 }

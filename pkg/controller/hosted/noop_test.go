@@ -71,9 +71,9 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 			for i, turn := range turns {
 				answer.Store(turn.answer)
 				plans = 0
-				result := c.attempt(t.Context(), web("a"), c.parents.get(web("a")))
-				if planned := plans == 1; planned != turn.planned || result.resync != turn.resync {
-					t.Errorf("sync %d: planned is %v and the next sync is due after %v, want %v and %v", i, planned, result.resync, turn.planned, turn.resync)
+				result := c.syncParent(t.Context(), web("a"), c.parents.get(web("a")))
+				if planned := plans == 1; planned != turn.planned || result.resyncAfter != turn.resync {
+					t.Errorf("sync %d: planned is %v and the next sync is due after %v, want %v and %v", i, planned, result.resyncAfter, turn.planned, turn.resync)
 				}
 				if turn.err == "" && result.err != nil || turn.err != "" && (result.err == nil || !strings.Contains(result.err.Error(), turn.err)) {
 					t.Errorf("sync %d: the error is %v, want %q", i, result.err, turn.err)
@@ -86,13 +86,13 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 // A plan tells the guard that nothing needs a write any more, so there is one once something did.
 func TestAnAnswerIsPlannedAgainOnceTheFinalizerWasInTheWay(t *testing.T) {
 	c := controllerOfTen(t, hookOfTen(t))
-	memory := c.parents.get(web("a"))
-	if result := c.attempt(t.Context(), web("a"), memory); result.err != nil || !memory.rest.known {
-		t.Fatalf("nothing is left to do, but an answer is known: %v, error: %v", memory.rest.known, result.err)
+	state := c.parents.get(web("a"))
+	if result := c.syncParent(t.Context(), web("a"), state); result.err != nil || !state.noOp.known {
+		t.Fatalf("nothing is left to do, but an answer is known: %v, error: %v", state.noOp.known, result.err)
 	}
 	c.observer.Finalizes = true
-	if result := c.attempt(t.Context(), web("a"), memory); !apierrors.IsForbidden(result.err) || memory.rest.known {
-		t.Errorf("the finalizer is missing, but an answer is known: %v, error: %v", memory.rest.known, result.err)
+	if result := c.syncParent(t.Context(), web("a"), state); !apierrors.IsForbidden(result.err) || state.noOp.known {
+		t.Errorf("the finalizer is missing, but an answer is known: %v, error: %v", state.noOp.known, result.err)
 	}
 }
 
@@ -110,17 +110,17 @@ func TestAPlanThatIsMadeAgain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var r resting
-			r.settle(1, &pipeline.Response{Hash: 2}, &pipeline.Plan{}, nil, 0)
-			if known := r.of(1); known == nil || known.Answer != 2 {
+			var r knownNoOp
+			r.remember(1, &pipeline.Response{Hash: 2}, &pipeline.Plan{}, nil, 0)
+			if known := r.matching(1); known == nil || known.Answer != 2 {
 				t.Fatalf("of a plan that left nothing to do %v is known", known)
 			}
-			if known := r.of(3); known != nil {
+			if known := r.matching(3); known != nil {
 				t.Errorf("what the plan depends on has changed, but %v is known", known)
 			}
-			r = resting{}
-			r.settle(1, &pipeline.Response{Hash: 2}, &test.planned, test.outcomes, test.after)
-			if known := r.of(1); known != nil {
+			r = knownNoOp{}
+			r.remember(1, &pipeline.Response{Hash: 2}, &test.planned, test.outcomes, test.after)
+			if known := r.matching(1); known != nil {
 				t.Errorf("%v is known", known)
 			}
 		})

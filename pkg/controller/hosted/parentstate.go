@@ -24,63 +24,63 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// memory is what one sync of a parent leaves to the next. Only the worker that
+// parentState is what one sync of a parent leaves to the next. Only the worker that
 // syncs the parent uses it. There are as many as parents, so what few of them need is apart.
-type memory struct {
+type parentState struct {
 	// uid is whose memory it is; empty before the first sync.
 	uid     types.UID
 	pending observe.Pending
-	// awaits is since when the caches have not shown the last writes; zero if they have.
-	awaits  time.Time
-	settled plan.UpToDateCache
-	rest    resting
-	// related is the customize hook's answer; nil if there is no such hook.
-	related *related.Answer
-	// rolling is about the rollout of the parent's children; nil if its controller rolls nothing.
-	rolling *rolling
-	// told is about the last error, taken about the children whose names are taken,
+	// unseenSince is since when the caches have not shown the last writes; zero if they have.
+	unseenSince time.Time
+	upToDate    plan.UpToDateCache
+	noOp        knownNoOp
+	// customizeAnswer is the customize hook's answer; nil if there is no such hook.
+	customizeAnswer *related.Answer
+	// rollout is about the rollout of the parent's children; nil if its controller rolls nothing.
+	rollout *rolloutState
+	// syncErrorEvents is about the last error, taken about the children whose names are taken,
 	// duplicates about the children that were last listed twice.
-	told, taken, duplicates told
+	syncErrorEvents, nameConflictEvents, duplicateEvents eventDeduplicator
 }
 
-// rolling is what is remembered of a rollout.
-type rolling struct {
+// rolloutState is what is remembered of a rollout.
+type rolloutState struct {
 	revisions revisions.Pending
 	versions  rollout.Known
-	news      rolloutNews
-	// earlier are what related is about earlier versions of the parent, by the names of
+	events    rolloutEvents
+	// earlierAnswers are what related is about earlier versions of the parent, by the names of
 	// their revisions.
-	earlier map[string]*related.Answer
+	earlierAnswers map[string]*related.Answer
 }
 
-// rolls returns what is remembered of the rollout, which is nothing at first.
-func (m *memory) rolls() *rolling {
-	if m.rolling == nil {
-		m.rolling = &rolling{}
+// ensureRollout returns what is remembered of the rollout, which is nothing at first.
+func (m *parentState) ensureRollout() *rolloutState {
+	if m.rollout == nil {
+		m.rollout = &rolloutState{}
 	}
-	return m.rolling
+	return m.rollout
 }
 
-// keepEarlier has earlier hold an answer about each of the revisions, and returns those that
+// keepEarlierAnswers has earlier hold an answer about each of the revisions, and returns those that
 // are about none of them.
-func (r *rolling) keepEarlier(revisions []*rollout.Revision) (gone []*related.Answer) {
+func (r *rolloutState) keepEarlierAnswers(revisions []*rollout.Revision) (gone []*related.Answer) {
 	kept := make(map[string]*related.Answer, len(revisions))
 	for _, revision := range revisions {
-		kept[revision.Name] = cmp.Or(r.earlier[revision.Name], &related.Answer{})
-		delete(r.earlier, revision.Name)
+		kept[revision.Name] = cmp.Or(r.earlierAnswers[revision.Name], &related.Answer{})
+		delete(r.earlierAnswers, revision.Name)
 	}
-	gone = slices.Collect(maps.Values(r.earlier))
-	r.earlier = kept
+	gone = slices.Collect(maps.Values(r.earlierAnswers))
+	r.earlierAnswers = kept
 	return gone
 }
 
-// answers are those of the customize hook.
-func (m *memory) answers() (all []*related.Answer) {
-	if m.related != nil {
-		all = append(all, m.related)
+// customizeAnswers are those of the customize hook.
+func (m *parentState) customizeAnswers() (all []*related.Answer) {
+	if m.customizeAnswer != nil {
+		all = append(all, m.customizeAnswer)
 	}
-	if m.rolling != nil {
-		all = slices.AppendSeq(all, maps.Values(m.rolling.earlier))
+	if m.rollout != nil {
+		all = slices.AppendSeq(all, maps.Values(m.rollout.earlierAnswers))
 	}
 	return all
 }
@@ -88,7 +88,7 @@ func (m *memory) answers() (all []*related.Answer) {
 // parents holds what is known of each parent.
 type parents struct {
 	mu    sync.Mutex
-	byKey map[pipeline.Key]*memory
+	byKey map[pipeline.Key]*parentState
 	// synced tells of each parent that was synced whether it went well, and failing counts
 	// those of which it did not.
 	synced    map[pipeline.Key]bool
@@ -102,17 +102,17 @@ type parents struct {
 
 func newParents() *parents {
 	return &parents{
-		byKey:  map[pipeline.Key]*memory{},
+		byKey:  map[pipeline.Key]*parentState{},
 		synced: map[pipeline.Key]bool{},
 	}
 }
 
-func (p *parents) get(parent pipeline.Key) *memory {
+func (p *parents) get(parent pipeline.Key) *parentState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.byKey[parent]
 	if known == nil {
-		known = &memory{}
+		known = &parentState{}
 		p.byKey[parent] = known
 	}
 	return known
@@ -123,8 +123,8 @@ func (p *parents) forget(parent pipeline.Key) {
 	defer p.mu.Unlock()
 	delete(p.byKey, parent)
 	p.drop(parent)
-	if last := p.lastError; last != nil && last.Parent == parent && last.Over.IsZero() {
-		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
+	if last := p.lastError; last != nil && last.Parent == parent && last.Recovered.IsZero() {
+		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Recovered: time.Now()}
 	}
 }
 
@@ -133,7 +133,7 @@ func (p *parents) forget(parent pipeline.Key) {
 // parent is written too often, has not gone at all. Of one whose hook is down the call that
 // was not answered tells more.
 func (p *parents) record(parent pipeline.Key, err error) {
-	if isThrottled(err) || isWaiting(err) || errors.Is(err, errOvertaken) || isTooEarly(err) {
+	if isThrottled(err) || isWaiting(err) || errors.Is(err, errConflict) || isTooEarly(err) {
 		return
 	}
 	_, down := errors.AsType[*hook.CircuitOpenError](err)
@@ -147,8 +147,8 @@ func (p *parents) record(parent pipeline.Key, err error) {
 	switch last := p.lastError; {
 	case err != nil && !down:
 		p.lastError = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
-	case err == nil && last != nil && last.Parent == parent && last.Over.IsZero():
-		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Over: time.Now()}
+	case err == nil && last != nil && last.Parent == parent && last.Recovered.IsZero():
+		p.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Recovered: time.Now()}
 	}
 }
 
@@ -166,7 +166,7 @@ func isThrottled(err error) bool {
 }
 
 func isTooEarly(err error) bool {
-	_, early := errors.AsType[*tooEarly](err)
+	_, early := errors.AsType[*finalizerPostponedError](err)
 	return early
 }
 
@@ -176,11 +176,11 @@ func isWaiting(err error) bool {
 }
 
 // forget drops all that is known of a parent that is gone.
-func (c *Controller) forget(parent pipeline.Key, memory *memory) {
+func (c *Controller) forget(parent pipeline.Key, state *parentState) {
 	c.parents.forget(parent)
-	c.calls.forget(parent)
-	c.taken.set(parent, nil)
-	for _, answer := range memory.answers() {
+	c.hookCalls.forget(parent)
+	c.nameConflicts.set(parent, nil)
+	for _, answer := range state.customizeAnswers() {
 		c.forgetAnswer(answer)
 	}
 }

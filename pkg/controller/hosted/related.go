@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 )
 
-// newRelated makes what observes the related objects; nil without a customize hook.
-func (c *Controller) newRelated() *related.Observer {
+// newRelatedObserver makes what observes the related objects; nil without a customize hook.
+func (c *Controller) newRelatedObserver() *related.Observer {
 	if c.hooks.customize == nil {
 		return nil
 	}
@@ -24,26 +24,26 @@ func (c *Controller) newRelated() *related.Observer {
 		Resolve:  c.Discovery.Resolve,
 		Ask:      c.customize,
 		Confined: c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
-		Changed:  c.loop.Enqueue,
+		Changed:  c.queue.Enqueue,
 	})
 }
 
 func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
 	rules, err := c.hooks.customize.Customize(ctx, snapshot)
-	c.calls.record(hook.Customize, snapshot, err)
+	c.hookCalls.update(hook.Customize, snapshot, err)
 	return rules, err
 }
 
-// relatedOf returns the place for the customize hook's answer about a parent, nil if there is no such hook.
-func (c *Controller) relatedOf(memory *memory) *related.Answer {
-	if c.related != nil && memory.related == nil {
-		memory.related = &related.Answer{}
+// customizeAnswerOf returns the place for the customize hook's answer about a parent, nil if there is no such hook.
+func (c *Controller) customizeAnswerOf(state *parentState) *related.Answer {
+	if c.related != nil && state.customizeAnswer == nil {
+		state.customizeAnswer = &related.Answer{}
 	}
-	return memory.related
+	return state.customizeAnswer
 }
 
-// relate completes the snapshot with the related objects of its parent.
-func (c *Controller) relate(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
+// observeRelated completes the snapshot with the related objects of its parent.
+func (c *Controller) observeRelated(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
 	if c.related == nil {
 		return nil
 	}

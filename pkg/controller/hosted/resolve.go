@@ -40,7 +40,7 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
 	}
-	sent, err := encode(kind, object)
+	sent, err := controllerJSON(kind, object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", kind.Name, object.GetName(), err)
 	}
@@ -48,9 +48,9 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	return spec, spec.ResolveHooks(*hooks)
 }
 
-// encode is the JSON of an object as hooks are sent it: with its kind, and with an empty status,
+// controllerJSON is the JSON of an object as hooks are sent it: with its kind, and with an empty status,
 // since it would be another one all the time.
-func encode(kind Kind, sent ControllerObject) ([]byte, error) {
+func controllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
 	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
 	sent.SetManagedFields(nil)
 	raw, err := json.Marshal(sent)

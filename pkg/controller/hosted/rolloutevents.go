@@ -14,35 +14,35 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// longWait is how long a rollout waits for the same before people are told.
-const longWait = time.Minute
+// rolloutWaitThreshold is how long a rollout waits for the same before people are told.
+const rolloutWaitThreshold = time.Minute
 
-// rolloutNews is what is remembered of a parent's rollout to tell about it.
-type rolloutNews struct {
-	// underWay tells that there is one, which people were told of.
-	underWay bool
+// rolloutEvents is what is remembered of a parent's rollout to tell about it.
+type rolloutEvents struct {
+	// inProgress tells that there is one, which people were told of.
+	inProgress bool
 	// waitsFor is what it waits for, and since when.
-	waitsFor string
-	since    time.Time
-	told     told
+	waitsFor     string
+	waitingSince time.Time
+	waitEvents   eventDeduplicator
 }
 
-// tellRollout has events written when a rollout begins, has waited for long, and is over. It
+// reportRollout has events written when a rollout begins, has waited for long, and is over. It
 // returns after what time there may be something to tell that no change leads to; zero is
 // never.
-func (c *Controller) tellRollout(memory *memory, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration) {
-	news := &memory.rolls().news
+func (c *Controller) reportRollout(state *parentState, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration) {
+	news := &state.ensureRollout().events
 	updated := decision.Updated
-	before := statusOfCondition(parent, updated.Type)
+	before := conditionStatus(parent, updated.Type)
 	switch {
 	case updated.Status == metav1.ConditionTrue:
-		if news.underWay || before == metav1.ConditionFalse {
+		if news.inProgress || before == metav1.ConditionFalse {
 			c.Events.RolloutFinished(parent, updated.Message)
 		}
-		*news = rolloutNews{}
+		*news = rolloutEvents{}
 		return 0
-	case !news.underWay:
-		news.underWay = true
+	case !news.inProgress:
+		news.inProgress = true
 		if before != metav1.ConditionFalse {
 			c.Events.RolloutStarted(parent, updated.Message)
 		}
@@ -52,19 +52,19 @@ func (c *Controller) tellRollout(memory *memory, parent *object.Object, decision
 		return 0
 	}
 	if news.waitsFor != updated.Message {
-		news.waitsFor, news.since = updated.Message, now
+		news.waitsFor, news.waitingSince = updated.Message, now
 	}
-	if waited := now.Sub(news.since); waited < longWait {
-		return longWait - waited
+	if waited := now.Sub(news.waitingSince); waited < rolloutWaitThreshold {
+		return rolloutWaitThreshold - waited
 	}
-	if news.told.news(updated.Message, now) {
+	if news.waitEvents.markIfDue(updated.Message, now) {
 		c.Events.RolloutWaiting(parent, updated.Message)
 	}
 	return tellAgainAfter
 }
 
-// statusOfCondition is what an object's status says of a condition; empty if nothing.
-func statusOfCondition(o *object.Object, conditionType string) metav1.ConditionStatus {
+// conditionStatus is what an object's status says of a condition; empty if nothing.
+func conditionStatus(o *object.Object, conditionType string) metav1.ConditionStatus {
 	var conditions []struct {
 		Type   string                 `json:"type"`
 		Status metav1.ConditionStatus `json:"status"`
@@ -80,8 +80,8 @@ func statusOfCondition(o *object.Object, conditionType string) metav1.ConditionS
 	return ""
 }
 
-// settles tells whether it is known only by a step that a child is as it should be. A rollout that
+// confirmsChild tells whether it is known only by a step that a child is as it should be. A rollout that
 // waits for the child can go on then, and if the step has changed nothing no event tells.
-func settles(outcome pipeline.Outcome) bool {
+func confirmsChild(outcome pipeline.Outcome) bool {
 	return outcome.Result != nil && (outcome.Op == pipeline.Keep || outcome.Op == pipeline.Apply)
 }

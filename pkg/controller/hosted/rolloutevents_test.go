@@ -103,10 +103,10 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 			}
 			t.Cleanup(events.Shutdown)
 			c := &Controller{Dependencies: Dependencies{Events: events}}
-			memory, now := &memory{}, time.Unix(0, 0)
+			state, now := &parentState{}, time.Unix(0, 0)
 			for i, step := range test.steps {
 				now = now.Add(step.after)
-				if next := c.tellRollout(memory, withUpdated(t, step.before), step.decision, now); next != step.next {
+				if next := c.reportRollout(state, withUpdated(t, step.before), step.decision, now); next != step.next {
 					t.Errorf("after step %d the next is due in %v, want %v", i, next, step.next)
 				}
 			}

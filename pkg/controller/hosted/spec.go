@@ -57,12 +57,12 @@ type Kind struct {
 	// FinalizerPrefix begins the names of the finalizers by which controllers hold their
 	// parents. They are stored in users' clusters.
 	FinalizerPrefix string
-	// Ask asks a sync or finalize hook in the kind's form.
-	Ask func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
+	// CallHook asks a sync or finalize hook in the kind's form.
+	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
 	// Plan makes a plan of the hook's answer.
 	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.UpToDateCache) (*pipeline.Plan, error)
-	// Inputs is the hash of what a plan depends on beside the answer.
-	Inputs func(snapshot *pipeline.Snapshot) uint64
+	// PlanInputsHash is the hash of what a plan depends on beside the answer.
+	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
 }
 
 // Finalizer is the finalizer by which the controller of that name holds its parents.
@@ -81,8 +81,8 @@ func (s *Spec) SeesAll() bool {
 	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.SeesAll(target.Rules, s.Finalize != nil) })
 }
 
-// strategies are those of all child types, with an engine for those that name none.
-func (s *Spec) strategies(engine plan.Engine) plan.Strategies {
+// strategiesWithEngine are those of all child types, with an engine for those that name none.
+func (s *Spec) strategiesWithEngine(engine plan.Engine) plan.Strategies {
 	strategies := make(plan.Strategies, len(s.Children))
 	for _, child := range s.Children {
 		strategy := s.Strategies[child.GroupKind()]

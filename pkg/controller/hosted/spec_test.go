@@ -27,7 +27,7 @@ func TestAChildTypeThatNamesNoEngineHasThatOfTheProcess(t *testing.T) {
 		plain:               {Method: plan.Recreate, Engine: plan.ServerSideApply},
 		{Kind: "Namespace"}: {Engine: plan.ServerSideApply},
 	}
-	if diff := cmp.Diff(want, spec.strategies(plan.ServerSideApply)); diff != "" {
+	if diff := cmp.Diff(want, spec.strategiesWithEngine(plan.ServerSideApply)); diff != "" {
 		t.Errorf("strategies (-want +got):\n%s", diff)
 	}
 }

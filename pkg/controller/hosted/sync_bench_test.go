@@ -17,8 +17,8 @@ func BenchmarkQuietSync(b *testing.B) {
 	c := controllerOfTen(b, hookOfTen(b))
 	b.ReportAllocs()
 	for b.Loop() {
-		if verdict := c.sync(b.Context(), web("a")); verdict != syncqueue.Done(0) {
-			b.Fatal(verdict, c.Health().LastError)
+		if result := c.sync(b.Context(), web("a")); result != syncqueue.Done(0) {
+			b.Fatal(result, c.Health().LastError)
 		}
 	}
 }
@@ -33,8 +33,8 @@ func TestAQuietSyncLeavesLittleGarbage(t *testing.T) {
 	for range syncs {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Done(0) {
-			t.Fatal(verdict, c.Health().LastError)
+		if result := c.sync(t.Context(), web("a")); result != syncqueue.Done(0) {
+			t.Fatal(result, c.Health().LastError)
 		}
 		runtime.ReadMemStats(&after)
 		least = min(least, after.TotalAlloc-before.TotalAlloc)

@@ -23,10 +23,10 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	t.Cleanup(events.Shutdown)
 	c := controllerAt(t, config, Dependencies{Events: events}, specOf(at("http://hooks.example")))
 	c.parentChanged(nil, c.observer.Get(web("a")))
-	c.object.Store(nil) // the bug
+	c.objectJSON.Store(nil) // the bug
 
-	if verdict := c.sync(t.Context(), web("a")); verdict != syncqueue.Backoff(0) {
-		t.Errorf("the verdict is %v, want a failure", verdict)
+	if result := c.sync(t.Context(), web("a")); result != syncqueue.Backoff(0) {
+		t.Errorf("the result is %v, want a failure", result)
 	}
 	event := <-sent
 	if event.Reason != "SyncError" || event.InvolvedObject.Name != "a" || !strings.Contains(event.Message, "panic: ") {

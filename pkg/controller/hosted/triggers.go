@@ -57,26 +57,26 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	case after == nil:
 		gone := pipeline.KeyOf(before)
 		c.observer.Claims.Forget(gone)
-		c.loop.Enqueue(gone)
+		c.queue.Enqueue(gone)
 	case !c.observer.Ignores(before, after):
-		c.loop.Enqueue(pipeline.KeyOf(after))
+		c.queue.Enqueue(pipeline.KeyOf(after))
 	}
 }
 
 // mayConcern tells by a child alone whether childChanged has anything to do.
 func (c *Controller) mayConcern(before, after *object.Object) bool {
-	return c.observer.MayConcern(before, after) || c.taken.wanted(before)
+	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
 
 func (c *Controller) childChanged(before, after *object.Object) {
-	c.loop.Enqueue(c.observer.ParentsOf(before, after)...)
-	c.loop.Enqueue(c.taken.freedBy(before, after)...)
+	c.queue.Enqueue(c.observer.ParentsOf(before, after)...)
+	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)
 }
 
-// resync has all parents synced again in the period of the spec and in that of the
+// startResync has all parents synced again in the period of the spec and in that of the
 // process, until stop is called.
-func (c *Controller) resync(ctx context.Context) (stop func()) {
-	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.EnqueueLowPriority(c.allParents()...) })
+func (c *Controller) startResync(ctx context.Context) (stop func()) {
+	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.queue.EnqueueLowPriority(c.allParents()...) })
 }
 
 func (c *Controller) allParents() []pipeline.Key {
@@ -88,19 +88,19 @@ func (c *Controller) allParents() []pipeline.Key {
 	return keys
 }
 
-// every calls again in each of the periods that are not zero, until stop is called.
-func every(ctx context.Context, periods []time.Duration, again func()) (stop func()) {
+// startPeriodic calls again in each of the periods that are not zero, until stop is called.
+func startPeriodic(ctx context.Context, periods []time.Duration, again func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for _, period := range periods {
 		if period > 0 {
-			running.Go(func() { tick(ctx, period, again) })
+			running.Go(func() { runPeriodic(ctx, period, again) })
 		}
 	}
 	return func() { cancel(); running.Wait() }
 }
 
-func tick(ctx context.Context, period time.Duration, again func()) {
+func runPeriodic(ctx context.Context, period time.Duration, again func()) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {

@@ -22,10 +22,10 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
 	c := &Controller{
-		observer: observe.Observer{Targets: []*observe.Target{{Watch: &host.Watch{Type: webs}}}, Claims: observe.NewByLabels(true)},
-		taken:    newTakenNames(),
+		observer:      observe.Observer{Targets: []*observe.Target{{Watch: &host.Watch{Type: webs}}}, Claims: observe.NewByLabels(true)},
+		nameConflicts: newNameConflicts(),
 	}
-	c.taken.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})
+	c.nameConflicts.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})
 	tests := map[string]struct {
 		name, before, after string
 		want                bool
@@ -71,7 +71,7 @@ func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 				var mu sync.Mutex
 				var times []time.Duration
 				started := time.Now()
-				stop := every(t.Context(), test.periods, func() {
+				stop := startPeriodic(t.Context(), test.periods, func() {
 					mu.Lock()
 					defer mu.Unlock()
 					times = append(times, time.Since(started))

@@ -21,8 +21,8 @@ func strategyOf(of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strate
 	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout(), Engine: plan.Engine(of.Apply)}
 }
 
-// rolloutOf are the rules by which a controller rolls out changes, without a kind that rolls.
-func rolloutOf(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
+// rolloutRules are the rules by which a controller rolls out changes, without a kind that rolls.
+func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 	rules := &rollout.Rules{}
 	if history := spec.ParentResource.RevisionHistory; history != nil {
 		rules.FieldPaths = history.FieldPaths

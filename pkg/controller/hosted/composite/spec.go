@@ -22,9 +22,9 @@ func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "CompositeController",
 		FinalizerPrefix: "metacontroller.io/compositecontroller-",
-		Ask:             (*hook.Webhook).SyncComposite,
+		CallHook:        (*hook.Webhook).SyncComposite,
 		Plan:            plan.Composite,
-		Inputs:          plan.CompositeInputs,
+		PlanInputsHash:  plan.CompositeInputs,
 	}
 }
 
@@ -44,12 +44,12 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.Co
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := hosted.NewSpec(Kind(), sent(object), hooks, object.Spec.EndpointConfigs)
+	spec, err := hosted.NewSpec(Kind(), asSentToHooks(object), hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
 	spec.Claims = observe.NewByLabels(isTrue(object.Spec.GenerateSelector))
-	spec.Rollout = rolloutOf(&object.Spec)
+	spec.Rollout = rolloutRules(&object.Spec)
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func resolveParents(ctx context.Context, discovery *host.Discovery, rule *v1alph
 	}, nil
 }
 
-// sent is a CompositeController as hooks are sent it.
-func sent(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
+// asSentToHooks is a CompositeController as hooks are sent it.
+func asSentToHooks(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
 	sent := object.DeepCopy()
 	for _, child := range sent.Spec.ChildResources {
 		// Hooks have always been sent an object here.

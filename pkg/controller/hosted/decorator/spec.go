@@ -22,9 +22,9 @@ func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
 		FinalizerPrefix: "metacontroller.io/decoratorcontroller-",
-		Ask:             (*hook.Webhook).SyncDecorator,
+		CallHook:        (*hook.Webhook).SyncDecorator,
 		Plan:            plan.Decorator,
-		Inputs:          plan.DecoratorInputs,
+		PlanInputsHash:  plan.DecoratorInputs,
 	}
 }
 
@@ -46,7 +46,7 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 		}
 	}
 	for _, rule := range object.Spec.Attachments {
-		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy(rule.UpdateStrategy)); err != nil {
+		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(rule.UpdateStrategy)); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +82,8 @@ func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted
 	return nil
 }
 
-// strategy is how attachments of a type are updated. Decorators do not roll.
-func strategy(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
+// strategyOf is how attachments of a type are updated. Decorators do not roll.
+func strategyOf(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
 	if of == nil {
 		return plan.Strategy{}
 	}

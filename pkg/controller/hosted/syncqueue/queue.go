@@ -25,14 +25,14 @@ import (
 // The time after which a parent that fails is tried again doubles from the first to
 // the longest backoff.
 const (
-	firstBackoff   = 5 * time.Millisecond
-	longestBackoff = 1000 * time.Second
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = 1000 * time.Second
 )
 
 // What changed goes before what is only looked at again.
 const (
-	changedPriority = 0
-	againPriority   = -100
+	normalPriority = 0
+	lowPriority    = -100
 )
 
 // SyncFunc syncs one parent. It is never called twice at once for the same parent.
@@ -43,11 +43,11 @@ type Queue struct {
 	// Metrics are those of the queue. They are worth telling while the loop runs.
 	Metrics *metrics.Queue
 
-	queue   priorityqueue.PriorityQueue[pipeline.Key]
-	stop    func()
-	sync    SyncFunc
-	workers int
-	asked   asked
+	queue        priorityqueue.PriorityQueue[pipeline.Key]
+	stop         func()
+	sync         SyncFunc
+	workers      int
+	requeueTimes requeueTimes
 }
 
 // New makes a loop, which must be run or closed. The name is the one its queue
@@ -56,94 +56,94 @@ func New(name string, workers int, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[pipeline.Key]) {
 		o.MetricProvider = measured
-		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[pipeline.Key](firstBackoff, longestBackoff)
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[pipeline.Key](minBackoff, maxBackoff)
 	})
 	return &Queue{
-		Metrics: measured,
-		queue:   queue,
-		stop:    sync.OnceFunc(queue.ShutDown),
-		sync:    syncOne,
-		workers: workers,
-		asked:   asked{at: map[pipeline.Key]time.Time{}},
+		Metrics:      measured,
+		queue:        queue,
+		stop:         sync.OnceFunc(queue.ShutDown),
+		sync:         syncOne,
+		workers:      workers,
+		requeueTimes: requeueTimes{at: map[pipeline.Key]time.Time{}},
 	}
 }
 
 // Close ends the queue. It is for a loop that is not run, and does no harm to one
 // that was.
-func (l *Queue) Close() { l.stop() }
+func (q *Queue) Close() { q.stop() }
 
 // Enqueue has parents synced that something happened to.
-func (l *Queue) Enqueue(parents ...pipeline.Key) {
-	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(changedPriority)}, parents...)
+func (q *Queue) Enqueue(parents ...pipeline.Key) {
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
 }
 
 // EnqueueLowPriority has parents synced when nothing else is to be done.
-func (l *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
-	l.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(againPriority)}, parents...)
+func (q *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
 }
 
 // Run works the queue until ctx ends and the syncs under way have returned.
-func (l *Queue) Run(ctx context.Context) {
+func (q *Queue) Run(ctx context.Context) {
 	var workers sync.WaitGroup
-	for range l.workers {
-		workers.Go(func() { l.work(ctx) })
+	for range q.workers {
+		workers.Go(func() { q.work(ctx) })
 	}
 	<-ctx.Done()
-	l.stop()
+	q.stop()
 	workers.Wait()
 }
 
-func (l *Queue) work(ctx context.Context) {
+func (q *Queue) work(ctx context.Context) {
 	for {
-		parent, shutdown := l.queue.Get()
+		parent, shutdown := q.queue.Get()
 		if shutdown {
 			return
 		}
 		started := time.Now()
-		l.settle(parent, started, l.syncSafely(ctx, parent))
-		l.queue.Done(parent)
+		q.requeue(parent, started, q.syncSafely(ctx, parent))
+		q.queue.Done(parent)
 	}
 }
 
 // syncSafely keeps a panic from ending the process. Syncs tell about their own panics;
 // this is for one in the telling.
-func (l *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (verdict Result) {
+func (q *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (result Result) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
 				"parent", parent, "stack", string(debug.Stack()))
-			verdict = Backoff(0)
+			result = Backoff(0)
 		}
 	}()
-	return l.sync(ctx, parent)
+	return q.sync(ctx, parent)
 }
 
-// settle puts a parent back into the queue as the verdict on its sync says.
-func (l *Queue) settle(parent pipeline.Key, started time.Time, verdict Result) {
-	if verdict.kind == gone {
-		l.asked.forget(parent)
-		l.queue.Forget(parent)
+// requeue puts a parent back into the queue as the verdict on its sync says.
+func (q *Queue) requeue(parent pipeline.Key, started time.Time, result Result) {
+	if result.kind == forget {
+		q.requeueTimes.forget(parent)
+		q.queue.Forget(parent)
 		return
 	}
-	again := priorityqueue.AddOpts{Priority: ptr.To(againPriority), RateLimited: verdict.kind == failed}
+	again := priorityqueue.AddOpts{Priority: ptr.To(lowPriority), RateLimited: result.kind == backoff}
 	now := time.Now()
 	var asked time.Time
-	if verdict.kind != waiting && verdict.after > 0 {
-		asked = now.Add(verdict.after)
+	if result.kind != requeueAfter && result.after > 0 {
+		asked = now.Add(result.after)
 	}
-	if next := l.asked.next(parent, started, asked); !next.IsZero() {
+	if next := q.requeueTimes.update(parent, started, asked); !next.IsZero() {
 		again.After = max(next.Sub(now), 1) // zero would be never
 	}
-	switch verdict.kind {
-	case waiting:
-		if again.After == 0 || verdict.after < again.After {
-			again.After = verdict.after
+	switch result.kind {
+	case requeueAfter:
+		if again.After == 0 || result.after < again.After {
+			again.After = result.after
 		}
 	case done:
-		l.queue.Forget(parent)
+		q.queue.Forget(parent)
 		if again.After == 0 {
 			return
 		}
 	}
-	l.queue.AddWithOpts(again, parent)
+	q.queue.AddWithOpts(again, parent)
 }

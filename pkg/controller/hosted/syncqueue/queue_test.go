@@ -179,7 +179,7 @@ func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 			pauses = append(pauses, noted.times[i]-noted.times[i-1])
 		}
 		for i, pause := range pauses {
-			want := min(firstBackoff<<min(i, 40), longestBackoff)
+			want := min(minBackoff<<min(i, 40), maxBackoff)
 			if pause != want {
 				t.Errorf("pause %d is %s, want %s", i, pause, want)
 			}
@@ -254,7 +254,7 @@ func TestSuccessClearsTheBackoff(t *testing.T) {
 		loop.Enqueue(named("a"))
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
-		if want := []time.Duration{0, firstBackoff, 3 * firstBackoff}; !slices.Equal(noted.times, want) {
+		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
 			t.Errorf("synced after %v, want %v", noted.times, want)
 		}
 	})
@@ -310,7 +310,7 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 		loop.Enqueue(named("bad"))
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
-		if want := []time.Duration{0, firstBackoff, 3 * firstBackoff}; !slices.Equal(noted.times, want) {
+		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
 			t.Errorf("synced after %v, want %v", noted.times, want)
 		}
 		loop.Enqueue(named("good"))

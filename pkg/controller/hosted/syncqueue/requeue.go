@@ -10,17 +10,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// asked holds the earliest time at which each parent is to be synced again because a sync
+// requeueTimes holds the earliest time at which each parent is to be synced again because a sync
 // asked for it. The queue cannot hold it: an event takes a parent out of the queue
 // before its time.
-type asked struct {
+type requeueTimes struct {
 	mu sync.Mutex
 	at map[pipeline.Key]time.Time
 }
 
-// next notes that a sync which began at started has asked for another one at that time, zero if
+// update notes that a sync which began at started has asked for another one at that time, zero if
 // it did not, and returns the earliest time that is still to come; zero is never.
-func (a *asked) next(parent pipeline.Key, started, at time.Time) time.Time {
+func (a *requeueTimes) update(parent pipeline.Key, started, at time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	earlier, pending := a.at[parent]
@@ -35,7 +35,7 @@ func (a *asked) next(parent pipeline.Key, started, at time.Time) time.Time {
 	return at
 }
 
-func (a *asked) forget(parent pipeline.Key) {
+func (a *requeueTimes) forget(parent pipeline.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.at, parent)

@@ -7,17 +7,17 @@ import "time"
 
 // Result is what is to become of a parent after its sync. The zero value is Done(0).
 type Result struct {
-	kind  kind
+	kind  resultKind
 	after time.Duration
 }
 
-type kind int
+type resultKind int
 
 const (
-	done kind = iota
-	failed
-	waiting
-	gone
+	done resultKind = iota
+	backoff
+	requeueAfter
+	forget
 )
 
 // Done tells that the sync went well, which ends the backoff of earlier failures. If
@@ -27,12 +27,12 @@ func Done(after time.Duration) Result { return Result{done, after} }
 
 // Backoff tells that the sync went wrong. It is tried again with a growing delay; if after is
 // positive, it asks for a sync after that time as Done does.
-func Backoff(after time.Duration) Result { return Result{failed, after} }
+func Backoff(after time.Duration) Result { return Result{backoff, after} }
 
 // RequeueAfter tells that it is not the time for the sync, which is neither a failure nor the
 // end of one, and that the parent is to be looked at again after that time.
-func RequeueAfter(after time.Duration) Result { return Result{waiting, max(after, firstBackoff)} }
+func RequeueAfter(after time.Duration) Result { return Result{requeueAfter, max(after, minBackoff)} }
 
 // Forget tells that there is no such parent, or that it is not for this controller: what
 // was asked for it is dropped.
-func Forget() Result { return Result{kind: gone} }
+func Forget() Result { return Result{kind: forget} }

@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// verdicts makes a sync that returns one after the other, and then Done(0).
-func verdicts(of ...Result) func(*diary, pipeline.Key) Result {
+// results makes a sync that returns one after the other, and then Done(0).
+func results(of ...Result) func(*diary, pipeline.Key) Result {
 	return func(noted *diary, parent pipeline.Key) Result {
 		if visit := noted.note(parent); visit <= len(of) {
 			return of[visit-1]
@@ -27,7 +27,7 @@ func verdicts(of ...Result) func(*diary, pipeline.Key) Result {
 func TestWhenAParentIsSyncedAgain(t *testing.T) {
 	const s = time.Second
 	tests := map[string]struct {
-		verdicts []Result
+		results []Result
 		changes  []time.Duration
 		want     []time.Duration
 	}{
@@ -44,10 +44,10 @@ func TestWhenAParentIsSyncedAgain(t *testing.T) {
 			[]Result{Done(10 * s), Done(0), Done(7 * s)}, nil, []time.Duration{0, 10 * s},
 		},
 		"a wish outlives a failure": {
-			[]Result{Done(10 * s), Backoff(0)}, []time.Duration{4 * s}, []time.Duration{0, 4 * s, 4*s + firstBackoff, 10 * s},
+			[]Result{Done(10 * s), Backoff(0)}, []time.Duration{4 * s}, []time.Duration{0, 4 * s, 4*s + minBackoff, 10 * s},
 		},
 		"a failed sync may ask for another one": {
-			[]Result{Backoff(10 * s)}, nil, []time.Duration{0, firstBackoff, 10 * s},
+			[]Result{Backoff(10 * s)}, nil, []time.Duration{0, minBackoff, 10 * s},
 		},
 		"a wait ends when it is over": {
 			[]Result{RequeueAfter(3 * s)}, nil, []time.Duration{0, 3 * s},
@@ -62,27 +62,27 @@ func TestWhenAParentIsSyncedAgain(t *testing.T) {
 			[]Result{Done(10 * s), RequeueAfter(s)}, []time.Duration{4 * s}, []time.Duration{0, 4 * s, 5 * s, 10 * s},
 		},
 		"a wait is no failure": {
-			[]Result{RequeueAfter(s), RequeueAfter(s), RequeueAfter(s), Backoff(0)}, nil, []time.Duration{0, s, 2 * s, 3 * s, 3*s + firstBackoff},
+			[]Result{RequeueAfter(s), RequeueAfter(s), RequeueAfter(s), Backoff(0)}, nil, []time.Duration{0, s, 2 * s, 3 * s, 3*s + minBackoff},
 		},
 		"a wait does not end the backoff": {
 			[]Result{Backoff(0), Backoff(0), RequeueAfter(s), Backoff(0)}, nil,
-			[]time.Duration{0, firstBackoff, 3 * firstBackoff, s + 3*firstBackoff, s + 7*firstBackoff},
+			[]time.Duration{0, minBackoff, 3 * minBackoff, s + 3*minBackoff, s + 7*minBackoff},
 		},
 		"a wait of no time takes some": {
-			[]Result{RequeueAfter(0)}, nil, []time.Duration{0, firstBackoff},
+			[]Result{RequeueAfter(0)}, nil, []time.Duration{0, minBackoff},
 		},
 		"what a parent that is gone asked for is dropped": {
 			[]Result{Done(10 * s), Forget()}, []time.Duration{4 * s}, []time.Duration{0, 4 * s},
 		},
 		"a parent that is gone has no backoff": {
 			[]Result{Backoff(0), Backoff(0), Forget(), Backoff(0)}, []time.Duration{4 * s},
-			[]time.Duration{0, firstBackoff, 3 * firstBackoff, 4 * s, 4*s + firstBackoff},
+			[]time.Duration{0, minBackoff, 3 * minBackoff, 4 * s, 4*s + minBackoff},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				loop, noted := start(t, 1, verdicts(test.verdicts...))
+				loop, noted := start(t, 1, results(test.results...))
 				loop.Enqueue(named("a"))
 				for _, at := range test.changes {
 					time.Sleep(at - time.Since(noted.started))

@@ -28,21 +28,21 @@ const component = "metacontroller"
 
 // The reasons of events.
 const (
-	reasonStarting     = "Starting"
-	reasonStarted      = "Started"
-	reasonStopping     = "Stopping"
-	reasonStopped      = "Stopped"
-	reasonCreateError  = "CreateError"
-	reasonSyncError    = "SyncError"
-	reasonDrainError   = "DrainError"
-	reasonNotFinalized = "NotFinalized"
-	reasonNameTaken    = "ChildNameTaken"
-	reasonWriteLoop    = "WriteLoop"
-	reasonDuplicate    = "DuplicateChild"
-	reasonStale        = "CredentialsStale"
-	reasonRollout      = "RolloutStarted"
-	reasonWaiting      = "RolloutWaiting"
-	reasonFinished     = "RolloutFinished"
+	reasonStarting         = "Starting"
+	reasonStarted          = "Started"
+	reasonStopping         = "Stopping"
+	reasonStopped          = "Stopped"
+	reasonCreateError      = "CreateError"
+	reasonSyncError        = "SyncError"
+	reasonDrainError       = "DrainError"
+	reasonNotFinalized     = "NotFinalized"
+	reasonChildNameTaken   = "ChildNameTaken"
+	reasonWriteLoop        = "WriteLoop"
+	reasonDuplicateChild   = "DuplicateChild"
+	reasonCredentialsStale = "CredentialsStale"
+	reasonRolloutStarted   = "RolloutStarted"
+	reasonRolloutWaiting   = "RolloutWaiting"
+	reasonRolloutFinished  = "RolloutFinished"
 )
 
 // EventOptions bound the events that are written about one object.
@@ -71,7 +71,7 @@ func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx),
 		record.WithCorrelatorOptions(record.CorrelatorOptions{QPS: options.QPS, BurstSize: options.Burst}))
-	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, last: make(chan struct{})}
+	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, flushed: make(chan struct{})}
 	broadcaster.StartRecordingToSink(sink)
 	return &Events{
 		broadcaster: broadcaster,
@@ -102,13 +102,13 @@ func (e *Events) Stopped(controller runtime.Object, name string) {
 
 // CreateError tells that a controller's spec cannot be run.
 func (e *Events) CreateError(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", short(err))
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", truncateError(err))
 }
 
 // CredentialsStale tells that a controller's hook is called with older credentials than
 // there are, since these are of no use.
 func (e *Events) CredentialsStale(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonStale, "The last good credentials stay in use: %s", short(err))
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCredentialsStale, "The last good credentials stay in use: %s", truncateError(err))
 }
 
 // NoStatusSubresource tells that the parents of a controller have no status that
@@ -121,7 +121,7 @@ func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType
 // DrainError tells that the finalizer of a controller cannot be taken off its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
-		short(err), v1alpha1.SkipDrainAnnotation)
+		truncateError(err), v1alpha1.SkipDrainAnnotation)
 }
 
 // NotFinalized tells that a parent which was being deleted was let go although its
@@ -133,20 +133,20 @@ func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
 
 // SyncError tells that a parent could not be synced.
 func (e *Events) SyncError(parent *object.Object, err error) {
-	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", short(err))
+	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
 }
 
 // WriteLoop tells that children of a parent, or its status, are written less often
 // because they would be written again and again.
 func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, cut(newLoops(loops, now)))
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, truncate(writeLoopEvent(loops, now)))
 }
 
-// short keeps an error within what an event's message may hold.
-func short(err error) string { return cut(err.Error()) }
+// truncateError keeps an error within what an event's message may hold.
+func truncateError(err error) string { return truncate(err.Error()) }
 
-// cut keeps a message within what that of an event may be.
-func cut(message string) string {
+// truncate keeps a message within what that of an event may be.
+func truncate(message string) string {
 	const most = 900
 	if len(message) <= most {
 		return message
@@ -156,18 +156,18 @@ func cut(message string) string {
 
 // DuplicateChildren tells that a hook lists children more than once.
 func (e *Events) DuplicateChildren(parent *object.Object, children []string) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonDuplicate,
-		cut("The hook lists children more than once, and the last one of each counts: "+list(children)))
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonDuplicateChild,
+		truncate("The hook lists children more than once, and the last one of each counts: "+list(children)))
 }
 
-// NameTaken tells that children could not be created because their names belong to
+// NameConflict tells that children could not be created because their names belong to
 // somebody else.
-func (e *Events) NameTaken(parent *object.Object, children []string) {
+func (e *Events) NameConflict(parent *object.Object, children []string) {
 	message := list(children) + " exists and is not this object's: it was left alone; delete it, or have the hook choose another name"
 	if len(children) > 1 {
 		message = "These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: " + list(children)
 	}
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonNameTaken, cut(message))
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonChildNameTaken, truncate(message))
 }
 
 // list names the first few of some children and how many more there are.
@@ -183,48 +183,48 @@ func list(children []string) string {
 // RolloutStarted tells that a change of a parent begins to be rolled out; first is what is
 // done first.
 func (e *Events) RolloutStarted(parent *object.Object, first string) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRollout, cut("A change is rolled out: "+first))
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutStarted, truncate("A change is rolled out: "+first))
 }
 
 // RolloutWaiting tells that a rollout has waited for the same for a while.
 func (e *Events) RolloutWaiting(parent *object.Object, why string) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWaiting, cut("The rollout waits: "+why))
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonRolloutWaiting, truncate("The rollout waits: "+why))
 }
 
 // RolloutFinished tells that all children are at the latest revision.
 func (e *Events) RolloutFinished(parent *object.Object, latest string) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonFinished, cut("The rollout is finished: "+latest))
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutFinished, truncate("The rollout is finished: "+latest))
 }
 
 // flushTimeout is how long the host may take to be written the last events.
 const flushTimeout = 3 * time.Second
 
-// reasonLast is that of an event which is not written: it comes after all others.
-const reasonLast = "Last"
+// flushReason is that of an event which is not written: it comes after all others.
+const flushReason = "Last"
 
 // sink writes events, one after the other, and tells when the last was written.
 type sink struct {
 	record.EventSink
-	last chan struct{}
+	flushed chan struct{}
 }
 
 // Create implements record.EventSink.
 func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
-	if event.Reason != reasonLast {
+	if event.Reason != flushReason {
 		return s.EventSink.Create(event)
 	}
-	close(s.last)
+	close(s.flushed)
 	return event, nil
 }
 
 // Shutdown writes the events that were told so far, if the host takes them in time,
 // and stops.
 func (e *Events) Shutdown() {
-	e.recorder.Event(&corev1.ObjectReference{Name: component}, corev1.EventTypeNormal, reasonLast, "")
+	e.recorder.Event(&corev1.ObjectReference{Name: component}, corev1.EventTypeNormal, flushReason, "")
 	timeout := time.NewTimer(flushTimeout)
 	defer timeout.Stop()
 	select {
-	case <-e.sink.last:
+	case <-e.sink.flushed:
 	case <-timeout.C:
 	}
 	e.broadcaster.Shutdown()

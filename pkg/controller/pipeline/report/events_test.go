@@ -99,11 +99,11 @@ func TestEvents(t *testing.T) {
 			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: a, b, c, d, e and 2 more",
 		},
 		"name taken": {
-			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a"}) },
+			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a"}) },
 			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
 		},
 		"names taken": {
-			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
+			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
 			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",
 		},
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// newLoops is what a parent's event says about loops that were found.
-func newLoops(loops []pipeline.WriteLoop, now time.Time) string {
+// writeLoopEvent is what a parent's event says about loops that were found.
+func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	first := loops[0]
 	message := fmt.Sprintf("%s was written %d times in a row, each time because %s; the next write waits %s, further ones longer and longer",
 		subject(first), first.Writes, cause(first), max(first.Next.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond))
@@ -24,9 +24,9 @@ func newLoops(loops []pipeline.WriteLoop, now time.Time) string {
 	return message
 }
 
-// allLoops is what the condition of a controller says. It stays the same as long as the
+// writeLoopSummary is what the condition of a controller says. It stays the same as long as the
 // loops do.
-func allLoops(loops []pipeline.WriteLoop) string {
+func writeLoopSummary(loops []pipeline.WriteLoop) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
 		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()), cmp.Compare(a.Object.String(), b.Object.String()))

@@ -90,10 +90,10 @@ func TestTheConditionStable(t *testing.T) {
 	}{
 		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
 		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
-		"a child is slowed down":  {&Health{Loops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{Loops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
+		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
 		"more than can be named, in the order of their names": {
-			&Health{Loops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
+			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
 			"False WriteLoop: " +
 				"Namespace a is written again and again, each time because it differs at spec: somebody else changes it (its parent is fleet); " +
 				"ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop); " +
@@ -101,7 +101,7 @@ func TestTheConditionStable(t *testing.T) {
 				"and 2 more",
 		},
 		"a child that the hook has created for ever": {
-			&Health{Loops: []pipeline.WriteLoop{created}},
+			&Health{WriteLoops: []pipeline.WriteLoop{created}},
 			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request (its parent is default/shop)",
 		},
 	}
