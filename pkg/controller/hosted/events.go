@@ -21,14 +21,11 @@ type eventDeduplicator struct {
 	at      int64  // in seconds since 1970
 }
 
-// tellAgainAfter is how long the same goes on without another event.
-const tellAgainAfter = 5 * time.Minute
-
 // markIfDue tells whether an event with the message is due.
 func (t *eventDeduplicator) markIfDue(message string, now time.Time) bool {
 	this := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
 	since := this.at - t.at // less than nothing where somebody has put the clock back
-	if this.message == t.message && since >= 0 && since < int64(tellAgainAfter.Seconds()) {
+	if this.message == t.message && since >= 0 && since < int64(pipeline.EventRepeatInterval.Seconds()) {
 		return false
 	}
 	*t = this

@@ -27,11 +27,11 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 	}{
 		{"the first error", "a", 0, true},
 		{"the same at once", "a", time.Second, false},
-		{"the same shortly before it is due", "a", tellAgainAfter - time.Second, false},
-		{"the same when it is due", "a", tellAgainAfter, true},
-		{"the same after that", "a", tellAgainAfter + time.Second, false},
-		{"another", "b", tellAgainAfter + 2*time.Second, true},
-		{"the first once more", "a", tellAgainAfter + 3*time.Second, true},
+		{"the same shortly before it is due", "a", pipeline.EventRepeatInterval - time.Second, false},
+		{"the same when it is due", "a", pipeline.EventRepeatInterval, true},
+		{"the same after that", "a", pipeline.EventRepeatInterval + time.Second, false},
+		{"another", "b", pipeline.EventRepeatInterval + 2*time.Second, true},
+		{"the first once more", "a", pipeline.EventRepeatInterval + 3*time.Second, true},
 		{"the same when the clock was put back", "a", -time.Hour, true},
 		{"the same after that", "a", -time.Hour + time.Second, false},
 	} {

@@ -60,7 +60,7 @@ func (c *Controller) reportRollout(state *parentState, parent *object.Object, de
 	if news.waitEvents.markIfDue(updated.Message, now) {
 		c.Events.RolloutWaiting(parent, updated.Message)
 	}
-	return tellAgainAfter
+	return pipeline.EventRepeatInterval
 }
 
 // conditionStatus is what an object's status says of a condition; empty if nothing.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -70,21 +71,21 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 			steps: []step{
 				{0, "True", waits, time.Minute},
 				{59 * time.Second, "False", waits, time.Second},
-				{time.Second, "False", waits, tellAgainAfter},
-				{time.Minute, "False", waits, tellAgainAfter},
+				{time.Second, "False", waits, pipeline.EventRepeatInterval},
+				{time.Minute, "False", waits, pipeline.EventRepeatInterval},
 			},
 			want: []string{"RolloutStarted: A change is rolled out: " + missing, "RolloutWaiting: The rollout waits: " + missing},
 		},
 		"one that waits for ever": {
 			steps: []step{
-				{0, "False", fails, time.Minute}, {time.Minute, "False", fails, tellAgainAfter}, {tellAgainAfter, "False", fails, tellAgainAfter},
+				{0, "False", fails, time.Minute}, {time.Minute, "False", fails, pipeline.EventRepeatInterval}, {pipeline.EventRepeatInterval, "False", fails, pipeline.EventRepeatInterval},
 			},
 			want: []string{"RolloutWaiting: The rollout waits: " + failing, "RolloutWaiting: The rollout waits: " + failing},
 		},
 		"one that waits for one thing after another": {
 			steps: []step{
 				{0, "False", waits, time.Minute}, {40 * time.Second, "False", fails, time.Minute},
-				{40 * time.Second, "False", fails, 20 * time.Second}, {20 * time.Second, "False", fails, tellAgainAfter},
+				{40 * time.Second, "False", fails, 20 * time.Second}, {20 * time.Second, "False", fails, pipeline.EventRepeatInterval},
 			},
 			want: []string{"RolloutWaiting: The rollout waits: " + failing},
 		},

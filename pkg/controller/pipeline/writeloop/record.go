@@ -29,9 +29,6 @@ const (
 	longestDelay = 5 * time.Minute
 )
 
-// tellAgainAfter is how long a loop goes on without being news again.
-const tellAgainAfter = 5 * time.Minute
-
 // record is what is known of the writes of one object.
 type record struct {
 	// last is when it was written, op how, wish the hash of what the hook wanted, and inputs
@@ -144,7 +141,7 @@ func delay(late int) time.Duration {
 
 // isNews tells whether people are to be told of the loop, and takes it that they are.
 func (h *held) isNews(now time.Time) bool {
-	if !h.told.IsZero() && now.Sub(h.told) < tellAgainAfter {
+	if !h.told.IsZero() && now.Sub(h.told) < pipeline.EventRepeatInterval {
 		return false
 	}
 	h.told = now
