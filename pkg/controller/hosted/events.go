@@ -13,34 +13,34 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// eventDeduplicator is what the last event of a sort about a parent said. The retries that fail alike
-// are not worth one each: they would use up the events a parent may have, and the
-// next error would go unheard.
+// eventDeduplicator is the last event of one sort about a parent. A retry that fails like the one
+// before writes no event: such events would use up those that the host takes about the parent, and
+// the next error would go unseen.
 type eventDeduplicator struct {
 	message uint64 // its hash
 	at      int64  // in seconds since 1970
 }
 
-// markIfDue tells whether an event with the message is due.
-func (t *eventDeduplicator) markIfDue(message string, now time.Time) bool {
-	this := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
-	since := this.at - t.at // less than nothing where somebody has put the clock back
-	if this.message == t.message && since >= 0 && since < int64(pipeline.EventRepeatInterval.Seconds()) {
+// markIfDue returns false if the last event had the same message and is recent. Else it returns true
+// and takes the message for that of the last event.
+func (e *eventDeduplicator) markIfDue(message string, now time.Time) bool {
+	next := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
+	since := next.at - e.at // negative if the clock was put back
+	if next.message == e.message && since >= 0 && since < int64(pipeline.EventRepeatInterval.Seconds()) {
 		return false
 	}
-	*t = this
+	*e = next
 	return true
 }
 
-// reportDuplicates has an event written about children that the hook lists more than once.
-func (c *Controller) reportDuplicates(state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) {
-	if found := planned.Duplicates; len(found) > 0 && state.duplicateEvents.markIfDue(strings.Join(found, "\n"), time.Now()) {
-		c.Events.DuplicateChildren(snapshot.Parent, found)
+// reportDuplicates writes an event about the children that the hook lists more than once.
+func (c *Controller) reportDuplicates(state *parentState, parent *object.Object, duplicates []string) {
+	if len(duplicates) > 0 && state.duplicateEvents.markIfDue(strings.Join(duplicates, "\n"), time.Now()) {
+		c.Events.DuplicateChildren(parent, duplicates)
 	}
 }
 
-// reportNameConflicts has an event written about the children whose names somebody else has: one about
-// all of them, which retries that find the same do not repeat.
+// reportNameConflicts writes one event about all children whose names other objects have.
 func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []pipeline.Key) {
 	children := keyNames(names)
 	if len(children) > 0 && state.nameConflictEvents.markIfDue(strings.Join(children, "\n"), time.Now()) {
@@ -48,17 +48,11 @@ func (c *Controller) reportNameConflicts(state *parentState, parent *object.Obje
 	}
 }
 
-// reportWriteLoops has an event written about loops of a parent, if there are any.
-func (c *Controller) reportWriteLoops(parent *object.Object, news []pipeline.WriteLoop, now time.Time) {
-	if len(news) > 0 {
-		c.addRivals(news)
-		c.Events.WriteLoop(parent, news, now)
-	}
-}
-
-// addRivals puts into loops who takes part in them, where that is known.
-func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
-	for i := range loops {
-		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
+// reportWriteLoops writes an event about the write loops of a parent, if there are any. The guard
+// returns a loop only when an event about it is due.
+func (c *Controller) reportWriteLoops(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
+	if len(loops) > 0 {
+		c.addRivals(loops)
+		c.Events.WriteLoop(parent, loops, now)
 	}
 }

@@ -5,7 +5,6 @@ package hosted
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,23 +13,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// finalizerTimeout is how long the host may take to store a finalizer.
+// finalizerTimeout limits how long the host may take to store a finalizer.
 const finalizerTimeout = 10 * time.Second
 
-// errConflict tells that the parent is no longer as it was observed. The next sync sees
-// how it is.
-var errConflict = errors.New("the parent changed meanwhile")
-
-// finalizerPostponedError tells that somebody else undoes again and again what holds the parent or lets it
-// go, and that it is done once more only after that time.
+// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the parent
+// but must wait, because somebody else undoes that again and again.
 type finalizerPostponedError struct{ after time.Duration }
 
 func (e *finalizerPostponedError) Error() string {
 	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
 }
 
-// observeParent begins the snapshot of a parent, after the controller's finalizer has been put on
-// it or taken off if that was due. Without a parent there is no snapshot.
+// observeParent begins the snapshot of a parent. Before, it puts the controller's finalizer on the
+// parent or removes it, if that is due. The snapshot is nil if there is no parent.
 func (c *Controller) observeParent(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, error) {
 	snapshot := c.observer.Parent(parent)
 	if snapshot == nil {
@@ -44,8 +39,8 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	if err := c.postponeFinalizer(snapshot, step); err != nil {
 		return nil, err
 	}
-	// Stopping the controller does not give up on this write: whoever then takes the
-	// finalizer off all parents must be sure to see it.
+	// This write goes on when the controller is stopped: it must be complete before the finalizer is
+	// removed from all parents.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
 	defer cancel()
 	outcomes := c.Actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
@@ -63,19 +58,20 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	}
 }
 
-// postponeFinalizer returns a *tooEarly if the step that holds the parent has to wait.
+// postponeFinalizer returns a *finalizerPostponedError if the step must wait. It writes the event about
+// the write loop, if one is due.
 func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
 	now := time.Now()
-	until, news := c.guard.PostponeStep(snapshot, step, now)
-	c.reportWriteLoops(snapshot.Parent, news, now)
+	until, loops := c.guard.PostponeStep(snapshot, step, now)
+	c.reportWriteLoops(snapshot.Parent, loops, now)
 	if until.IsZero() {
 		return nil
 	}
 	return &finalizerPostponedError{after: until.Sub(now)}
 }
 
-// isRemoved tells whether the host removes an object that it has stored so: it was only
-// waiting for the finalizer.
+// isRemoved reports whether the host removes an object that it stored in this form, because only the
+// finalizer kept it.
 func isRemoved(o *object.Object) bool {
 	grace := o.DeletionGracePeriodSeconds
 	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
@@ -22,7 +23,7 @@ func TestHealth(t *testing.T) {
 	}
 	failed := errors.New("no")
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
-		c.parents.record(web(name), err)
+		c.health.update(web(name), err)
 	}
 	c.hookCalls.update(hook.Sync, snapshotOf("c"), failed)
 	got := c.Health()
@@ -40,7 +41,7 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 	for i := range parents {
 		name := fmt.Sprint("p-", i)
 		c.parentChanged(nil, snapshotOf(name).Parent)
-		c.parents.record(web(name), failed)
+		c.health.update(web(name), failed)
 		c.hookCalls.update(hook.Sync, snapshotOf(name), failed)
 	}
 	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
@@ -64,15 +65,15 @@ func TestCountsFollowParents(t *testing.T) {
 	c.parentChanged(a, again)
 	expect(2, 0, 0)
 	for _, err := range []error{nil, errors.New("no"), errors.New("still no")} {
-		c.parents.record(web("a"), err)
+		c.health.update(web("a"), err)
 	}
-	c.parents.record(web("b"), nil)
+	c.health.update(web("b"), nil)
 	expect(2, 1, 1)
-	c.parents.record(web("a"), nil)
+	c.health.update(web("a"), nil)
 	expect(2, 2, 0)
-	c.parents.record(web("b"), errors.New("no"))
+	c.health.update(web("b"), errors.New("no"))
 	c.parentChanged(b, nil)
-	c.parents.forget(web("b"))
+	c.health.forget(web("b"))
 	expect(1, 1, 0)
 }
 
@@ -80,7 +81,47 @@ func TestCountsFollowParents(t *testing.T) {
 func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
 	c := made(t)
 	defer c.Close()
-	if allocations := alloctest.Least(func() { c.Trouble() }); allocations > 0 { // at the least, since its watches allocate, too
+	if allocations := alloctest.Least(func() { c.RuntimeProblem() }); allocations > 0 { // at the least, since its watches allocate, too
 		t.Errorf("it takes %d allocations", allocations)
+	}
+}
+
+func TestHowTheLastSyncsEnded(t *testing.T) {
+	a, b := web("a"), web("b")
+	h := newSyncHealth()
+	c := &Controller{health: h}
+	h.update(a, nil)
+	h.update(b, errors.New("no"))
+	if !h.succeeded[a] || h.succeeded[b] || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {
+		t.Errorf("succeeded %v, last error %v", h.succeeded, h.lastError)
+	}
+	for _, putOff := range []error{&hook.ThrottledError{}, &related.Waiting{}, errConflict, &finalizerPostponedError{}} {
+		c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", putOff)})
+		if !h.succeeded[a] || h.lastError.Parent != b {
+			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
+		}
+	}
+	c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})})
+	if h.succeeded[a] || h.lastError.Parent != b {
+		t.Error("a parent whose hook is down fails, and the call that was not answered tells why")
+	}
+	h.update(a, nil)
+	if !h.lastError.Recovered.IsZero() {
+		t.Error("another parent has recovered")
+	}
+	h.update(b, nil)
+	if !h.succeeded[b] || h.lastError.Message != "no" || h.lastError.Recovered.IsZero() {
+		t.Errorf("the last error stays when its parent has recovered, and says so: %+v", h.lastError)
+	}
+	h.update(a, errors.New("once more"))
+	if !h.lastError.Recovered.IsZero() || h.lastError.Parent != a {
+		t.Errorf("the last error is %+v", h.lastError)
+	}
+	h.forget(a)
+	if h.lastError.Recovered.IsZero() {
+		t.Error("a parent that is gone does not fail any more")
+	}
+	if _, known := h.succeeded[a]; known {
+		t.Error("a parent that is gone is still known")
 	}
 }

@@ -33,7 +33,12 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	name := web("a")
 	ask := func() {
 		t.Helper()
-		if _, _, err := c.ask(t.Context(), c.parents.get(name), name); err != nil {
+		state := c.parents.get(name)
+		snapshot, webhook, err := c.observe(t.Context(), state, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.callHooks(t.Context(), state, snapshot, webhook); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// nameConflicts knows which parents want a child whose name somebody else has, so that
-// they need not try again and again to learn that it has become free.
+// nameConflicts knows which parents want a child whose name another object has. They are enqueued when
+// the name becomes free, and need not try again and again. Its methods may be called concurrently.
 type nameConflicts struct {
 	mu       sync.Mutex
 	byParent map[pipeline.Key][]pipeline.Key
@@ -29,67 +29,78 @@ func newNameConflicts() *nameConflicts {
 	}
 }
 
-// conflictingNames are the names that children could not get, and those of them that somebody else has.
-// The others have become free since, of which the watch is yet to tell, or are the parent's own.
-func conflictingNames(outcomes []pipeline.Outcome) (missed, taken []pipeline.Key) {
+// conflictingNames returns the names that children could not get (missed), and those of them that
+// other objects have. The rest became free meanwhile, which the watch has not shown yet, or are names
+// of the parent's own children.
+func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []pipeline.Key) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		if outcome.NameConflict || outcome.Conflict && outcome.Creates() {
 			missed = append(missed, outcome.Key())
 		}
 		if outcome.NameConflict {
-			taken = append(taken, outcome.Key())
+			conflicting = append(conflicting, outcome.Key())
 		}
 	}
-	return missed, taken
+	return missed, conflicting
 }
 
-// set notes which names the children of a parent's last sync could not get; often there are none.
-func (t *nameConflicts) set(parent pipeline.Key, names []pipeline.Key) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, name := range t.byParent[parent] {
-		delete(t.wantedBy[name], parent)
-		if len(t.wantedBy[name]) == 0 {
-			delete(t.wantedBy, name)
+// set notes the names that children could not get in the last sync of a parent; usually none.
+func (n *nameConflicts) set(parent pipeline.Key, names []pipeline.Key) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, name := range n.byParent[parent] {
+		delete(n.wantedBy[name], parent)
+		if len(n.wantedBy[name]) == 0 {
+			delete(n.wantedBy, name)
 		}
 	}
 	if len(names) == 0 {
-		delete(t.byParent, parent)
+		delete(n.byParent, parent)
 		return
 	}
-	t.byParent[parent] = names
+	n.byParent[parent] = names
 	for _, name := range names {
-		if t.wantedBy[name] == nil {
-			t.wantedBy[name] = map[pipeline.Key]bool{}
+		if n.wantedBy[name] == nil {
+			n.wantedBy[name] = map[pipeline.Key]bool{}
 		}
-		t.wantedBy[name][parent] = true
+		n.wantedBy[name][parent] = true
 	}
 }
 
-// isWanted tells whether there are parents that want the name of an object.
-func (t *nameConflicts) isWanted(object *object.Object) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return object != nil && len(t.wantedBy) > 0 && len(t.wantedBy[pipeline.KeyOf(object)]) > 0
+// isWanted reports whether a parent wants the name of the object.
+func (n *nameConflicts) isWanted(object *object.Object) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return object != nil && len(n.wantedBy) > 0 && len(n.wantedBy[pipeline.KeyOf(object)]) > 0
 }
 
-// parentsToRetry returns the parents that want the name of an object which is gone, or which
-// may have become theirs to have.
-func (t *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.Key {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if before == nil || len(t.wantedBy) == 0 {
+// parentsToRetry returns the parents that want the name of an object which is gone, or whose owners or
+// labels changed so that a parent may adopt it.
+func (n *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.Key {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before == nil || len(n.wantedBy) == 0 {
 		return nil
 	}
-	parents := t.wantedBy[pipeline.KeyOf(before)]
+	parents := n.wantedBy[pipeline.KeyOf(before)]
 	if len(parents) == 0 || after != nil && sameOwnership(before, after) {
 		return nil
 	}
 	return slices.Collect(maps.Keys(parents))
 }
 
-// sameOwnership tells whether a change of an object does not concern those who want its name.
+// sameOwnership reports whether a change of an object leaves alone what decides who may adopt it.
 func sameOwnership(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}
+
+// keyNames returns the objects as messages name them, sorted.
+func keyNames(keys []pipeline.Key) []string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.String()
+	}
+	slices.Sort(names)
+	return names
 }

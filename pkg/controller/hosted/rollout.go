@@ -20,24 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// hookResponses are what the hooks say about a parent: one answer or, while its children roll, one
-// about each of the versions that they are at.
-type hookResponses struct {
-	responses []*pipeline.Response
-	// rollout knows the versions; nil if no children roll.
-	rollout *rollout.Rollout
-	// planInputs is the hash of what the plan depends on beside the answer if no children roll.
-	planInputs uint64
-}
-
-// callHooks asks the hooks about the snapshot's parent.
-func (c *Controller) callHooks(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*hookResponses, error) {
-	if rules := c.spec.Rollout; rules == nil || !rules.Active(snapshot) {
-		inputs := c.spec.Kind.PlanInputsHash(snapshot)
-		snapshot.NoOp = state.noOp.matching(inputs)
-		response, err := c.callHook(ctx, c.customizeAnswerOf(state), webhook, snapshot)
-		return &hookResponses{responses: []*pipeline.Response{response}, planInputs: inputs}, err
-	}
+// callHooksOfRollout calls the hook about each version of the parent that its children are at.
+func (c *Controller) callHooksOfRollout(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*hookResponses, error) {
 	stored, err := c.revisionsOf(snapshot)
 	if err != nil {
 		return nil, err
@@ -50,17 +34,18 @@ func (c *Controller) callHooks(ctx context.Context, state *parentState, snapshot
 	return &hookResponses{responses: responses, rollout: open}, err
 }
 
-// decide makes one answer of all, and says what of it is stored before it is carried out.
-func (c *Controller) decide(state *parentState, snapshot *pipeline.Snapshot, answers *hookResponses, now time.Time) (*rollout.Decision, error) {
-	if answers.rollout == nil {
+// decide makes one response of all, with the writes to ControllerRevisions that come before its plan.
+// Without a rollout it is the only response.
+func (c *Controller) decide(state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses, now time.Time) (*rollout.Decision, error) {
+	if responses.rollout == nil {
 		writes, err := c.abandon(snapshot)
-		return &rollout.Decision{Response: answers.responses[0], Writes: writes}, err
+		return &rollout.Decision{Response: responses.responses[0], Writes: writes}, err
 	}
-	return answers.rollout.Decide(answers.responses, plan.UpToDate(snapshot, c.strategies, &state.upToDate), now)
+	return responses.rollout.Decide(responses.responses, plan.UpToDate(snapshot, c.strategies, &state.upToDate), now)
 }
 
-// abandon returns the writes that remove what is left of rollouts of a parent whose children
-// do not roll any more.
+// abandon returns the writes that remove what earlier rollouts have left behind, if the controller no
+// longer rolls out any child type.
 func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]rollout.Write, error) {
 	if rules := c.spec.Rollout; rules == nil || len(rules.Kinds) > 0 {
 		return nil, nil
@@ -72,11 +57,13 @@ func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]rollout.Write, erro
 	return rollout.Abandon(snapshot, stored), nil
 }
 
+// revisionsOf returns the ControllerRevisions of the parent.
 func (c *Controller) revisionsOf(snapshot *pipeline.Snapshot) ([]*rollout.Record, error) {
 	return c.Revisions.For(snapshot.Parent.UID, c.spec.Rollout.NamespaceOf(snapshot.Parent))
 }
 
-// callHookPerRevision asks about all versions of a parent at once.
+// callHookPerRevision calls the hook about all versions of a parent in parallel. The first is the
+// present one.
 func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*pipeline.Response, error) {
 	for _, gone := range state.ensureRollout().keepEarlierAnswers(revisions[1:]) {
 		c.forgetAnswer(gone)
@@ -100,7 +87,7 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 	return responses, joinErrors(errs)
 }
 
-// storeRevisions makes writes in their order. No child may be written before all are made.
+// storeRevisions writes ControllerRevisions one after the other. No child may be written before.
 func (c *Controller) storeRevisions(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, writes []rollout.Write) error {
 	mayAdopt := sync.OnceValue(func() error { return c.Actor.MayAdopt(ctx, snapshot) })
 	for _, write := range writes {
@@ -111,7 +98,7 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 		}
 		err := c.Revisions.Write(ctx, &state.ensureRollout().revisions, write)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).V(2).Info("A ControllerRevision changed meanwhile, the next sync sees how", "err", err)
+			klog.FromContext(ctx).V(2).Info("ControllerRevision changed meanwhile, the next sync sees how", "err", err)
 			return errConflict
 		}
 		if err != nil && !isNamespaceTerminating(err, snapshot.Parent) {
@@ -121,9 +108,9 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 	return nil
 }
 
-// isNamespaceTerminating tells whether a revision could not be made because its namespace is being deleted,
-// with the parent in it. The namespace's revisions may go before the parent is finalized, and
-// it has to be: else it would keep the namespace for ever.
+// isNamespaceTerminating reports whether a revision could not be made because its namespace is being
+// deleted together with the parent. The revisions of the namespace may go before the parent is
+// finalized. It has to be finalized without them, or the namespace would never go.
 func isNamespaceTerminating(err error, parent *object.Object) bool {
 	return parent.DeletionTimestamp != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -21,40 +20,39 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 )
 
-// readBackInterval is how soon a parent is looked at again whose last writes the
-// caches do not show yet. Usually the event of the write comes first.
-const readBackInterval = 100 * time.Millisecond
+const (
+	// readBackInterval is the time after which a parent is synced again if the caches do not show
+	// its last writes yet. Usually the event of the write comes first.
+	readBackInterval = 100 * time.Millisecond
+	// readBackTimeout is the time after which it is an error that the caches do not show a write.
+	readBackTimeout = 10 * time.Second
+)
 
-// readBackTimeout is how long the caches may take to show a write before that is an error.
-const readBackTimeout = 10 * time.Second
-
-// sync is one pass over one parent.
+// sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
+// the parent is synced next.
 func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Result {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state := c.parents.get(parent)
-	if waits, err := c.checkOwnWrites(state, time.Now()); err != nil {
-		c.parents.record(parent, err)
+	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
 		return c.report(ctx, parent, state, syncResult{err: err})
-	} else if waits {
+	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
-	attempt := c.syncParent(ctx, parent, state)
-	attempt.err, attempt.incomplete = truncate(attempt.err), truncate(attempt.incomplete)
+	result := c.syncParent(ctx, parent, state)
+	result.err, result.incomplete = truncate(result.err), truncate(result.incomplete)
 	switch {
 	case ctx.Err() != nil:
 		return syncqueue.Done(0)
-	case attempt.gone:
-		c.hooks.forget(state.uid)
+	case result.gone:
 		c.forget(parent, state)
 		return syncqueue.Forget()
 	}
-	c.parents.record(parent, cmp.Or(attempt.err, attempt.incomplete))
-	return c.report(ctx, parent, state, attempt)
+	return c.report(ctx, parent, state, result)
 }
 
-// checkOwnWrites tells whether the caches do not show yet what the last sync has written. The
-// error says what they have not shown for long.
-func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (waits bool, err error) {
+// checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
+// if they have not for readBackTimeout. It notes in state since when.
+func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait bool, err error) {
 	if state.pending.Seen() && c.revisionsSeen(state) {
 		state.unseenSince = time.Time{}
 		return false, nil
@@ -71,36 +69,45 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (waits bo
 	return true, errors.New("what was written to ControllerRevisions does not come back by their watch")
 }
 
-// revisionsSeen tells whether the caches show what was written to the parent's revisions.
+// revisionsSeen reports whether the cache shows what was written to the parent's ControllerRevisions.
 func (c *Controller) revisionsSeen(state *parentState) bool {
 	return state.rollout == nil || c.Revisions.Seen(&state.rollout.revisions)
 }
 
-// syncResult is how a sync went.
+// syncResult is the result of the sync of one parent.
 type syncResult struct {
-	// gone tells that there is no parent to sync.
+	// gone is true if there is no such parent, or it is not selected.
 	gone bool
-	// resyncAfter is when the hook asks for another sync, or something is to be written that
-	// it was too early for.
+	// resyncAfter is the time until the next sync that the hook asked for, or until a postponed
+	// write is due; zero if there is neither.
 	resyncAfter time.Duration
-	// incomplete is what keeps the parent from being as its hook wants although nothing failed.
+	// incomplete is why the parent is not yet as the hook wants it although nothing failed.
 	incomplete error
-	// retry tells that something stood in the way which may pass without an event that
-	// leads to another sync.
+	// retry is true if a conflict prevented a write. It may end without an event that leads to
+	// another sync.
 	retry bool
 	err   error
 }
 
-// syncParent asks the hook about a parent and does what it answers. A panic becomes the
-// error of the sync.
+// syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error of
+// the result.
 func (c *Controller) syncParent(ctx context.Context, parent pipeline.Key, state *parentState) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started := time.Now()
-	snapshot, answers, err := c.ask(ctx, state, parent)
-	if answers == nil || err != nil {
-		return syncResult{gone: snapshot == nil && err == nil, err: err}
+	snapshot, webhook, err := c.observe(ctx, state, parent)
+	switch {
+	case err != nil:
+		return syncResult{err: err}
+	case snapshot == nil:
+		return syncResult{gone: true}
+	case webhook == nil:
+		return syncResult{}
 	}
-	return c.planAndAct(ctx, started, state, snapshot, answers)
+	responses, err := c.callHooks(ctx, state, snapshot, webhook)
+	if err != nil {
+		return syncResult{err: err}
+	}
+	return c.planAndAct(ctx, started, state, snapshot, responses)
 }
 
 // recoverInto makes a panic an error.
@@ -111,15 +118,15 @@ func recoverInto(ctx context.Context, err *error) {
 	}
 }
 
-// ask observes the parent and asks the hook about it. Without a parent there is no
-// snapshot, and without a hook for it there are no answers.
-func (c *Controller) ask(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, *hookResponses, error) {
+// observe returns the parent with its children, and the hook to call about it. The snapshot is nil
+// if there is no parent; the webhook is nil if the spec has no hook for it.
+func (c *Controller) observe(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
 	snapshot, err := c.observeParent(ctx, state, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
 	if uid := snapshot.Parent.UID; uid != state.uid {
-		c.hooks.forget(state.uid) // a parent that had the name before
+		c.hooks.forget(state.uid) // an earlier parent of the same name
 		state.uid = uid
 	}
 	webhook := c.hooks.forSnapshot(snapshot)
@@ -130,23 +137,12 @@ func (c *Controller) ask(ctx context.Context, state *parentState, parent pipelin
 		return nil, nil, err
 	}
 	snapshot.Controller = *c.objectJSON.Load()
-	answers, err := c.callHooks(ctx, state, snapshot, webhook)
-	return snapshot, answers, err
+	return snapshot, webhook, nil
 }
 
-// callHook completes the snapshot with the related objects and asks the hook.
-func (c *Controller) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
-	if err := c.observeRelated(ctx, answer, snapshot); err != nil {
-		return nil, err
-	}
-	response, err := c.spec.Kind.CallHook(webhook, ctx, snapshot)
-	c.hookCalls.update(webhook.Name(), snapshot, err)
-	return response, err
-}
-
-// planAndAct decides and plans what the answers take and does it.
-func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, answers *hookResponses) syncResult {
-	decision, err := c.decide(state, snapshot, answers, time.Now())
+// planAndAct makes one plan of the responses of the hooks and takes its steps.
+func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses) syncResult {
+	decision, err := c.decide(state, snapshot, responses, time.Now())
 	if err != nil {
 		return syncResult{err: err}
 	}
@@ -154,7 +150,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		return syncResult{err: err}
 	}
 	result := syncResult{resyncAfter: decision.Response.ResyncAfter}
-	if answers.rollout != nil {
+	if responses.rollout != nil {
 		result.resyncAfter = sooner(result.resyncAfter, c.reportRollout(state, snapshot.Parent, decision, time.Now()))
 	}
 	if decision.Response.IsNoOp {
@@ -165,17 +161,17 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		result.err = err
 		return result
 	}
-	c.reportDuplicates(state, snapshot, planned)
+	c.reportDuplicates(state, snapshot.Parent, planned.Duplicates)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
 	outcomes, after := c.act(ctx, started, snapshot, planned)
 	result.resyncAfter = sooner(result.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
 	state.upToDate.Wrote(outcomes)
-	if answers.rollout == nil {
-		state.noOp.remember(answers.planInputs, decision.Response, planned, outcomes, after)
-	}
-	if answers.rollout != nil && state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild) {
+	switch {
+	case responses.rollout == nil:
+		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
+	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild):
 		result.resyncAfter = sooner(result.resyncAfter, readBackInterval)
 	}
 
@@ -186,77 +182,20 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		}
 		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
 	}
-	missed, taken := conflictingNames(outcomes)
-	c.reportNameConflicts(state, snapshot.Parent, taken)
+	missed, conflicting := conflictingNames(outcomes)
+	c.reportNameConflicts(state, snapshot.Parent, conflicting)
 	c.nameConflicts.set(pipeline.KeyOf(snapshot.Parent), missed)
 	result.err = joinErrors(errs)
-	result.incomplete = incompleteError(taken, after)
+	result.incomplete = incompleteError(conflicting, after)
 	return result
 }
 
-// report reports how the sync went and says when the parent's next one is.
-func (c *Controller) report(ctx context.Context, key pipeline.Key, state *parentState, attempt syncResult) syncqueue.Result {
-	if throttled, ok := errors.AsType[*hook.ThrottledError](attempt.err); ok {
-		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
-		if throttled.After == 0 {
-			return syncqueue.Backoff(0)
-		}
-		return syncqueue.RequeueAfter(throttled.After)
-	}
-	if waiting, ok := errors.AsType[*related.Waiting](attempt.err); ok {
-		return syncqueue.RequeueAfter(waiting.After)
-	}
-	if down, ok := errors.AsType[*hook.CircuitOpenError](attempt.err); ok {
-		return syncqueue.RequeueAfter(down.After)
-	}
-	if early, ok := errors.AsType[*finalizerPostponedError](attempt.err); ok {
-		return syncqueue.RequeueAfter(early.after)
-	}
-	if errors.Is(attempt.err, errConflict) {
-		return syncqueue.Backoff(0)
-	}
-	if attempt.err != nil {
-		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
-		if parent := c.observer.Get(key); parent != nil && state.syncErrorEvents.markIfDue(attempt.err.Error(), time.Now()) {
-			c.Events.SyncError(parent, attempt.err)
-		}
-		return syncqueue.Backoff(attempt.resyncAfter)
-	}
-	state.syncErrorEvents = eventDeduplicator{}
-	if attempt.retry {
-		return syncqueue.Backoff(attempt.resyncAfter)
-	}
-	return syncqueue.Done(attempt.resyncAfter)
-}
-
-// incompleteError says what a sync that did not fail has not done: create children whose names
-// somebody else has, and write again what is slowed down.
-func incompleteError(taken []pipeline.Key, slowedDown time.Duration) error {
-	switch {
-	case len(taken) > 0:
-		return fmt.Errorf("the names of children belong to others: %s", strings.Join(keyNames(taken), ", "))
-	case slowedDown > 0:
-		return errors.New("what would be written again and again is slowed down, see the condition Stable")
-	}
-	return nil
-}
-
-// keyNames are the objects as messages name them, in order.
-func keyNames(keys []pipeline.Key) []string {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = key.String()
-	}
-	slices.Sort(names)
-	return names
-}
-
-// act takes the steps of a plan, but for those that would go on for ever and for which it is too
-// early. After is when the first of these is due, zero if there are none. Started is when
-// the sync was.
+// act takes the steps of a plan, except those that the guard against write loops postpones. It
+// returns the time until the first of these is due, zero if none was postponed. Started is the time
+// at which the sync began.
 func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
-	next, news := c.guard.Postpone(snapshot, planned, started)
-	c.reportWriteLoops(snapshot.Parent, news, started)
+	next, loops := c.guard.Postpone(snapshot, planned, started)
+	c.reportWriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
 	now := time.Now()
 	c.guard.Wrote(snapshot, outcomes, now)
@@ -266,10 +205,57 @@ func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipel
 	return outcomes, max(next.Sub(now), 1)
 }
 
-// sooner is the shorter of two times, either of which is none if it is zero.
+// sooner returns the shorter of two times; zero is no time.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}
 	return a
+}
+
+// report notes the result of a sync in the health of the controller, writes an event if it failed,
+// and returns when the parent is synced next.
+func (c *Controller) report(ctx context.Context, key pipeline.Key, state *parentState, result syncResult) syncqueue.Result {
+	if next, postponed := postponement(ctx, result.err); postponed {
+		return next
+	}
+	c.health.update(key, cmp.Or(result.err, result.incomplete))
+	if open, ok := errors.AsType[*hook.CircuitOpenError](result.err); ok {
+		return syncqueue.RequeueAfter(open.After)
+	}
+	if result.err != nil {
+		klog.FromContext(ctx).Error(result.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
+		if parent := c.observer.Get(key); parent != nil && state.syncErrorEvents.markIfDue(result.err.Error(), time.Now()) {
+			c.Events.SyncError(parent, result.err)
+		}
+		return syncqueue.Backoff(result.resyncAfter)
+	}
+	state.syncErrorEvents = eventDeduplicator{}
+	if result.retry {
+		return syncqueue.Backoff(result.resyncAfter)
+	}
+	return syncqueue.Done(result.resyncAfter)
+}
+
+// postponement returns when a sync is tried again that ended before it could succeed or fail: the
+// hook asked to be called later, related objects are not listed yet, the parent changed meanwhile,
+// or its finalizer is written too often. It returns false for every other error and for nil.
+func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
+	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
+		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
+		if throttled.After == 0 {
+			return syncqueue.Backoff(0), true
+		}
+		return syncqueue.RequeueAfter(throttled.After), true
+	}
+	if waiting, ok := errors.AsType[*related.Waiting](err); ok {
+		return syncqueue.RequeueAfter(waiting.After), true
+	}
+	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
+		return syncqueue.RequeueAfter(early.after), true
+	}
+	if errors.Is(err, errConflict) {
+		return syncqueue.Backoff(0), true
+	}
+	return syncqueue.Result{}, false
 }

@@ -13,8 +13,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// subscribe waits until the caches are filled and then has changes lead to syncs.
-// What it returns undoes what has been done so far, also after an error.
+// A parent is synced
+//   - when it changes (parentChanged),
+//   - when a child or an object whose name a child wants changes (childChanged),
+//   - when a related object changes, or its type appears (related.Observer enqueues the parent),
+//   - in the periods of the spec and of the process (startResync),
+//   - and when its last sync asked for it (the syncqueue.Result of sync).
+
+// subscribe waits until the caches are filled and then makes events of the watches enqueue parents.
+// The returned function undoes this; the caller must call it after an error, too.
 func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err error) {
 	var subscriptions []*host.Subscription
 	unsubscribe = func() {
@@ -41,8 +48,8 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 			return unsubscribe, err
 		}
 	}
-	// The type of parents may be one of them. The children there are need not be told: all
-	// parents are synced once, and that is yet to come.
+	// The type of parents may be a child type, too. Children that exist already need no event: all
+	// parents are enqueued once at the start.
 	for _, watch := range c.observer.Children {
 		if err := add(watch.SubscribeToSome(c.mayConcern, c.childChanged)); err != nil {
 			return unsubscribe, err
@@ -52,7 +59,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 }
 
 func (c *Controller) parentChanged(before, after *object.Object) {
-	c.parents.total.Add(int64(c.observer.CountChange(before, after)))
+	c.health.total.Add(int64(c.observer.CountChange(before, after)))
 	switch {
 	case after == nil:
 		gone := pipeline.KeyOf(before)
@@ -63,7 +70,7 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	}
 }
 
-// mayConcern tells by a child alone whether childChanged has anything to do.
+// mayConcern reports whether childChanged may enqueue anything. It looks at nothing but the child.
 func (c *Controller) mayConcern(before, after *object.Object) bool {
 	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
@@ -73,8 +80,8 @@ func (c *Controller) childChanged(before, after *object.Object) {
 	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)
 }
 
-// startResync has all parents synced again in the period of the spec and in that of the
-// process, until stop is called.
+// startResync enqueues all parents in the period of the spec and in that of the process, until stop is
+// called.
 func (c *Controller) startResync(ctx context.Context) (stop func()) {
 	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.queue.EnqueueLowPriority(c.allParents()...) })
 }
@@ -88,25 +95,25 @@ func (c *Controller) allParents() []pipeline.Key {
 	return keys
 }
 
-// startPeriodic calls again in each of the periods that are not zero, until stop is called.
-func startPeriodic(ctx context.Context, periods []time.Duration, again func()) (stop func()) {
+// startPeriodic calls do in each of the periods that are not zero, until stop is called.
+func startPeriodic(ctx context.Context, periods []time.Duration, do func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for _, period := range periods {
 		if period > 0 {
-			running.Go(func() { runPeriodic(ctx, period, again) })
+			running.Go(func() { runPeriodic(ctx, period, do) })
 		}
 	}
 	return func() { cancel(); running.Wait() }
 }
 
-func runPeriodic(ctx context.Context, period time.Duration, again func()) {
+func runPeriodic(ctx context.Context, period time.Duration, do func()) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			again()
+			do()
 		case <-ctx.Done():
 			return
 		}

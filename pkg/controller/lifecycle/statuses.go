@@ -116,7 +116,7 @@ func (h *controllerEntry) status(object declared, now time.Time) (status v1alpha
 	}
 	problem := h.problem
 	if problem == nil {
-		problem = h.controller.Trouble()
+		problem = h.controller.RuntimeProblem()
 	}
 	if now.Sub(h.statusLooked) < statusInterval && report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem) {
 		return status, false
