@@ -15,16 +15,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
-// hookCalls remembers which of the hooks' last calls were not answered.
+// hookCalls are the last calls of the hooks that were not answered. Its methods may be called
+// concurrently.
 type hookCalls struct {
-	mu         sync.Mutex
+	mu sync.Mutex
+	// made is true once a hook was called.
 	made       bool
 	unanswered map[hookCall]error
-	// first is the one of them that is told; nil if it has to be found.
+	// first is the call that status names; nil if it has to be found.
 	first *hookCall
 }
 
-// hookCall is what a hook is asked about a parent.
+// hookCall is the call of one hook about one parent.
 type hookCall struct {
 	hook   string
 	parent pipeline.Key
@@ -35,10 +37,10 @@ func (c hookCall) compare(other hookCall) int {
 		cmp.Compare(c.parent.Namespace, other.parent.Namespace), cmp.Compare(c.parent.Name, other.parent.Name))
 }
 
-// update notes how a call about the snapshot's parent went, if there was one. An answer that
-// cannot be read is an answer, and so is the request to be called later. Calls about earlier
-// versions of a parent do not count: those about the present one tell whether the hook is
-// there.
+// update notes how a call about the snapshot's parent ended. A call that an open circuit prevented does
+// not count. A response that cannot be decoded is an answer, and so is the request to be called later.
+// Calls about earlier versions of a parent do not count either: those about the present version show
+// whether the hook is reachable.
 func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err error) {
 	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return
@@ -47,7 +49,7 @@ func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made = true
-	// A parent is either synced or finalized: what the other hook did not answer is over.
+	// A parent is either synced or finalized, so a call of the other hook is out of date.
 	switch hookName {
 	case hook.Sync:
 		c.drop(hookCall{hook.Finalize, parent})
@@ -68,7 +70,7 @@ func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err err
 	}
 }
 
-// drop forgets one call.
+// drop removes one call.
 func (c *hookCalls) drop(one hookCall) {
 	delete(c.unanswered, one)
 	if c.first != nil && *c.first == one {
@@ -76,7 +78,7 @@ func (c *hookCalls) drop(one hookCall) {
 	}
 }
 
-// forget drops what is remembered of the calls about a parent.
+// forget drops the calls about a parent that is gone.
 func (c *hookCalls) forget(parent pipeline.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +87,8 @@ func (c *hookCalls) forget(parent pipeline.Key) {
 	}
 }
 
-// status tells of the calls that were not answered, and whether there were any at all. Of
-// several it names one, the same as long as that is among them.
+// status returns whether a hook was called at all, and an error if calls were not answered. Of several
+// it names one, and the same one as long as that was not answered.
 func (c *hookCalls) status() (made bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

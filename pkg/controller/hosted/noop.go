@@ -9,26 +9,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// knownNoOp is the last answer about a parent that left nothing to write, with the hash of what its
-// plan depended on else. As long as that stays, the same answer leaves nothing to write again,
-// and need be neither read nor planned.
+// knownNoOp is the last response about a parent that left nothing to write, with the hash of the other
+// inputs of its plan. While these inputs stay, the same response leaves nothing to write again. It is
+// then neither decoded nor planned.
 type knownNoOp struct {
 	pipeline.NoOp
-	inputs uint64
-	known  bool
+	planInputs uint64
+	known      bool
 }
 
-// matching returns the answer if what a plan depends on is as it was then, else nil.
-func (r *knownNoOp) matching(inputs uint64) *pipeline.NoOp {
-	if !r.known || r.inputs != inputs {
+// matching returns the response if the inputs of a plan are the same as then, else nil.
+func (r *knownNoOp) matching(planInputs uint64) *pipeline.NoOp {
+	if !r.known || r.planInputs != planInputs {
 		return nil
 	}
 	return &r.NoOp
 }
 
-// remember notes how a plan went that was carried out; after is when a write is due that it was too early for.
-func (r *knownNoOp) remember(inputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
+// remember keeps a response if its plan left nothing to write: no step was taken and none is postponed
+// (after is zero), and no child was refused or listed twice.
+func (r *knownNoOp) remember(planInputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
 	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 && len(planned.Duplicates) == 0 {
-		*r = knownNoOp{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, inputs, true}
+		*r = knownNoOp{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, planInputs, true}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 )
 
-// newRelatedObserver makes what observes the related objects; nil without a customize hook.
+// newRelatedObserver returns the observer of related objects; nil without a customize hook.
 func (c *Controller) newRelatedObserver() *related.Observer {
 	if c.hooks.customize == nil {
 		return nil
@@ -28,13 +28,15 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 	})
 }
 
+// customize calls the customize hook.
 func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
 	rules, err := c.hooks.customize.Customize(ctx, snapshot)
 	c.hookCalls.update(hook.Customize, snapshot, err)
 	return rules, err
 }
 
-// customizeAnswerOf returns the place for the customize hook's answer about a parent, nil if there is no such hook.
+// customizeAnswerOf returns the customize hook's answer about a parent, empty before its first call; nil
+// without a customize hook.
 func (c *Controller) customizeAnswerOf(state *parentState) *related.Answer {
 	if c.related != nil && state.customizeAnswer == nil {
 		state.customizeAnswer = &related.Answer{}
@@ -42,7 +44,7 @@ func (c *Controller) customizeAnswerOf(state *parentState) *related.Answer {
 	return state.customizeAnswer
 }
 
-// observeRelated completes the snapshot with the related objects of its parent.
+// observeRelated adds the parent's related objects to the snapshot.
 func (c *Controller) observeRelated(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
 	if c.related == nil {
 		return nil
@@ -50,19 +52,19 @@ func (c *Controller) observeRelated(ctx context.Context, answer *related.Answer,
 	return c.related.Observe(ctx, answer, snapshot)
 }
 
-// forgetAnswer drops what is related by the answer of a customize hook.
+// forgetAnswer releases what was observed because of an answer of the customize hook.
 func (c *Controller) forgetAnswer(answer *related.Answer) {
 	if c.related != nil {
 		c.related.Forget(answer)
 	}
 }
 
-// MissesTypeOf tells whether a related type of the API group is not there.
+// MissesTypeOf reports whether the host lacks a related type of the API group.
 func (c *Controller) MissesTypeOf(group string) bool {
 	return c.related != nil && c.related.Misses(group)
 }
 
-// Recheck has the parents synced whose related types were not there and now are.
+// Recheck enqueues the parents whose related types were missing and exist now.
 func (c *Controller) Recheck(ctx context.Context) {
 	if c.related != nil {
 		c.related.Recheck(ctx)

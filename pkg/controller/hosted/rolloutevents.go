@@ -14,56 +14,56 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// rolloutWaitThreshold is how long a rollout waits for the same before people are told.
+// rolloutWaitThreshold is how long a rollout waits for the same before an event about it is written.
 const rolloutWaitThreshold = time.Minute
 
-// rolloutEvents is what is remembered of a parent's rollout to tell about it.
+// rolloutEvents is what one sync of a parent leaves to the next about the events of its rollout.
 type rolloutEvents struct {
-	// inProgress tells that there is one, which people were told of.
+	// inProgress is true if there is a rollout and its start was noticed.
 	inProgress bool
-	// waitsFor is what it waits for, and since when.
+	// waitsFor is what the rollout waits for, empty if it does not wait; waitingSince is since when.
 	waitsFor     string
 	waitingSince time.Time
 	waitEvents   eventDeduplicator
 }
 
-// reportRollout has events written when a rollout begins, has waited for long, and is over. It
-// returns after what time there may be something to tell that no change leads to; zero is
-// never.
+// reportRollout writes an event when a rollout starts, when it has waited for long and when it is
+// finished. It returns the time until another event may be due although nothing changes; zero if
+// none may be.
 func (c *Controller) reportRollout(state *parentState, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration) {
-	news := &state.ensureRollout().events
+	events := &state.ensureRollout().events
 	updated := decision.Updated
 	before := conditionStatus(parent, updated.Type)
 	switch {
 	case updated.Status == metav1.ConditionTrue:
-		if news.inProgress || before == metav1.ConditionFalse {
+		if events.inProgress || before == metav1.ConditionFalse {
 			c.Events.RolloutFinished(parent, updated.Message)
 		}
-		*news = rolloutEvents{}
+		*events = rolloutEvents{}
 		return 0
-	case !news.inProgress:
-		news.inProgress = true
+	case !events.inProgress:
+		events.inProgress = true
 		if before != metav1.ConditionFalse {
 			c.Events.RolloutStarted(parent, updated.Message)
 		}
 	}
 	if !decision.Waits {
-		news.waitsFor = ""
+		events.waitsFor = ""
 		return 0
 	}
-	if news.waitsFor != updated.Message {
-		news.waitsFor, news.waitingSince = updated.Message, now
+	if events.waitsFor != updated.Message {
+		events.waitsFor, events.waitingSince = updated.Message, now
 	}
-	if waited := now.Sub(news.waitingSince); waited < rolloutWaitThreshold {
+	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
 		return rolloutWaitThreshold - waited
 	}
-	if news.waitEvents.markIfDue(updated.Message, now) {
+	if events.waitEvents.markIfDue(updated.Message, now) {
 		c.Events.RolloutWaiting(parent, updated.Message)
 	}
 	return pipeline.EventRepeatInterval
 }
 
-// conditionStatus is what an object's status says of a condition; empty if nothing.
+// conditionStatus returns the status of a condition of an object; empty if it has no such condition.
 func conditionStatus(o *object.Object, conditionType string) metav1.ConditionStatus {
 	var conditions []struct {
 		Type   string                 `json:"type"`
@@ -80,8 +80,8 @@ func conditionStatus(o *object.Object, conditionType string) metav1.ConditionSta
 	return ""
 }
 
-// confirmsChild tells whether it is known only by a step that a child is as it should be. A rollout that
-// waits for the child can go on then, and if the step has changed nothing no event tells.
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A rollout
+// that waits for the child can go on then. If the step changed nothing, no event leads to that sync.
 func confirmsChild(outcome pipeline.Outcome) bool {
 	return outcome.Result != nil && (outcome.Op == pipeline.Keep || outcome.Op == pipeline.Apply)
 }

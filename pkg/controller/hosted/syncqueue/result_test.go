@@ -28,8 +28,8 @@ func TestWhenAParentIsSyncedAgain(t *testing.T) {
 	const s = time.Second
 	tests := map[string]struct {
 		results []Result
-		changes  []time.Duration
-		want     []time.Duration
+		changes []time.Duration
+		want    []time.Duration
 	}{
 		"an event does not use up the sync that was asked for": {
 			[]Result{Done(10 * s)}, []time.Duration{4 * s}, []time.Duration{0, 4 * s, 10 * s},
