@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decorator reads DecoratorControllers.
 package decorator
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Kind is what DecoratorControllers have in common.
+// Kind returns what all DecoratorControllers have in common.
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
@@ -28,8 +27,8 @@ func Kind() hosted.Kind {
 	}
 }
 
-// Resolve reads the spec of a DecoratorController. The error is a *host.UnknownTypeError if
-// the host lacks a type that it may get, and otherwise says what is wrong in the spec.
+// Resolve returns the Spec of a DecoratorController. The error is a *host.UnknownTypeError if the host
+// lacks a type that it may get later. Any other error says what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
@@ -55,8 +54,8 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 	return spec, nil
 }
 
-// resolveTargets adds what one rule selects. Rules for the same kind add up, and the first of
-// them says in which version hooks are shown the objects.
+// resolveTargets adds the targets that rule i selects. An object is a target if any rule for its kind
+// selects it. The first of these rules decides in which version hooks are sent the objects.
 func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error
@@ -82,7 +81,8 @@ func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted
 	return nil
 }
 
-// strategyOf is how attachments of a type are updated. Decorators do not roll.
+// strategyOf returns how attachments of a type are updated. They are not rolled out: a rolling method
+// updates all at once.
 func strategyOf(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
 	if of == nil {
 		return plan.Strategy{}

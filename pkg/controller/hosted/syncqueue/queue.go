@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package syncqueue runs the syncs of one hosted controller: it keeps the queue of the
-// parents that are to be synced and the workers that sync them.
 package syncqueue
 
 import (
@@ -17,30 +15,28 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// The time after which a parent that fails is tried again doubles from the first to
-// the longest backoff.
+// The delay before a parent that failed is tried again doubles from minBackoff to maxBackoff.
 const (
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 1000 * time.Second
 )
 
-// What changed goes before what is only looked at again.
+// Parents that changed are synced before those that are only retried or resynced.
 const (
 	normalPriority = 0
 	lowPriority    = -100
 )
 
-// SyncFunc syncs one parent. It is never called twice at once for the same parent.
+// SyncFunc syncs one parent. It is never called concurrently for the same parent.
 type SyncFunc func(ctx context.Context, parent pipeline.Key) Result
 
-// Queue is the queue and the workers of one hosted controller.
+// Queue is the work queue of one running controller with its workers.
 type Queue struct {
-	// Metrics are those of the queue. They are worth telling while the loop runs.
+	// Metrics measures the queue. It should be registered while Run runs.
 	Metrics *metrics.Queue
 
 	queue        priorityqueue.PriorityQueue[pipeline.Key]
@@ -50,8 +46,8 @@ type Queue struct {
 	requeueTimes requeueTimes
 }
 
-// New makes a loop, which must be run or closed. The name is the one its queue
-// has in metrics.
+// New returns a queue. The caller must either run it or close it. The name is the one that the metrics
+// show.
 func New(name string, workers int, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[pipeline.Key]) {
@@ -68,21 +64,20 @@ func New(name string, workers int, syncOne SyncFunc) *Queue {
 	}
 }
 
-// Close ends the queue. It is for a loop that is not run, and does no harm to one
-// that was.
+// Close ends the queue. It is for a queue that is not run, and does nothing after Run.
 func (q *Queue) Close() { q.stop() }
 
-// Enqueue has parents synced that something happened to.
+// Enqueue adds parents because of an event.
 func (q *Queue) Enqueue(parents ...pipeline.Key) {
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
 }
 
-// EnqueueLowPriority has parents synced when nothing else is to be done.
+// EnqueueLowPriority adds parents that are synced when no other parent waits.
 func (q *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
 }
 
-// Run works the queue until ctx ends and the syncs under way have returned.
+// Run syncs the parents in the queue until ctx ends. It returns when the running syncs have returned.
 func (q *Queue) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range q.workers {
@@ -93,6 +88,7 @@ func (q *Queue) Run(ctx context.Context) {
 	workers.Wait()
 }
 
+// work is one worker.
 func (q *Queue) work(ctx context.Context) {
 	for {
 		parent, shutdown := q.queue.Get()
@@ -105,8 +101,8 @@ func (q *Queue) work(ctx context.Context) {
 	}
 }
 
-// syncSafely keeps a panic from ending the process. Syncs tell about their own panics;
-// this is for one in the telling.
+// syncSafely keeps a panic from ending the process. Syncs recover from panics themselves and report
+// them; this is for a panic in the reporting.
 func (q *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (result Result) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -118,32 +114,32 @@ func (q *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (result Res
 	return q.sync(ctx, parent)
 }
 
-// requeue puts a parent back into the queue as the verdict on its sync says.
+// requeue puts a parent back into the queue, or not, as the result of its sync says.
 func (q *Queue) requeue(parent pipeline.Key, started time.Time, result Result) {
 	if result.kind == forget {
 		q.requeueTimes.forget(parent)
 		q.queue.Forget(parent)
 		return
 	}
-	again := priorityqueue.AddOpts{Priority: ptr.To(lowPriority), RateLimited: result.kind == backoff}
+	options := priorityqueue.AddOpts{Priority: ptr.To(lowPriority), RateLimited: result.kind == backoff}
 	now := time.Now()
-	var asked time.Time
+	var requested time.Time
 	if result.kind != requeueAfter && result.after > 0 {
-		asked = now.Add(result.after)
+		requested = now.Add(result.after)
 	}
-	if next := q.requeueTimes.update(parent, started, asked); !next.IsZero() {
-		again.After = max(next.Sub(now), 1) // zero would be never
+	if next := q.requeueTimes.update(parent, started, requested); !next.IsZero() {
+		options.After = max(next.Sub(now), 1) // zero would be never
 	}
 	switch result.kind {
 	case requeueAfter:
-		if again.After == 0 || result.after < again.After {
-			again.After = result.after
+		if options.After == 0 || result.after < options.After {
+			options.After = result.after
 		}
 	case done:
 		q.queue.Forget(parent)
-		if again.After == 0 {
+		if options.After == 0 {
 			return
 		}
 	}
-	q.queue.AddWithOpts(again, parent)
+	q.queue.AddWithOpts(options, parent)
 }

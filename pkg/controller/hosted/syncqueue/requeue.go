@@ -10,33 +10,34 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// requeueTimes holds the earliest time at which each parent is to be synced again because a sync
-// asked for it. The queue cannot hold it: an event takes a parent out of the queue
-// before its time.
+// requeueTimes has the earliest time at which a sync asked for each parent to be synced again. The queue
+// cannot keep it, because an event takes the parent out of the queue before that time. Its methods may be
+// called concurrently.
 type requeueTimes struct {
 	mu sync.Mutex
 	at map[pipeline.Key]time.Time
 }
 
-// update notes that a sync which began at started has asked for another one at that time, zero if
-// it did not, and returns the earliest time that is still to come; zero is never.
-func (a *requeueTimes) update(parent pipeline.Key, started, at time.Time) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	earlier, pending := a.at[parent]
+// update notes the result of a sync that began at started: it asked for another sync at that time, or for
+// none if at is zero. It returns the earliest requested time that is still to come; zero if there is
+// none.
+func (r *requeueTimes) update(parent pipeline.Key, started, at time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	earlier, pending := r.at[parent]
 	if pending && earlier.After(started) && (at.IsZero() || earlier.Before(at)) {
 		return earlier
 	}
 	if at.IsZero() {
-		delete(a.at, parent)
+		delete(r.at, parent)
 	} else {
-		a.at[parent] = at
+		r.at[parent] = at
 	}
 	return at
 }
 
-func (a *requeueTimes) forget(parent pipeline.Key) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.at, parent)
+func (r *requeueTimes) forget(parent pipeline.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.at, parent)
 }

@@ -5,7 +5,7 @@ package syncqueue
 
 import "time"
 
-// Result is what is to become of a parent after its sync. The zero value is Done(0).
+// Result says when a parent is synced again. The zero value is Done(0).
 type Result struct {
 	kind  resultKind
 	after time.Duration
@@ -20,19 +20,19 @@ const (
 	forget
 )
 
-// Done tells that the sync went well, which ends the backoff of earlier failures. If
-// after is positive, it asks for one more sync after that time. Of several such times
-// the earliest counts, and syncs that come before it for another reason do not use it up.
+// Done returns the result of a sync that succeeded, which resets the backoff. If after is positive, it
+// asks for another sync after that time. Of several such times the earliest counts. A sync that comes
+// before it for another reason does not use it up.
 func Done(after time.Duration) Result { return Result{done, after} }
 
-// Backoff tells that the sync went wrong. It is tried again with a growing delay; if after is
-// positive, it asks for a sync after that time as Done does.
+// Backoff returns the result of a sync that failed. It is retried with a growing delay. If after is
+// positive, it asks for another sync after that time, as Done does.
 func Backoff(after time.Duration) Result { return Result{backoff, after} }
 
-// RequeueAfter tells that it is not the time for the sync, which is neither a failure nor the
-// end of one, and that the parent is to be looked at again after that time.
+// RequeueAfter returns the result of a sync that it is too early for: it neither failed nor succeeded.
+// The parent is synced again after that time.
 func RequeueAfter(after time.Duration) Result { return Result{requeueAfter, max(after, minBackoff)} }
 
-// Forget tells that there is no such parent, or that it is not for this controller: what
-// was asked for it is dropped.
+// Forget returns the result of the sync of a parent that does not exist or is not selected. What earlier
+// syncs asked for is dropped.
 func Forget() Result { return Result{kind: forget} }

@@ -16,28 +16,26 @@ import (
 
 // Health is how a running controller is doing.
 type Health struct {
-	// Total counts the parents the controller is for, Synced and Failing those whose
-	// last sync went well or did not.
+	// Total is the number of parents. Synced is the number of those whose last sync succeeded, Failing
+	// of those whose last sync did not.
 	Total, Synced, Failing int
-	// HookCalled tells whether the hook has been called at all, and HookErr why its
-	// last call was not answered.
+	// HookCalled is true once a hook was called. HookErr is why the last call was not answered.
 	HookCalled bool
 	HookErr    error
-	// StaleCredentials tells why hooks are called with older credentials than the host has; nil if
-	// they are not.
+	// StaleCredentials is why hooks are called with older credentials than the host has; nil if they
+	// are not.
 	StaleCredentials error
 	LastError        *ParentError
-	// WriteLoops are what is slowed down because it would be written again and again.
+	// WriteLoops are the writes that are slowed down because they would be repeated again and again.
 	WriteLoops []pipeline.WriteLoop
 }
 
-// ParentError is a failed sync of a parent. It is kept for long, so of the error it has the text only.
+// ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the error.
 type ParentError struct {
 	Parent  pipeline.Key
 	Message string
 	Time    time.Time
-	// Recovered is when the parent was synced without an error after that, or was gone; zero if
-	// it has not been yet.
+	// Recovered is the time at which the parent was synced without an error, or was gone; zero before.
 	Recovered time.Time
 }
 
@@ -46,7 +44,7 @@ type Problem struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	Err    error
-	// OldRuns tells that the controller still runs as an earlier spec said.
+	// OldRuns is true if the controller still runs as an earlier spec said.
 	OldRuns bool
 }
 
@@ -72,8 +70,8 @@ const (
 	ReasonWatchFailed      = "WatchFailed"
 )
 
-// Status is the status of a controller of that generation: before is the one it has
-// now. Either health or problem may be nil.
+// Status returns the status of a controller object of that generation. before is its present status.
+// health is nil if the controller does not run; problem is nil if it runs as its spec says.
 func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = generation
@@ -130,8 +128,8 @@ func setResourcesFound(set setCondition, problem *Problem) {
 	}
 }
 
-// keepsHooksReachable tells whether of the hooks of that generation more was said than a controller knows
-// that has not called any since the process was started.
+// keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is about
+// this generation and no hook has been called since the process started: the condition then says more.
 func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) bool {
 	return h != nil && !h.HookCalled && said != nil && said.ObservedGeneration == generation
 }
@@ -164,8 +162,8 @@ func setStable(set setCondition, health *Health) {
 	}
 }
 
-// ReadyIsUpToDate tells whether a status is of that generation and its condition Ready is what
-// Status would make it. It is cheap to ask.
+// ReadyIsUpToDate reports whether a status is of that generation and its condition Ready is the one that
+// Status would set. It is cheap.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if said == nil || status.ObservedGeneration != generation {
@@ -176,7 +174,7 @@ func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, proble
 		same = said.Status == status && said.Reason == reason
 		switch reason {
 		case ReasonHookDown, ReasonWatchFailed, ReasonHostUnreachable:
-			// Errors of connections may read otherwise each time: there are ports in them.
+			// The text of connection errors differs each time, because it has port numbers.
 		default:
 			same = same && said.Message == message
 		}

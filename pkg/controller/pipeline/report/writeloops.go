@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// writeLoopEvent is what a parent's event says about loops that were found.
+// writeLoopEvent returns the message of the event about the write loops of a parent.
 func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	first := loops[0]
 	message := fmt.Sprintf("%s was written %d times in a row, each time because %s; the next write waits %s, further ones longer and longer",
@@ -24,8 +24,8 @@ func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	return message
 }
 
-// writeLoopSummary is what the condition of a controller says. It stays the same as long as the
-// loops do.
+// writeLoopSummary returns the message of the condition Stable of a controller. It stays the same while
+// the write loops do.
 func writeLoopSummary(loops []pipeline.WriteLoop) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
@@ -45,6 +45,7 @@ func writeLoopSummary(loops []pipeline.WriteLoop) string {
 	return strings.Join(said, "; ")
 }
 
+// subject names what is written.
 func subject(loop pipeline.WriteLoop) string {
 	if loop.OfStatus {
 		return "the status of " + loop.Object.String()
@@ -52,7 +53,7 @@ func subject(loop pipeline.WriteLoop) string {
 	return loop.Object.String()
 }
 
-// cause says why the object is written again, and what ends it.
+// cause returns why the object is written again and what would end that.
 func cause(loop pipeline.WriteLoop) string {
 	switch {
 	case loop.AnswerChanges && loop.Path == "":
