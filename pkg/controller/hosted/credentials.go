@@ -17,8 +17,8 @@ import (
 )
 
 // Connect makes the hooks read their credentials. It must be called before Run. Events about the
-// credentials are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is missing
-// or invalid.
+// credentials are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is
+// missing or invalid.
 func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
 	for _, webhook := range c.hooks.all() {
@@ -38,8 +38,8 @@ func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	return nil
 }
 
-// staleCredentials are the hooks that are called with older credentials than the host has, and why. Its
-// methods may be called concurrently.
+// staleCredentials are the hooks that are called with older credentials than the host has, and why.
+// Its methods may be called concurrently.
 type staleCredentials struct {
 	mu     sync.Mutex
 	byHook map[*hook.Webhook]error

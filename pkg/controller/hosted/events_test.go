@@ -18,7 +18,7 @@ import (
 
 func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	var told eventDeduplicator
+	var last eventDeduplicator
 	for _, step := range []struct {
 		what  string
 		err   string
@@ -35,13 +35,13 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 		{"the same when the clock was put back", "a", -time.Hour, true},
 		{"the same after that", "a", -time.Hour + time.Second, false},
 	} {
-		if got := told.markIfDue(step.err, start.Add(step.after)); got != step.want {
-			t.Errorf("%s is news: %v, want %v", step.what, got, step.want)
+		if got := last.markIfDue(step.err, start.Add(step.after)); got != step.want {
+			t.Errorf("%s is due: %v, want %v", step.what, got, step.want)
 		}
 	}
 }
 
-// Retries find the same names taken, and an event for each would use up those that a
+// Retries find the same name conflicts. An event for each retry would use up the events that a
 // parent may have.
 func TestTakenNamesAreToldOnce(t *testing.T) {
 	config, sent := hostOf(t)

@@ -16,8 +16,8 @@ import (
 // finalizerTimeout limits how long the host may take to store a finalizer.
 const finalizerTimeout = 10 * time.Second
 
-// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the parent
-// but must wait, because somebody else undoes that again and again.
+// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the
+// parent but must wait, because somebody else undoes that again and again.
 type finalizerPostponedError struct{ after time.Duration }
 
 func (e *finalizerPostponedError) Error() string {
@@ -39,8 +39,8 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	if err := c.postponeFinalizer(snapshot, step); err != nil {
 		return nil, err
 	}
-	// This write goes on when the controller is stopped: it must be complete before the finalizer is
-	// removed from all parents.
+	// This write goes on when the controller is stopped: it must be complete before the finalizer
+	// is removed from all parents.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
 	defer cancel()
 	outcomes := c.Actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
@@ -58,8 +58,8 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	}
 }
 
-// postponeFinalizer returns a *finalizerPostponedError if the step must wait. It writes the event about
-// the write loop, if one is due.
+// postponeFinalizer returns a *finalizerPostponedError if the step must wait. It writes the event
+// about the write loop, if one is due.
 func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
 	now := time.Now()
 	until, loops := c.guard.PostponeStep(snapshot, step, now)
@@ -70,8 +70,8 @@ func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeli
 	return &finalizerPostponedError{after: until.Sub(now)}
 }
 
-// isRemoved reports whether the host removes an object that it stored in this form, because only the
-// finalizer kept it.
+// isRemoved reports whether the host removes an object that it stored in this form, because only
+// the finalizer kept it.
 func isRemoved(o *object.Object) bool {
 	grace := o.DeletionGracePeriodSeconds
 	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)

@@ -74,7 +74,7 @@ func web(name string) pipeline.Key {
 	return pipeline.Key{GroupKind: webs.GroupKind(), NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
-// controllerAt makes the controller of a spec at a host, and waits until it has seen what is there.
+// controllerAt makes the controller of a spec at a host, and waits until its caches are filled.
 func controllerAt(t testing.TB, config *rest.Config, dependencies Dependencies, spec *Spec) *Controller {
 	t.Helper()
 	client, err := host.NewClient(config, host.FieldManager)
@@ -134,8 +134,8 @@ func hostOfTen(t testing.TB) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// answerOfTen is the answer of a hook that wants the ten children as they are, with more fields, each
-// behind a comma.
+// answerOfTen is the answer of a hook that wants the ten children as they are, with more fields,
+// each behind a comma.
 func answerOfTen(more string) string {
 	var children []string
 	for i := range 10 {
@@ -144,7 +144,7 @@ func answerOfTen(more string) string {
 	return fmt.Sprintf(`{"status":{"ready":10},"children":[%s]%s}`, strings.Join(children, ","), more)
 }
 
-// controllerOfTen is a controller of the parent with ten children and a hook, which has seen them.
+// controllerOfTen is a controller whose caches show the parent with ten children.
 func controllerOfTen(t testing.TB, url string) *Controller {
 	configMaps := pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
 	return controllerAt(t, hostOfTen(t), Dependencies{
@@ -152,8 +152,8 @@ func controllerOfTen(t testing.TB, url string) *Controller {
 	}, specOf(at(url), configMaps))
 }
 
-// hookOfTen answers with the ten children as they are. It does little else, so that what is
-// measured is what the one who asks takes.
+// hookOfTen answers with the ten children as they are. It does little else, so that the caller is
+// measured.
 func hookOfTen(t testing.TB) string {
 	body := answerOfTen("")
 	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -178,7 +178,7 @@ func hookOfTen(t testing.TB) string {
 	return "http://" + listener.Addr().String()
 }
 
-// answerAll answers all requests of a connection alike, until whoever asks closes it.
+// answerAll answers all requests of a connection alike, until the client closes it.
 func answerAll(connection net.Conn, answer []byte) {
 	defer func() { _ = connection.Close() }()
 	reader := bufio.NewReader(connection)
@@ -194,8 +194,8 @@ func answerAll(connection net.Conn, answer []byte) {
 	}
 }
 
-// hostOf serves watches of one parent, webs/a, and of no children, and takes events. It refuses to create pods, as if
-// there were one of that name, and has none when it is asked for it.
+// hostOf serves watches of one parent, webs/a, and of no children, and takes events. It refuses to
+// create pods as if the name were taken, but finds no pod of that name.
 func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 	t.Helper()
 	events = make(chan corev1.Event, 10)

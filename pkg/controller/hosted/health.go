@@ -17,7 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// Health returns how the controller is doing. What it costs does not depend on the number of parents.
+// Health returns how the controller is doing. What it costs does not depend on the number of
+// parents.
 func (c *Controller) Health() report.Health {
 	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load())}
 	health.HookCalled, health.HookErr = c.hookCalls.status()
@@ -39,7 +40,8 @@ func (c *Controller) writeLoops() []pipeline.WriteLoop {
 	return loops
 }
 
-// addRivals adds to the loops the other controllers that take part in them, as far as they are known.
+// addRivals adds to the loops the other controllers that take part in them, as far as they are
+// known.
 func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
 	for i := range loops {
 		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
@@ -129,7 +131,8 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	return nil
 }
 
-// watchProblem returns the problem that the host refuses to let a type be watched; nil if it does not.
+// watchProblem returns the problem that the host refuses to let a type be watched; nil if it does
+// not.
 func watchProblem(watch *host.Watch) *report.Problem {
 	if err := watch.Failing(); err != nil {
 		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}

@@ -32,7 +32,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// Nobody counts thousands of parents every few seconds.
+// The status is made every few seconds, and there may be thousands of parents.
 func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 	c := made(t)
 	defer c.Close()
@@ -77,7 +77,7 @@ func TestCountsFollowParents(t *testing.T) {
 	expect(1, 1, 0)
 }
 
-// It is looked at four times a second of each controller.
+// RuntimeProblem is called four times a second for each controller.
 func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
 	c := made(t)
 	defer c.Close()

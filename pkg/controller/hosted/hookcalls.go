@@ -37,10 +37,10 @@ func (c hookCall) compare(other hookCall) int {
 		cmp.Compare(c.parent.Namespace, other.parent.Namespace), cmp.Compare(c.parent.Name, other.parent.Name))
 }
 
-// update notes how a call about the snapshot's parent ended. A call that an open circuit prevented does
-// not count. A response that cannot be decoded is an answer, and so is the request to be called later.
-// Calls about earlier versions of a parent do not count either: those about the present version show
-// whether the hook is reachable.
+// update notes how a call about the snapshot's parent ended. A call that an open circuit prevented
+// does not count. A response that cannot be decoded is an answer, and so is the request to be
+// called later. Calls about earlier versions of a parent do not count either: those about the
+// present version show whether the hook is reachable.
 func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err error) {
 	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return
@@ -87,8 +87,8 @@ func (c *hookCalls) forget(parent pipeline.Key) {
 	}
 }
 
-// status returns whether a hook was called at all, and an error if calls were not answered. Of several
-// it names one, and the same one as long as that was not answered.
+// status returns whether a hook was called at all, and an error if calls were not answered. Of
+// several it names one, and the same one as long as that was not answered.
 func (c *hookCalls) status() (made bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -96,7 +96,7 @@ func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
 	}
 }
 
-// A version of a parent that is on its way out says nothing about the present one.
+// A call about an earlier version of a parent says nothing about the present version.
 func TestCallsAboutEarlierVersionsDoNotCount(t *testing.T) {
 	var c hookCalls
 	refused := errors.New("connection refused")

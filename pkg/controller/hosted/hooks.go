@@ -68,14 +68,14 @@ func (h hooks) close() {
 	}
 }
 
-// hookResponses are the responses of the hooks about one parent: one response or, while its children
-// roll out, one for each version of the parent that they are at.
+// hookResponses are the responses of the hooks about one parent: one response or, while its
+// children roll out, one for each version of the parent that they are at.
 type hookResponses struct {
 	responses []*pipeline.Response
 	// rollout knows the versions; nil if no children roll out.
 	rollout *rollout.Rollout
-	// planInputs is the hash of the inputs of the plan other than the response. It is set if rollout is
-	// nil.
+	// planInputs is the hash of the inputs of the plan other than the response. It is set if
+	// rollout is nil.
 	planInputs uint64
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
-// What hooks remember of a parent must not outlive it.
+// What hooks keep of a parent must not outlive it.
 func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	var carried []string
 	remembering := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// nameConflicts knows which parents want a child whose name another object has. They are enqueued when
-// the name becomes free, and need not try again and again. Its methods may be called concurrently.
+// nameConflicts knows which parents want a child whose name another object has. They are enqueued
+// when the name becomes free, and need not try again and again. Its methods may be called
+// concurrently.
 type nameConflicts struct {
 	mu       sync.Mutex
 	byParent map[pipeline.Key][]pipeline.Key
@@ -30,8 +31,8 @@ func newNameConflicts() *nameConflicts {
 }
 
 // conflictingNames returns the names that children could not get (missed), and those of them that
-// other objects have. The rest became free meanwhile, which the watch has not shown yet, or are names
-// of the parent's own children.
+// other objects have. The rest became free meanwhile, which the watch has not shown yet, or are
+// names of the parent's own children.
 func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []pipeline.Key) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
@@ -75,8 +76,8 @@ func (n *nameConflicts) isWanted(object *object.Object) bool {
 	return object != nil && len(n.wantedBy) > 0 && len(n.wantedBy[pipeline.KeyOf(object)]) > 0
 }
 
-// parentsToRetry returns the parents that want the name of an object which is gone, or whose owners or
-// labels changed so that a parent may adopt it.
+// parentsToRetry returns the parents that want the name of an object which is gone, or whose owners
+// or labels changed so that a parent may adopt it.
 func (n *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.Key {
 	n.mu.Lock()
 	defer n.mu.Unlock()

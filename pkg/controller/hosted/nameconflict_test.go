@@ -33,8 +33,8 @@ func TestWhatFreesAName(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			web := web("web")
-			taken := newNameConflicts()
-			taken.set(web, []pipeline.Key{child("ConfigMap", "default", "a")})
+			conflicts := newNameConflicts()
+			conflicts.set(web, []pipeline.Key{child("ConfigMap", "default", "a")})
 			var before, after *object.Object
 			if test.before != "" {
 				before = configMap(t, "a", test.before)
@@ -42,10 +42,10 @@ func TestWhatFreesAName(t *testing.T) {
 			if test.after != "" {
 				after = configMap(t, "a", test.after)
 			}
-			if got := taken.parentsToRetry(before, after); slices.Contains(got, web) != test.frees || len(got) > 1 {
+			if got := conflicts.parentsToRetry(before, after); slices.Contains(got, web) != test.frees || len(got) > 1 {
 				t.Errorf("woken are %v, want the parent: %v", got, test.frees)
 			}
-			if got := taken.parentsToRetry(configMap(t, "b", `"labels":{}`), nil); len(got) > 0 {
+			if got := conflicts.parentsToRetry(configMap(t, "b", `"labels":{}`), nil); len(got) > 0 {
 				t.Errorf("another name wakes %v", got)
 			}
 		})
@@ -55,40 +55,40 @@ func TestWhatFreesAName(t *testing.T) {
 func TestWhoWaitsForAName(t *testing.T) {
 	named := func(name string) pipeline.Key { return child("ConfigMap", "default", name) }
 	one, two := web("one"), web("two")
-	taken := newNameConflicts()
+	conflicts := newNameConflicts()
 	expect := func(child string, want ...pipeline.Key) {
 		t.Helper()
 		holder := configMap(t, child, `"uid":"u"`)
-		got := taken.parentsToRetry(holder, nil)
+		got := conflicts.parentsToRetry(holder, nil)
 		slices.SortFunc(got, func(a, b pipeline.Key) int { return strings.Compare(a.Name, b.Name) })
 		if !slices.Equal(got, want) {
 			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
 		}
-		if wanted := taken.isWanted(holder); wanted != (len(want) > 0) {
+		if wanted := conflicts.isWanted(holder); wanted != (len(want) > 0) {
 			t.Errorf("somebody waits for %s: %v, want %v", child, wanted, !wanted)
 		}
 	}
 	expect("a")
-	taken.set(one, []pipeline.Key{named("a"), named("b")})
-	taken.set(two, []pipeline.Key{named("a")})
+	conflicts.set(one, []pipeline.Key{named("a"), named("b")})
+	conflicts.set(two, []pipeline.Key{named("a")})
 	expect("a", one, two)
 	expect("b", one)
-	taken.set(one, []pipeline.Key{named("b")})
+	conflicts.set(one, []pipeline.Key{named("b")})
 	expect("a", two)
-	taken.set(one, nil)
-	taken.set(two, nil)
+	conflicts.set(one, nil)
+	conflicts.set(two, nil)
 	expect("a")
 	expect("b")
-	if len(taken.byParent) > 0 || len(taken.wantedBy) > 0 {
-		t.Errorf("left are %v and %v", taken.byParent, taken.wantedBy)
+	if len(conflicts.byParent) > 0 || len(conflicts.wantedBy) > 0 {
+		t.Errorf("left are %v and %v", conflicts.byParent, conflicts.wantedBy)
 	}
 }
 
 func TestNamesThatChildrenCouldNotGet(t *testing.T) {
-	of := func(op pipeline.Op, name string, taken, overtaken bool) pipeline.Outcome {
-		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, NameConflict: taken, Conflict: overtaken}
+	of := func(op pipeline.Op, name string, nameConflict, conflict bool) pipeline.Outcome {
+		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, NameConflict: nameConflict, Conflict: conflict}
 	}
-	missed, taken := conflictingNames([]pipeline.Outcome{
+	missed, conflicting := conflictingNames([]pipeline.Outcome{
 		of(pipeline.Create, "created", false, false),
 		of(pipeline.Create, "taken", true, false),
 		of(pipeline.Create, "free-by-now", false, true),
@@ -97,13 +97,13 @@ func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	if want := []pipeline.Key{child("Pod", "default", "taken"), child("Pod", "default", "free-by-now")}; !slices.Equal(missed, want) {
 		t.Errorf("missed are %v, want %v", missed, want)
 	}
-	if want := []pipeline.Key{child("Pod", "default", "taken")}; !slices.Equal(taken, want) {
-		t.Errorf("taken are %v, want %v", taken, want)
+	if want := []pipeline.Key{child("Pod", "default", "taken")}; !slices.Equal(conflicting, want) {
+		t.Errorf("conflicting are %v, want %v", conflicting, want)
 	}
 }
 
-// The host may say that a name is free before the watch does: what the watch tells then must not pass unheard, since
-// the next try may be far away.
+// The host may say that a name is free before the watch shows it. The event of the watch must then
+// enqueue the parent, because the next retry may be far away.
 func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	wanting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}]}`)

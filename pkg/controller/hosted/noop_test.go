@@ -18,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// What was planned and left nothing to write is not planned again, as long as the hook answers
-// the same about the same.
+// What was planned and left nothing to write is not planned again, as long as the hook answers the
+// same about the same.
 func TestAnAnswerIsPlannedOnce(t *testing.T) {
 	const stray = `,"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"stray"}}]`
 	type turn struct {
@@ -83,7 +83,8 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 	}
 }
 
-// A plan tells the guard that nothing needs a write any more, so there is one once something did.
+// A write of the finalizer makes the next sync plan again: the guard against write loops learns from
+// the plan what needs no write any more.
 func TestAnAnswerIsPlannedAgainOnceTheFinalizerWasInTheWay(t *testing.T) {
 	c := controllerOfTen(t, hookOfTen(t))
 	state := c.parents.get(web("a"))
@@ -96,7 +97,7 @@ func TestAnAnswerIsPlannedAgainOnceTheFinalizerWasInTheWay(t *testing.T) {
 	}
 }
 
-// Only a plan that leaves nothing to do is worth remembering.
+// Only a plan that leaves nothing to do is remembered.
 func TestAPlanThatIsMadeAgain(t *testing.T) {
 	tests := map[string]struct {
 		planned  pipeline.Plan

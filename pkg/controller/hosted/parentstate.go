@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// parentState is what one sync of a parent leaves to the next. Only the worker that syncs the parent
-// uses it. There is one for each parent, so what few parents need is behind a pointer.
+// parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
+// parent uses it. There is one for each parent, so what few parents need is behind a pointer.
 type parentState struct {
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID

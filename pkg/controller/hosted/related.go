@@ -35,8 +35,8 @@ func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot)
 	return rules, err
 }
 
-// customizeAnswerOf returns the customize hook's answer about a parent, empty before its first call; nil
-// without a customize hook.
+// customizeAnswerOf returns the customize hook's answer about a parent, empty before its first
+// call; nil without a customize hook.
 func (c *Controller) customizeAnswerOf(state *parentState) *related.Answer {
 	if c.related != nil && state.customizeAnswer == nil {
 		state.customizeAnswer = &related.Answer{}

@@ -34,8 +34,8 @@ func (c *Controller) callHooksOfRollout(ctx context.Context, state *parentState,
 	return &hookResponses{responses: responses, rollout: open}, err
 }
 
-// decide makes one response of all, with the writes to ControllerRevisions that come before its plan.
-// Without a rollout it is the only response.
+// decide makes one response of all, with the writes to ControllerRevisions that come before its
+// plan. Without a rollout it is the only response.
 func (c *Controller) decide(state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses, now time.Time) (*rollout.Decision, error) {
 	if responses.rollout == nil {
 		writes, err := c.abandon(snapshot)
@@ -44,8 +44,8 @@ func (c *Controller) decide(state *parentState, snapshot *pipeline.Snapshot, res
 	return responses.rollout.Decide(responses.responses, plan.UpToDate(snapshot, c.strategies, &state.upToDate), now)
 }
 
-// abandon returns the writes that remove what earlier rollouts have left behind, if the controller no
-// longer rolls out any child type.
+// abandon returns the writes that remove what earlier rollouts have left behind, if the controller
+// no longer rolls out any child type.
 func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]rollout.Write, error) {
 	if rules := c.spec.Rollout; rules == nil || len(rules.Kinds) > 0 {
 		return nil, nil
@@ -108,9 +108,9 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 	return nil
 }
 
-// isNamespaceTerminating reports whether a revision could not be made because its namespace is being
-// deleted together with the parent. The revisions of the namespace may go before the parent is
-// finalized. It has to be finalized without them, or the namespace would never go.
+// isNamespaceTerminating reports whether a revision could not be made because its namespace is
+// being deleted together with the parent. The revisions of the namespace may go before the parent
+// is finalized. It has to be finalized without them, or the namespace would never go.
 func isNamespaceTerminating(err error, parent *object.Object) bool {
 	return parent.DeletionTimestamp != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

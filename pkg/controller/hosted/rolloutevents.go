@@ -14,14 +14,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// rolloutWaitThreshold is how long a rollout waits for the same before an event about it is written.
+// rolloutWaitThreshold is how long a rollout waits for the same before an event about it is
+// written.
 const rolloutWaitThreshold = time.Minute
 
 // rolloutEvents is what one sync of a parent leaves to the next about the events of its rollout.
 type rolloutEvents struct {
 	// inProgress is true if there is a rollout and its start was noticed.
 	inProgress bool
-	// waitsFor is what the rollout waits for, empty if it does not wait; waitingSince is since when.
+	// waitsFor is what the rollout waits for, empty if it does not wait; waitingSince is since
+	// when.
 	waitsFor     string
 	waitingSince time.Time
 	waitEvents   eventDeduplicator
@@ -63,7 +65,8 @@ func (c *Controller) reportRollout(state *parentState, parent *object.Object, de
 	return pipeline.EventRepeatInterval
 }
 
-// conditionStatus returns the status of a condition of an object; empty if it has no such condition.
+// conditionStatus returns the status of a condition of an object; empty if it has no such
+// condition.
 func conditionStatus(o *object.Object, conditionType string) metav1.ConditionStatus {
 	var conditions []struct {
 		Type   string                 `json:"type"`
@@ -80,8 +83,9 @@ func conditionStatus(o *object.Object, conditionType string) metav1.ConditionSta
 	return ""
 }
 
-// confirmsChild reports whether a step shows by its result that a child is as it should be. A rollout
-// that waits for the child can go on then. If the step changed nothing, no event leads to that sync.
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A
+// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
+// that sync.
 func confirmsChild(outcome pipeline.Outcome) bool {
 	return outcome.Result != nil && (outcome.Op == pipeline.Keep || outcome.Op == pipeline.Apply)
 }

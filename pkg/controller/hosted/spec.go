@@ -33,9 +33,9 @@ type Spec struct {
 	// Claims finds the parents of children and the children of parents. It has state of the one
 	// Controller that is made of the Spec.
 	Claims observe.Claims
-	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some are
-	// not known; their children are handled without one. SchemasSettled is true if no change of them
-	// is expected soon.
+	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
+	// are not known; their children are handled without one. SchemasSettled is true if no change of
+	// them is expected soon.
 	Schemas        map[pipeline.Type]*openapi.Type
 	SchemasErr     error
 	SchemasSettled bool
@@ -53,8 +53,8 @@ type Spec struct {
 type Kind struct {
 	// Name is the name of the kind, such as "CompositeController".
 	Name string
-	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It is
-	// stored in users' clusters.
+	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
+	// is stored in users' clusters.
 	FinalizerPrefix string
 	// CallHook calls a sync or finalize hook with the kind's form of request and response.
 	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
@@ -81,8 +81,8 @@ func (s *Spec) SeesAll() bool {
 	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.SeesAll(target.Rules, s.Finalize != nil) })
 }
 
-// strategiesWithEngine returns the strategies of all child types, with this engine where the spec names
-// none.
+// strategiesWithEngine returns the strategies of all child types, with this engine where the spec
+// names none.
 func (s *Spec) strategiesWithEngine(engine plan.Engine) plan.Strategies {
 	strategies := make(plan.Strategies, len(s.Children))
 	for _, child := range s.Children {

@@ -69,7 +69,8 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	return true, errors.New("what was written to ControllerRevisions does not come back by their watch")
 }
 
-// revisionsSeen reports whether the cache shows what was written to the parent's ControllerRevisions.
+// revisionsSeen reports whether the cache shows what was written to the parent's
+// ControllerRevisions.
 func (c *Controller) revisionsSeen(state *parentState) bool {
 	return state.rollout == nil || c.Revisions.Seen(&state.rollout.revisions)
 }
@@ -89,8 +90,8 @@ type syncResult struct {
 	err   error
 }
 
-// syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error of
-// the result.
+// syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
+// of the result.
 func (c *Controller) syncParent(ctx context.Context, parent pipeline.Key, state *parentState) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started := time.Now()

@@ -11,8 +11,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 )
 
-// BenchmarkQuietSync is a whole sync of a parent with ten children that finds nothing to do,
-// the call of the hook and the hook's own work included.
+// BenchmarkQuietSync is a whole sync of a parent with ten children that finds nothing to do, the
+// call of the hook and the hook's own work included.
 func BenchmarkQuietSync(b *testing.B) {
 	c := controllerOfTen(b, hookOfTen(b))
 	b.ReportAllocs()
@@ -23,9 +23,9 @@ func BenchmarkQuietSync(b *testing.B) {
 	}
 }
 
-// A quiet sync leaves neither its request of 25 KB nor the answer of 10 KB to the garbage collector, nor a copy of
-// them, the hook's own work included. That is the least of many: buffers may be lost, and with the race detector some
-// are on purpose.
+// A quiet sync leaves to the garbage collector neither its request of 25 KB nor the response of 10 KB,
+// nor a copy of them; the hook's own work is included. The smallest number of many syncs counts:
+// buffers may be lost, and the race detector loses some on purpose.
 func TestAQuietSyncLeavesLittleGarbage(t *testing.T) {
 	const syncs, most = 400, 12 << 10
 	c := controllerOfTen(t, hookOfTen(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
-// A bug that shows itself by a panic harms one parent, and is told like any failure.
+// A bug that panics harms one parent, and is reported like any other failure.
 func TestASyncThatPanicsFails(t *testing.T) {
 	config, sent := hostOf(t)
 	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})

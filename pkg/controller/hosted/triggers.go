@@ -80,8 +80,8 @@ func (c *Controller) childChanged(before, after *object.Object) {
 	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)
 }
 
-// startResync enqueues all parents in the period of the spec and in that of the process, until stop is
-// called.
+// startResync enqueues all parents in the period of the spec and in that of the process, until stop
+// is called.
 func (c *Controller) startResync(ctx context.Context) (stop func()) {
 	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.queue.EnqueueLowPriority(c.allParents()...) })
 }

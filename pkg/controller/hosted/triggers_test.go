@@ -52,7 +52,7 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 	}
 }
 
-// A resyncPeriodSeconds that is longer than the period of the process had no effect.
+// In Metacontroller a resyncPeriodSeconds longer than the period of the process has no effect.
 func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 	const m = time.Minute
 	tests := map[string]struct {

@@ -9,8 +9,8 @@ import (
 )
 
 // Queue has the metrics of one work queue. It is the queue's workqueue.MetricsProvider and a
-// prometheus.Collector. The owner of the queue registers it while the queue is in use, so that no metrics
-// of queues that are gone are shown.
+// prometheus.Collector. The owner of the queue registers it while the queue is in use, so that no
+// metrics of queues that are gone are shown.
 type Queue struct {
 	depth, unfinished, longest prometheus.Gauge
 	adds, retries              prometheus.Counter
@@ -19,8 +19,8 @@ type Queue struct {
 
 // NewQueue returns the metrics of the queue of that name.
 //
-// The queues of libraries in the process have metrics of the same names. Prometheus requires one help
-// text for each name, so the texts here are those of the libraries.
+// The queues of libraries in the process have metrics of the same names. Prometheus requires one
+// help text for each name, so the texts here are those of the libraries.
 func NewQueue(name string) *Queue {
 	labels := prometheus.Labels{"name": name, "controller": name}
 	gauge := func(metric, help string) prometheus.Gauge {

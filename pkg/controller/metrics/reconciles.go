@@ -57,8 +57,8 @@ func reconcileBuckets() []float64 {
 	}
 }
 
-// Measure runs one reconciliation and counts it: as an error if reconcile returns one, and as a terminal
-// error if it is also done, so that it is not retried.
+// Measure runs one reconciliation and counts it: as an error if reconcile returns one, and as a
+// terminal error if it is also done, so that it is not retried.
 func (r *Reconciles) Measure(reconcile func() (done bool, err error)) (done bool) {
 	started := time.Now()
 	r.active.Inc()

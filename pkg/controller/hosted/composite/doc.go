@@ -5,7 +5,7 @@
 //
 // Resolve reads the controller object and looks up its types with discovery; it changes nothing.
 //
-// A CompositeController has one parent type. Its children are those that the parent controls and its
-// label selector matches, and orphans that match are adopted. Children may be rolled out one after the
-// other.
+// A CompositeController has one parent type. Its children are those that the parent controls and
+// its label selector matches, and orphans that match are adopted. Children may be rolled out one
+// after the other.
 package composite

@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// strategyOf returns how children of a type are updated. Whether they are rolled out one after the other
-// is left to the rules of the rollout.
+// strategyOf returns how children of a type are updated. Whether they are rolled out one after the
+// other is left to the rules of the rollout.
 func strategyOf(of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
 	if of == nil {
 		return plan.Strategy{}
@@ -30,8 +30,8 @@ func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 	return rules
 }
 
-// addRolling adds a child type to the rules if its update method is a rolling one. If the spec names a
-// type twice, the last one counts.
+// addRolling adds a child type to the rules if its update method is a rolling one. If the spec
+// names a type twice, the last one counts.
 func addRolling(rules *rollout.Rules, child pipeline.Type, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
 	if of == nil {
 		return

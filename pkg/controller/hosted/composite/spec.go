@@ -27,8 +27,8 @@ func Kind() hosted.Kind {
 	}
 }
 
-// NoStatusSubresourceError is returned if the type of parents has no status subresource, so that the
-// status of parents cannot be written.
+// NoStatusSubresourceError is returned if the type of parents has no status subresource, so that
+// the status of parents cannot be written.
 type NoStatusSubresourceError struct{ Parent pipeline.Type }
 
 func (e *NoStatusSubresourceError) Error() string {
@@ -36,8 +36,8 @@ func (e *NoStatusSubresourceError) Error() string {
 }
 
 // Resolve returns the Spec of a CompositeController. The error is a *host.UnknownTypeError or a
-// *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says what
-// is wrong in the spec.
+// *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says
+// what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {

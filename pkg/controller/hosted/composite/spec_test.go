@@ -238,8 +238,8 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// Hooks read the controller as the original sends it: with its kind, an empty
-// status, and an object for statusChecks that are not set.
+// Hooks read the controller as the original sends it: with its kind, an empty status, and an object
+// for statusChecks that are not set.
 func TestTheControllerAsHooksAreSentIt(t *testing.T) {
 	object := controller(t, `{`+parentWebs+`, `+syncHook+`, generateSelector: true,
 		childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: namespaces}]}`)

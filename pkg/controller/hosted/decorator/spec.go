@@ -27,8 +27,8 @@ func Kind() hosted.Kind {
 	}
 }
 
-// Resolve returns the Spec of a DecoratorController. The error is a *host.UnknownTypeError if the host
-// lacks a type that it may get later. Any other error says what is wrong in the spec.
+// Resolve returns the Spec of a DecoratorController. The error is a *host.UnknownTypeError if the
+// host lacks a type that it may get later. Any other error says what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
@@ -54,8 +54,8 @@ func Resolve(ctx context.Context, discovery *host.Discovery, object *v1alpha1.De
 	return spec, nil
 }
 
-// resolveTargets adds the targets that rule i selects. An object is a target if any rule for its kind
-// selects it. The first of these rules decides in which version hooks are sent the objects.
+// resolveTargets adds the targets that rule i selects. An object is a target if any rule for its
+// kind selects it. The first of these rules decides in which version hooks are sent the objects.
 func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error
@@ -81,8 +81,8 @@ func resolveTargets(ctx context.Context, discovery *host.Discovery, spec *hosted
 	return nil
 }
 
-// strategyOf returns how attachments of a type are updated. They are not rolled out: a rolling method
-// updates all at once.
+// strategyOf returns how attachments of a type are updated. They are not rolled out: a rolling
+// method updates all at once.
 func strategyOf(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
 	if of == nil {
 		return plan.Strategy{}

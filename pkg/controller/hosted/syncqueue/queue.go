@@ -46,8 +46,8 @@ type Queue struct {
 	requeueTimes requeueTimes
 }
 
-// New returns a queue. The caller must either run it or close it. The name is the one that the metrics
-// show.
+// New returns a queue. The caller must either run it or close it. The name is the one that the
+// metrics show.
 func New(name string, workers int, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[pipeline.Key]) {
@@ -77,7 +77,8 @@ func (q *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
 }
 
-// Run syncs the parents in the queue until ctx ends. It returns when the running syncs have returned.
+// Run syncs the parents in the queue until ctx ends. It returns when the running syncs have
+// returned.
 func (q *Queue) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range q.workers {

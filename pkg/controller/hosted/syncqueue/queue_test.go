@@ -40,33 +40,32 @@ func (d *diary) note(parent pipeline.Key) (visits int) {
 	return len(d.names)
 }
 
-// start runs a loop until the test ends. Tests run in a bubble of synctest: its time
-// passes when nothing else is left to do, so that to sleep there costs nothing and
-// leaves nothing to chance.
+// start runs a queue until the test ends. Tests run in a bubble of synctest: its time passes only
+// when all goroutines wait, so a sleep takes no time and is exact.
 func start(t *testing.T, workers int, sync func(*diary, pipeline.Key) Result) (*Queue, *diary) {
 	t.Helper()
 	noted := &diary{started: time.Now()}
-	loop := New(t.Name(), workers, func(_ context.Context, parent pipeline.Key) Result {
+	queue := New(t.Name(), workers, func(_ context.Context, parent pipeline.Key) Result {
 		return sync(noted, parent)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
-		loop.Run(ctx)
+		queue.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()
 		<-returned
 	})
-	return loop, noted
+	return queue, noted
 }
 
 func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		underWay, most := map[pipeline.Key]int{}, 0
-		loop, noted := start(t, 5, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 5, func(noted *diary, parent pipeline.Key) Result {
 			mu.Lock()
 			underWay[parent]++
 			most = max(most, underWay[parent])
@@ -79,8 +78,8 @@ func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 			return Done(0)
 		})
 		for range 100 {
-			loop.Enqueue(named("a"), named("b"))
-			loop.EnqueueLowPriority(named("a"))
+			queue.Enqueue(named("a"), named("b"))
+			queue.EnqueueLowPriority(named("a"))
 			time.Sleep(time.Millisecond)
 		}
 		synctest.Wait()
@@ -98,12 +97,12 @@ func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		underWay := make(chan pipeline.Key, 10)
 		release := make(chan struct{})
-		loop, _ := start(t, 3, func(_ *diary, parent pipeline.Key) Result {
+		queue, _ := start(t, 3, func(_ *diary, parent pipeline.Key) Result {
 			underWay <- parent
 			<-release
 			return Done(0)
 		})
-		loop.Enqueue(named("a"), named("b"), named("c"), named("d"), named("e"))
+		queue.Enqueue(named("a"), named("b"), named("c"), named("d"), named("e"))
 		synctest.Wait()
 		if count := len(underWay); count != 3 {
 			t.Errorf("%d syncs are under way, want 3", count)
@@ -119,17 +118,17 @@ func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		loop, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
 			if noted.note(parent) == 1 {
 				<-release
 			}
 			return Done(0)
 		})
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		synctest.Wait()
-		loop.Enqueue(named("a"))
-		loop.Enqueue(named("a"))
-		loop.EnqueueLowPriority(named("a"))
+		queue.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
+		queue.EnqueueLowPriority(named("a"))
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -142,17 +141,17 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			if noted.note(parent) == 1 {
 				<-release
 			}
 			return Done(0)
 		})
-		loop.Enqueue(named("first"))
+		queue.Enqueue(named("first"))
 		synctest.Wait()
-		loop.EnqueueLowPriority(named("again-1"), named("again-2"), named("both"))
-		loop.Enqueue(named("changed-1"))
-		loop.Enqueue(named("changed-2"), named("both"))
+		queue.EnqueueLowPriority(named("again-1"), named("again-2"), named("both"))
+		queue.Enqueue(named("changed-1"))
+		queue.Enqueue(named("changed-2"), named("both"))
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -165,11 +164,11 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 
 func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			noted.note(parent)
 			return Backoff(0)
 		})
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		time.Sleep(6 * time.Hour)
 		synctest.Wait()
 		noted.mu.Lock()
@@ -192,20 +191,20 @@ func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 
 func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
 			noted.note(parent)
 			if parent.Name == "failing" {
 				return Backoff(0)
 			}
 			return Done(0)
 		})
-		loop.Enqueue(named("failing"))
+		queue.Enqueue(named("failing"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		noted.mu.Lock()
 		noted.names, noted.times, noted.started = nil, nil, time.Now()
 		noted.mu.Unlock()
-		loop.Enqueue(named("well"))
+		queue.Enqueue(named("well"))
 		synctest.Wait()
 		if !slices.Equal(noted.names, []string{"well"}) || noted.times[0] != 0 {
 			t.Errorf("synced were %v after %v, want well at once", noted.names, noted.times)
@@ -215,15 +214,15 @@ func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 
 func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			noted.note(parent)
 			return Backoff(0)
 		})
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		before := len(noted.names)
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		synctest.Wait()
 		if after := len(noted.names); after != before+1 {
 			t.Errorf("%d syncs followed the change, want one", after-before)
@@ -234,24 +233,24 @@ func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 func TestSuccessClearsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := true
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			noted.note(parent)
 			if failing {
 				return Backoff(0)
 			}
 			return Done(0)
 		})
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		failing = false
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		synctest.Wait()
 		failing = true
 		noted.mu.Lock()
 		noted.times, noted.started = nil, time.Now()
 		noted.mu.Unlock()
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
 		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
@@ -262,11 +261,11 @@ func TestSuccessClearsTheBackoff(t *testing.T) {
 
 func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			noted.note(parent)
 			return Backoff(time.Second)
 		})
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		noted.mu.Lock()
@@ -279,7 +278,7 @@ func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 
 func TestASyncMayAskForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			switch noted.note(parent) {
 			case 1:
 				return Done(time.Minute)
@@ -289,7 +288,7 @@ func TestASyncMayAskForTheNext(t *testing.T) {
 				return Done(0)
 			}
 		})
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if want := []time.Duration{0, time.Minute, time.Minute + time.Second}; !slices.Equal(noted.times, want) {
@@ -300,23 +299,23 @@ func TestASyncMayAskForTheNext(t *testing.T) {
 
 func TestASyncThatPanicsIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
 			noted.note(parent)
 			if parent.Name == "bad" {
 				panic("boom")
 			}
 			return Done(0)
 		})
-		loop.Enqueue(named("bad"))
+		queue.Enqueue(named("bad"))
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
 		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
 			t.Errorf("synced after %v, want %v", noted.times, want)
 		}
-		loop.Enqueue(named("good"))
+		queue.Enqueue(named("good"))
 		synctest.Wait()
 		if last := noted.names[len(noted.names)-1]; last != "good" {
-			t.Errorf("the last sync was of %s, want the loop to go on", last)
+			t.Errorf("the last sync was of %s, want the queue to go on", last)
 		}
 	})
 }
@@ -324,18 +323,18 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 func TestASyncHasTheContextOfTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		loop := New(t.Name(), 1, func(ctx context.Context, _ pipeline.Key) Result {
+		queue := New(t.Name(), 1, func(ctx context.Context, _ pipeline.Key) Result {
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return Done(0)
 		})
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
-		loop.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
 		go func() {
 			synctest.Wait()
 			cancel()
 		}()
-		loop.Run(ctx)
+		queue.Run(ctx)
 		select {
 		case err := <-ended:
 			if !errors.Is(err, context.Canceled) {
@@ -352,7 +351,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		release, returned := make(chan struct{}), make(chan struct{})
 		var syncs, ended int
 		var mu sync.Mutex
-		loop := New(t.Name(), 3, func(context.Context, pipeline.Key) Result {
+		queue := New(t.Name(), 3, func(context.Context, pipeline.Key) Result {
 			mu.Lock()
 			syncs++
 			mu.Unlock()
@@ -365,10 +364,10 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer close(returned)
-			loop.Run(ctx)
+			queue.Run(ctx)
 		}()
 		for i := range 10 {
-			loop.Enqueue(named(fmt.Sprint(i)))
+			queue.Enqueue(named(fmt.Sprint(i)))
 		}
 		synctest.Wait()
 		cancel()
@@ -383,7 +382,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		if syncs != 3 || ended != 3 {
 			t.Errorf("%d syncs were begun and %d ended, want the 3 that were under way", syncs, ended)
 		}
-		loop.Enqueue(named("late"))
+		queue.Enqueue(named("late"))
 		time.Sleep(time.Hour)
 		if syncs != 3 {
 			t.Error("a sync was begun after the end")
@@ -391,22 +390,22 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 	})
 }
 
-// Else the goroutines of its queue would go on for ever; synctest finds them.
+// Otherwise the goroutines of its queue would never end. synctest finds them.
 func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
-		loop.Enqueue(named("a"))
-		loop.Close()
+		queue := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
+		queue.Enqueue(named("a"))
+		queue.Close()
 	})
 }
 
 func TestCloseAfterRunDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
+		queue := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		loop.Run(ctx)
-		loop.Close()
-		loop.Close()
+		queue.Run(ctx)
+		queue.Close()
+		queue.Close()
 	})
 }

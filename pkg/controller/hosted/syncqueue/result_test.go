@@ -22,8 +22,7 @@ func results(of ...Result) func(*diary, pipeline.Key) Result {
 	}
 }
 
-// Each case is one parent: at 0 something happens to it, and at the other times that
-// are listed.
+// Each case is one parent. It has an event at 0 and at the listed times.
 func TestWhenAParentIsSyncedAgain(t *testing.T) {
 	const s = time.Second
 	tests := map[string]struct {
@@ -82,11 +81,11 @@ func TestWhenAParentIsSyncedAgain(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				loop, noted := start(t, 1, results(test.results...))
-				loop.Enqueue(named("a"))
+				queue, noted := start(t, 1, results(test.results...))
+				queue.Enqueue(named("a"))
 				for _, at := range test.changes {
 					time.Sleep(at - time.Since(noted.started))
-					loop.Enqueue(named("a"))
+					queue.Enqueue(named("a"))
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()

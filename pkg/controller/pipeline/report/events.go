@@ -103,8 +103,8 @@ func (e *Events) CreateError(controller runtime.Object, err error) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", truncateError(err))
 }
 
-// CredentialsStale writes that a hook is called with older credentials than the host has, because these
-// are invalid.
+// CredentialsStale writes that a hook is called with older credentials than the host has, because
+// these are invalid.
 func (e *Events) CredentialsStale(controller runtime.Object, err error) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCredentialsStale, "The last good credentials stay in use: %s", truncateError(err))
 }
@@ -121,8 +121,8 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 		truncateError(err), v1alpha1.SkipDrainAnnotation)
 }
 
-// NotFinalized writes that the finalizer was removed from a parent that was being deleted although its
-// finalize hook had not finished.
+// NotFinalized writes that the finalizer was removed from a parent that was being deleted although
+// its finalize hook had not finished.
 func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
 		"Let go without the finalize hook having said that it is done, since its controller is no longer there: the finalizer was %s", finalizer)
@@ -133,8 +133,8 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
 }
 
-// WriteLoop writes that a child of a parent, or the parent itself, is written less often because
-// it would be written again and again.
+// WriteLoop writes that a child of a parent, or the parent itself, is written less often because it
+// would be written again and again.
 func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
 	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, truncate(writeLoopEvent(loops, now)))
 }
@@ -194,10 +194,12 @@ func (e *Events) RolloutFinished(parent *object.Object, latest string) {
 // flushTimeout limits how long Shutdown waits for the host to take the last events.
 const flushTimeout = 3 * time.Second
 
-// flushReason is the reason of an event that is not written: it marks the end of the events before it.
+// flushReason is the reason of an event that is not written: it marks the end of the events before
+// it.
 const flushReason = "Last"
 
-// sink writes events one after the other. It closes flushed when it gets the event that marks the end.
+// sink writes events one after the other. It closes flushed when it gets the event that marks the
+// end.
 type sink struct {
 	record.EventSink
 	flushed chan struct{}

@@ -16,26 +16,29 @@ import (
 
 // Health is how a running controller is doing.
 type Health struct {
-	// Total is the number of parents. Synced is the number of those whose last sync succeeded, Failing
-	// of those whose last sync did not.
+	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
+	// Failing of those whose last sync did not.
 	Total, Synced, Failing int
 	// HookCalled is true once a hook was called. HookErr is why the last call was not answered.
 	HookCalled bool
 	HookErr    error
-	// StaleCredentials is why hooks are called with older credentials than the host has; nil if they
-	// are not.
+	// StaleCredentials is why hooks are called with older credentials than the host has; nil if
+	// they are not.
 	StaleCredentials error
 	LastError        *ParentError
-	// WriteLoops are the writes that are slowed down because they would be repeated again and again.
+	// WriteLoops are the writes that are slowed down because they would be repeated again and
+	// again.
 	WriteLoops []pipeline.WriteLoop
 }
 
-// ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the error.
+// ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
+// error.
 type ParentError struct {
 	Parent  pipeline.Key
 	Message string
 	Time    time.Time
-	// Recovered is the time at which the parent was synced without an error, or was gone; zero before.
+	// Recovered is the time at which the parent was synced without an error, or was gone; zero
+	// before.
 	Recovered time.Time
 }
 
@@ -70,8 +73,8 @@ const (
 	ReasonWatchFailed      = "WatchFailed"
 )
 
-// Status returns the status of a controller object of that generation. before is its present status.
-// health is nil if the controller does not run; problem is nil if it runs as its spec says.
+// Status returns the status of a controller object of that generation. before is its present
+// status. health is nil if the controller does not run; problem is nil if it runs as its spec says.
 func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = generation
@@ -128,8 +131,9 @@ func setResourcesFound(set setCondition, problem *Problem) {
 	}
 }
 
-// keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is about
-// this generation and no hook has been called since the process started: the condition then says more.
+// keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is
+// about this generation and no hook has been called since the process started: the condition then
+// says more.
 func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) bool {
 	return h != nil && !h.HookCalled && said != nil && said.ObservedGeneration == generation
 }
@@ -162,8 +166,8 @@ func setStable(set setCondition, health *Health) {
 	}
 }
 
-// ReadyIsUpToDate reports whether a status is of that generation and its condition Ready is the one that
-// Status would set. It is cheap.
+// ReadyIsUpToDate reports whether a status is of that generation and its condition Ready is the one
+// that Status would set. It is cheap.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if said == nil || status.ObservedGeneration != generation {

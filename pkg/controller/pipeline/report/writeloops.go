@@ -24,8 +24,8 @@ func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	return message
 }
 
-// writeLoopSummary returns the message of the condition Stable of a controller. It stays the same while
-// the write loops do.
+// writeLoopSummary returns the message of the condition Stable of a controller. It stays the same
+// while the write loops do.
 func writeLoopSummary(loops []pipeline.WriteLoop) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
