@@ -43,7 +43,7 @@ type Dependencies struct {
 	Workers int
 	// Resync is the period in which all parents of all controllers are synced again; zero is never.
 	Resync time.Duration
-	// Metrics has the metrics of the queue of a controller registered while the controller runs.
+	// Metrics is where a running controller registers the metrics of its queue.
 	Metrics prometheus.Registerer
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *revisions.Store

@@ -64,9 +64,9 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			c, plans := controllerOfTen(t, server.URL), 0
-			c.spec.Kind.Plan = func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.UpToDateCache) (*pipeline.Plan, error) {
+			c.spec.Kind.Plan = func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error) {
 				plans++
-				return plan.Composite(snapshot, response, strategies, settled)
+				return plan.Composite(snapshot, response, strategies, upToDate)
 			}
 			for i, turn := range turns {
 				answer.Store(turn.answer)

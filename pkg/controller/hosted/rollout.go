@@ -34,8 +34,8 @@ func (c *Controller) callHooksOfRollout(ctx context.Context, state *parentState,
 	return &hookResponses{responses: responses, rollout: open}, err
 }
 
-// decide makes one response of all, with the writes to ControllerRevisions that come before its
-// plan. Without a rollout it is the only response.
+// decide combines the responses into one, and returns it with the writes to ControllerRevisions
+// that must come before those to children. Without a rollout there is only one response.
 func (c *Controller) decide(state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses, now time.Time) (*rollout.Decision, error) {
 	if responses.rollout == nil {
 		writes, err := c.abandon(snapshot)
@@ -69,11 +69,11 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 		c.forgetAnswer(gone)
 	}
 	responses, errs := make([]*pipeline.Response, len(revisions)), make([]error, len(revisions))
-	var asking sync.WaitGroup
+	var calls sync.WaitGroup
 	for i, revision := range revisions[1:] {
 		about := *snapshot
 		about.Parent, about.Present = revision.Parent, snapshot.Parent
-		asking.Go(func() {
+		calls.Go(func() {
 			defer recoverInto(ctx, &errs[i+1])
 			response, err := c.callHook(ctx, state.rollout.earlierAnswers[revision.Name], webhook, &about)
 			if err != nil {
@@ -83,7 +83,7 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 		})
 	}
 	responses[0], errs[0] = c.callHook(ctx, c.customizeAnswerOf(state), webhook, snapshot)
-	asking.Wait()
+	calls.Wait()
 	return responses, joinErrors(errs)
 }
 

@@ -59,7 +59,7 @@ type Kind struct {
 	// CallHook calls a sync or finalize hook with the kind's form of request and response.
 	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
 	// Plan makes a plan of the hook's response.
-	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.UpToDateCache) (*pipeline.Plan, error)
+	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error)
 	// PlanInputsHash returns the hash of what a plan depends on other than the response.
 	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
 }

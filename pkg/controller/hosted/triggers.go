@@ -58,6 +58,7 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 	return unsubscribe, nil
 }
 
+// parentChanged counts the parents and enqueues one that changed or is gone.
 func (c *Controller) parentChanged(before, after *object.Object) {
 	c.health.total.Add(int64(c.observer.CountChange(before, after)))
 	switch {
@@ -75,6 +76,7 @@ func (c *Controller) mayConcern(before, after *object.Object) bool {
 	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
 
+// childChanged enqueues the parents of a child, and those that want a name which became free.
 func (c *Controller) childChanged(before, after *object.Object) {
 	c.queue.Enqueue(c.observer.ParentsOf(before, after)...)
 	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)
