@@ -1,18 +1,15 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package alloctest guards how much the work of a sync allocates. Counts are the same on
-// any machine, which times are not. Nothing is counted beside parallel tests, whose
-// allocations would be counted as well.
 package alloctest
 
 import "testing"
 
-// Exactly fails the test unless the function takes that many allocations. Fewer are a
-// failure too: the number in the test is to follow, so that it cannot creep back.
+// Exactly fails the test unless the function makes that number of allocations. It fails for fewer,
+// too: the number in the test must follow, so that the allocations cannot come back unnoticed.
 //
-// With the race detector pools drop at random what they are given, and the compiler places
-// less on the stack. Some more are let pass then.
+// With the race detector pools drop at random what they are given, and the compiler places less on
+// the stack. Some more allocations are allowed then.
 func Exactly(t *testing.T, want int, of func()) {
 	t.Helper()
 	most := want
@@ -27,8 +24,8 @@ func Exactly(t *testing.T, want int, of func()) {
 	}
 }
 
-// Least is how many allocations the function takes at the least: what comes from a pool
-// has to be made now and then.
+// Least returns the smallest number of allocations of many calls of the function. Single calls may
+// make more, because pools are emptied now and then.
 func Least(of func()) int {
 	least := testing.AllocsPerRun(1, of)
 	for range 50 {

@@ -1,9 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hosted is a hosted controller: the straight line of stages that a sync is, and
-// what one sync of a parent must know of the last. What differs between the kinds of
-// controllers is in their Spec.
 package hosted
 
 import (
@@ -29,53 +26,54 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
-// Dependencies are what the hosted controllers of a process share.
+// Dependencies are shared by the hosted controllers of a process.
 type Dependencies struct {
 	Watches *cache.Informers
-	// Discovery finds the types that answers of customize hooks name.
+	// Discovery finds the types that the rules of customize hooks name.
 	Discovery *discovery.Discovery
 	Actor     *act.Actor
 	Events    *report.Events
-	// Hook are the limits of calls of hooks.
+	// Hook has the limits of calls of hooks.
 	Hook hook.Options
-	// Guards are those of all hosted controllers; nil if loops are not to be told of as ones
-	// between two of them.
+	// Guards finds the controllers that write the same object again and again. It may be nil: then
+	// write loops do not name their rivals.
 	Guards *writeloop.Registry
-	// Engine applies the children of types for which the spec names no other.
+	// Engine applies the children of types for which the spec names no engine.
 	Engine plan.Engine
-	// Workers is how many parents of one controller are synced at once.
+	// Workers is the number of parents of one controller that are synced at once.
 	Workers int
-	// Resync is how often all parents of all controllers are synced again; zero is never.
+	// Resync is the period in which all parents of all controllers are synced again; zero is never.
 	Resync time.Duration
-	// Metrics is where a controller shows its metrics while it runs.
+	// Metrics is where a running controller registers the metrics of its queue.
 	Metrics prometheus.Registerer
-	// Revisions are the ControllerRevisions of parents that roll out changes.
+	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
-	// RevisionNamespace is where those of cluster-scoped parents are.
+	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
 	RevisionNamespace string
 }
 
-// Controller runs one Spec.
+// Controller is one running CompositeController or DecoratorController.
 type Controller struct {
 	Dependencies
 	spec     *Spec
 	observer observe.Observer
 	hooks    hooks
-	// related observes related objects; nil without a customize hook.
-	related    *related.Observer
-	strategies plan.Strategies
-	loop       *syncqueue.Queue
-	parents    *parents
-	taken      *takenNames
-	guard      *writeloop.Guard
-	calls      calls
-	stale      stale
-	// object is the JSON of the controller's own object as hooks are sent it.
-	object atomic.Pointer[[]byte]
+	// related is nil without a customize hook.
+	related          *related.Observer
+	strategies       plan.Strategies
+	queue            *syncqueue.Queue
+	parents          *parentStates
+	health           *syncHealth
+	nameConflicts    *nameConflicts
+	guard            *writeloop.Guard
+	hookCalls        hookCalls
+	staleCredentials staleCredentials
+	// objectJSON is the CompositeController or DecoratorController as hooks are sent it.
+	objectJSON atomic.Pointer[[]byte]
 }
 
-// New makes a controller and acquires its watches. Whoever makes it must run it or
-// close it.
+// New returns a controller that has acquired its watches and is not running. The caller must either
+// run it or close it.
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
 	options.Controller = hook.ControllerRef{Type: spec.Kind.Name, Name: spec.Name}
@@ -87,23 +85,24 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		spec.Rollout.Namespace = dependencies.RevisionNamespace
 	}
 	c := &Controller{
-		Dependencies: dependencies,
-		spec:         spec,
-		hooks:        hooks,
-		strategies:   spec.strategies(dependencies.Engine),
-		parents:      newParents(),
-		taken:        newTakenNames(),
-		guard:        writeloop.New(),
+		Dependencies:  dependencies,
+		spec:          spec,
+		hooks:         hooks,
+		strategies:    spec.strategiesWithEngine(dependencies.Engine),
+		parents:       newParentStates(),
+		health:        newSyncHealth(),
+		nameConflicts: newNameConflicts(),
+		guard:         writeloop.New(),
 	}
 	c.SetObject(spec.Object)
-	c.loop = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
+	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
 	c.observer = observe.Observer{
 		Claims:    spec.Claims,
 		Finalizer: spec.Kind.Finalizer(spec.Name),
 		Finalizes: spec.Finalize != nil,
 		Schemas:   observe.NewSchemas(spec.Schemas),
 	}
-	c.related = c.newRelated()
+	c.related = c.newRelatedObserver()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
 			Watch: observe.AcquireParents(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
@@ -116,15 +115,15 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	return c, nil
 }
 
-// SetObject makes hooks be sent this JSON as their controller.
-func (c *Controller) SetObject(object []byte) { c.object.Store(&object) }
+// SetObject sets the JSON that hooks are sent as their controller.
+func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
-// SetSchemas takes in what the host publishes of the child types by now.
+// SetSchemas sets the schemas that the host publishes of the child types.
 func (c *Controller) SetSchemas(published map[pipeline.Type]*openapi.Type) {
 	c.observer.Schemas.Update(published)
 }
 
-// Run syncs parents until ctx ends, and gives everything back that New acquired.
+// Run syncs parents until ctx ends, and then releases what New acquired.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
@@ -132,23 +131,23 @@ func (c *Controller) Run(ctx context.Context) {
 	defer unsubscribe()
 	if err != nil {
 		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Controller cannot watch and does nothing")
+			klog.FromContext(ctx).Error(err, "Failed to watch, the controller does nothing")
 		}
 		<-ctx.Done()
 		return
 	}
 	defer c.Guards.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
-	stopResync := c.resync(ctx)
+	stopResync := c.startResync(ctx)
 	defer stopResync()
-	if err := c.Metrics.Register(c.loop.Metrics); err != nil {
-		klog.FromContext(ctx).Error(err, "Controller runs without metrics of its queue")
+	if err := c.Metrics.Register(c.queue.Metrics); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to register the metrics of the queue, the controller runs without them")
 	} else {
-		defer c.Metrics.Unregister(c.loop.Metrics)
+		defer c.Metrics.Unregister(c.queue.Metrics)
 	}
-	c.loop.Run(ctx)
+	c.queue.Run(ctx)
 }
 
-// Close gives back what New acquired. It is for a controller that is not run.
+// Close releases what New acquired. It is for a controller that is not run.
 func (c *Controller) Close() {
 	for _, watch := range c.watches() {
 		c.Watches.Release(watch)
@@ -157,10 +156,10 @@ func (c *Controller) Close() {
 		c.related.Close()
 	}
 	c.hooks.close()
-	c.loop.Close()
+	c.queue.Close()
 }
 
-// watches are those of the types of parents, then those of the child types.
+// watches returns the watches of the types of parents, then those of the child types.
 func (c *Controller) watches() []*cache.View {
 	var watches []*cache.View
 	for _, target := range c.observer.Targets {

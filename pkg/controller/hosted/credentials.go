@@ -16,18 +16,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
-// Connect has the hooks read their credentials, which they need before the controller is
-// run. Events about them are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is missing or of no use.
+// Connect makes the hooks read their credentials. It must be called before Run. Events about the
+// credentials are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is
+// missing or invalid.
 func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
 	for _, webhook := range c.hooks.all() {
 		err := webhook.Connect(ctx, func(err error) {
-			until := c.stale.record(webhook, err)
+			before := c.staleCredentials.set(webhook, err)
 			if err == nil {
-				logger.Info("The credentials of a hook are good again", "until now", until)
+				logger.Info("Credentials of a hook are valid again", "previousError", before)
 				return
 			}
-			logger.Error(err, "The last good credentials of a hook stay in use")
+			logger.Error(err, "Failed to take over the credentials of a hook, the last good ones stay in use")
 			c.Events.CredentialsStale(object, err)
 		})
 		if err != nil {
@@ -37,15 +38,16 @@ func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	return nil
 }
 
-// stale remembers which hooks are called with older credentials than there are, and why.
-type stale struct {
+// staleCredentials are the hooks that are called with older credentials than the host has, and why.
+// Its methods may be called concurrently.
+type staleCredentials struct {
 	mu     sync.Mutex
 	byHook map[*hook.Webhook]error
 }
 
-// record notes why the credentials of a hook are stale, or with nil that they are not. It
-// returns what was noted before.
-func (s *stale) record(webhook *hook.Webhook, err error) (before error) {
+// set notes why the credentials of a hook are stale; nil if they are not. It returns what was noted
+// before.
+func (s *staleCredentials) set(webhook *hook.Webhook, err error) (before error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byHook == nil {
@@ -60,8 +62,8 @@ func (s *stale) record(webhook *hook.Webhook, err error) (before error) {
 	return before
 }
 
-// error tells what is stale, nil if nothing is.
-func (s *stale) error() error {
+// err returns why credentials are stale; nil if none are.
+func (s *staleCredentials) err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []error

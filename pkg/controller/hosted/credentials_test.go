@@ -13,7 +13,7 @@ import (
 func TestStaleCredentialsAreRememberedUntilTheyAreGood(t *testing.T) {
 	sync, customize := &hook.Webhook{}, &hook.Webhook{}
 	ofSync, ofCustomize := errors.New("of sync"), errors.New("of customize")
-	var s stale
+	var s staleCredentials
 	for _, step := range []struct {
 		hook *hook.Webhook
 		err  error
@@ -26,8 +26,8 @@ func TestStaleCredentialsAreRememberedUntilTheyAreGood(t *testing.T) {
 		{customize, ofSync, []error{ofSync}},
 		{customize, nil, nil},
 	} {
-		_ = s.record(step.hook, step.err)
-		got := s.error()
+		_ = s.set(step.hook, step.err)
+		got := s.err()
 		if (got == nil) != (len(step.want) == 0) {
 			t.Errorf("error is %v, want %v", got, step.want)
 		}

@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -12,9 +13,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// hooks are the webhooks of a controller; one that its spec does not have is nil.
+// hooks are the webhooks of a controller; each is nil if the spec does not have it.
 type hooks struct {
 	sync, finalize, customize *hook.Webhook
 }
@@ -39,20 +42,20 @@ func newHooks(spec *Spec, options hook.Options) (hooks, error) {
 	return made, nil
 }
 
-// of is the hook to ask about a parent, nil if there is none for it.
-func (h hooks) of(snapshot *pipeline.Snapshot) *hook.Webhook {
+// forSnapshot returns the hook to call about a parent; nil if the spec has none for it.
+func (h hooks) forSnapshot(snapshot *pipeline.Snapshot) *hook.Webhook {
 	if snapshot.Finalizing {
 		return h.finalize
 	}
 	return h.sync
 }
 
-// all are the hooks that there are.
+// all returns the hooks that the spec has.
 func (h hooks) all() []*hook.Webhook {
 	return slices.DeleteFunc([]*hook.Webhook{h.sync, h.finalize, h.customize}, func(webhook *hook.Webhook) bool { return webhook == nil })
 }
 
-// forget drops what the hooks remember of a parent that is gone.
+// forget drops what the hooks keep of a parent that is gone.
 func (h hooks) forget(parent types.UID) {
 	for _, webhook := range h.all() {
 		webhook.Forget(parent)
@@ -63,4 +66,36 @@ func (h hooks) close() {
 	for _, webhook := range h.all() {
 		webhook.Close()
 	}
+}
+
+// hookResponses are the responses of the hooks about one parent: one response or, while its
+// children roll out, one for each version of the parent that they are at.
+type hookResponses struct {
+	responses []*pipeline.Response
+	// rollout knows the versions; nil if no children roll out.
+	rollout *rollout.Rollout
+	// planInputs is the hash of the inputs of the plan other than the response. It is set if
+	// rollout is nil.
+	planInputs uint64
+}
+
+// callHooks calls the webhook about the snapshot's parent.
+func (c *Controller) callHooks(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*hookResponses, error) {
+	if rules := c.spec.Rollout; rules != nil && rules.Active(snapshot) {
+		return c.callHooksOfRollout(ctx, state, snapshot, webhook)
+	}
+	planInputs := c.spec.Kind.PlanInputsHash(snapshot)
+	snapshot.NoOp = state.noOp.matching(planInputs)
+	response, err := c.callHook(ctx, c.customizeAnswerOf(state), webhook, snapshot)
+	return &hookResponses{responses: []*pipeline.Response{response}, planInputs: planInputs}, err
+}
+
+// callHook adds the related objects to the snapshot and calls the webhook about its parent.
+func (c *Controller) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+	if err := c.observeRelated(ctx, answer, snapshot); err != nil {
+		return nil, err
+	}
+	response, err := c.spec.Kind.CallHook(webhook, ctx, snapshot)
+	c.hookCalls.update(webhook.Name(), snapshot, err)
+	return response, err
 }

@@ -34,13 +34,13 @@ type ControllerObject interface {
 	GetStatus() *v1alpha1.ControllerStatus
 }
 
-// NewSpec begins the spec of a controller of a kind with its hooks, nil if it names none. The
-// object is sent to hooks; it is changed for that.
+// NewSpec returns a Spec with its hooks and with the object as hooks are sent it; types are yet to
+// be resolved. hooks is nil if the object names none. NewSpec changes the object.
 func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
 	}
-	sent, err := encode(kind, object)
+	sent, err := controllerJSON(kind, object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", kind.Name, object.GetName(), err)
 	}
@@ -48,9 +48,9 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	return spec, spec.ResolveHooks(*hooks)
 }
 
-// encode is the JSON of an object as hooks are sent it: with its kind, and with an empty status,
-// since it would be another one all the time.
-func encode(kind Kind, sent ControllerObject) ([]byte, error) {
+// controllerJSON returns the JSON of a controller object as hooks are sent it: with its kind, and
+// with an empty status, because the status changes all the time.
+func controllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
 	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
 	sent.SetManagedFields(nil)
 	raw, err := json.Marshal(sent)
@@ -60,10 +60,10 @@ func encode(kind Kind, sent ControllerObject) ([]byte, error) {
 	return object.WithMember(raw, "status", []byte("{}"))
 }
 
-// ResolveHooks notes which hooks there are. The error tells that there is none to sync with.
+// ResolveHooks sets the hooks. It returns an error if there is neither a sync nor a finalize hook.
 func (s *Spec) ResolveHooks(hooks Hooks) error {
-	// A finalize hook without a webhook is from before it was refused. Nothing could be
-	// asked before a parent goes, so no parent is held.
+	// A finalize hook without a webhook was stored before validation refused it. There is nothing
+	// to call before a parent goes, so no parent gets a finalizer.
 	s.Sync, s.Finalize, s.Customize = withWebhook(hooks.Sync), withWebhook(hooks.Finalize), withWebhook(hooks.Customize)
 	if s.Sync == nil && s.Finalize == nil {
 		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
@@ -71,7 +71,7 @@ func (s *Spec) ResolveHooks(hooks Hooks) error {
 	return nil
 }
 
-// withWebhook is the hook if it leads to a webhook, else nil.
+// withWebhook returns the hook if it has a webhook, else nil.
 func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 	if hook == nil || hook.Webhook == nil {
 		return nil
@@ -79,7 +79,7 @@ func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 	return hook
 }
 
-// ResolveChild adds a child type with the strategy for its children, and returns it. The
+// ResolveChild adds a child type with the strategy for its children, and returns the type. The
 // error is a *discovery.UnknownTypeError if the host does not have the type.
 func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (pipeline.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
@@ -95,19 +95,19 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery,
 	return child, nil
 }
 
-// ResolveSchemas notes what the host publishes of the child types.
+// ResolveSchemas sets the schemas that the host publishes of the child types.
 func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
 	s.Schemas, s.SchemasSettled, s.SchemasErr = discovery.Schemas(ctx, s.Children)
 }
 
-// ResolveResync notes how often all parents are synced again, at most once a second.
+// ResolveResync sets the period in which all parents are synced again, at least one second.
 func (s *Spec) ResolveResync(seconds *int32) {
 	if seconds != nil {
 		s.Resync = time.Duration(max(*seconds, 1)) * time.Second
 	}
 }
 
-// LabelSelector returns the selector of a spec; one that is absent selects everything.
+// LabelSelector returns the selector of a spec. If the spec has none, it selects everything.
 func LabelSelector(spec *metav1.LabelSelector) (labels.Selector, error) {
 	if spec == nil {
 		return labels.Everything(), nil

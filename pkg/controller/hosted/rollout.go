@@ -21,47 +21,32 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// answers are what the hooks say about a parent: one answer or, while its children roll, one
-// about each of the versions that they are at.
-type answers struct {
-	responses []*pipeline.Response
-	// rollout knows the versions; nil if no children roll.
-	rollout *rollout.Rollout
-	// inputs is the hash of what the plan depends on beside the answer if no children roll.
-	inputs uint64
-}
-
-// answers asks the hooks about the snapshot's parent.
-func (c *Controller) answers(ctx context.Context, memory *memory, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*answers, error) {
-	if rules := c.spec.Rollout; rules == nil || !rules.Active(snapshot) {
-		inputs := c.spec.Kind.Inputs(snapshot)
-		snapshot.NoOp = memory.rest.of(inputs)
-		response, err := c.askRelated(ctx, c.relatedOf(memory), webhook, snapshot)
-		return &answers{responses: []*pipeline.Response{response}, inputs: inputs}, err
-	}
+// callHooksOfRollout calls the hook about each version of the parent that its children are at.
+func (c *Controller) callHooksOfRollout(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*hookResponses, error) {
 	stored, err := c.revisionsOf(snapshot)
 	if err != nil {
 		return nil, err
 	}
-	open, err := rollout.Open(c.spec.Rollout, snapshot, stored, &memory.rolls().versions)
+	open, err := rollout.Open(c.spec.Rollout, snapshot, stored, &state.ensureRollout().versions)
 	if err != nil {
 		return nil, err
 	}
-	responses, err := c.askAll(ctx, memory, snapshot, open.Revisions, webhook)
-	return &answers{responses: responses, rollout: open}, err
+	responses, err := c.callHookPerRevision(ctx, state, snapshot, open.Revisions, webhook)
+	return &hookResponses{responses: responses, rollout: open}, err
 }
 
-// decide makes one answer of all, and says what of it is stored before it is carried out.
-func (c *Controller) decide(memory *memory, snapshot *pipeline.Snapshot, answers *answers, now time.Time) (*rollout.Decision, error) {
-	if answers.rollout == nil {
+// decide combines the responses into one, and returns it with the writes to ControllerRevisions
+// that must come before those to children. Without a rollout there is only one response.
+func (c *Controller) decide(state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses, now time.Time) (*rollout.Decision, error) {
+	if responses.rollout == nil {
 		writes, err := c.abandon(snapshot)
-		return &rollout.Decision{Response: answers.responses[0], Writes: writes}, err
+		return &rollout.Decision{Response: responses.responses[0], Writes: writes}, err
 	}
-	return answers.rollout.Decide(answers.responses, plan.UpToDate(snapshot, c.strategies, &memory.settled), now)
+	return responses.rollout.Decide(responses.responses, plan.UpToDate(snapshot, c.strategies, &state.upToDate), now)
 }
 
-// abandon returns the writes that remove what is left of rollouts of a parent whose children
-// do not roll any more.
+// abandon returns the writes that remove what earlier rollouts have left behind, if the controller
+// no longer rolls out any child type.
 func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]revisions.Write, error) {
 	if rules := c.spec.Rollout; rules == nil || len(rules.Kinds) > 0 {
 		return nil, nil
@@ -73,36 +58,38 @@ func (c *Controller) abandon(snapshot *pipeline.Snapshot) ([]revisions.Write, er
 	return rollout.Abandon(snapshot, stored), nil
 }
 
+// revisionsOf returns the ControllerRevisions of the parent.
 func (c *Controller) revisionsOf(snapshot *pipeline.Snapshot) ([]*revisions.Stored, error) {
 	return c.Revisions.For(snapshot.Parent.UID, c.spec.Rollout.NamespaceOf(snapshot.Parent))
 }
 
-// askAll asks about all versions of a parent at once.
-func (c *Controller) askAll(ctx context.Context, memory *memory, snapshot *pipeline.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*pipeline.Response, error) {
-	for _, gone := range memory.rolls().keepEarlier(revisions[1:]) {
+// callHookPerRevision calls the hook about all versions of a parent in parallel. The first is the
+// present one.
+func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*pipeline.Response, error) {
+	for _, gone := range state.ensureRollout().keepEarlierAnswers(revisions[1:]) {
 		c.forgetAnswer(gone)
 	}
 	responses, errs := make([]*pipeline.Response, len(revisions)), make([]error, len(revisions))
-	var asking sync.WaitGroup
+	var calls sync.WaitGroup
 	for i, revision := range revisions[1:] {
 		about := *snapshot
 		about.Parent, about.Present = revision.Parent, snapshot.Parent
-		asking.Go(func() {
+		calls.Go(func() {
 			defer recoverInto(ctx, &errs[i+1])
-			response, err := c.askRelated(ctx, memory.rolling.earlier[revision.Name], webhook, &about)
+			response, err := c.callHook(ctx, state.rollout.earlierAnswers[revision.Name], webhook, &about)
 			if err != nil {
 				err = fmt.Errorf("about the parent as of ControllerRevision %s: %w", revision.Name, err)
 			}
 			responses[i+1], errs[i+1] = response, err
 		})
 	}
-	responses[0], errs[0] = c.askRelated(ctx, c.relatedOf(memory), webhook, snapshot)
-	asking.Wait()
-	return responses, joined(errs)
+	responses[0], errs[0] = c.callHook(ctx, c.customizeAnswerOf(state), webhook, snapshot)
+	calls.Wait()
+	return responses, joinErrors(errs)
 }
 
-// storeRevisions makes writes in their order. No child may be written before all are made.
-func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapshot *pipeline.Snapshot, writes []revisions.Write) error {
+// storeRevisions writes ControllerRevisions one after the other. No child may be written before.
+func (c *Controller) storeRevisions(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, writes []revisions.Write) error {
 	mayAdopt := sync.OnceValue(func() error { return c.Actor.MayAdopt(ctx, snapshot) })
 	for _, write := range writes {
 		if write.Adopts {
@@ -110,21 +97,21 @@ func (c *Controller) storeRevisions(ctx context.Context, memory *memory, snapsho
 				return err
 			}
 		}
-		err := c.Revisions.Write(ctx, &memory.rolls().revisions, write)
+		err := c.Revisions.Write(ctx, &state.ensureRollout().revisions, write)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).V(2).Info("A ControllerRevision changed meanwhile, the next sync sees how", "err", err)
-			return errOvertaken
+			klog.FromContext(ctx).V(2).Info("ControllerRevision changed meanwhile, the next sync sees how", "err", err)
+			return errConflict
 		}
-		if err != nil && !isPointless(err, snapshot.Parent) {
+		if err != nil && !isNamespaceTerminating(err, snapshot.Parent) {
 			return err
 		}
 	}
 	return nil
 }
 
-// isPointless tells whether a revision could not be made because its namespace is being deleted,
-// with the parent in it. The namespace's revisions may go before the parent is finalized, and
-// it has to be: else it would keep the namespace for ever.
-func isPointless(err error, parent *object.Object) bool {
+// isNamespaceTerminating reports whether a revision could not be made because its namespace is
+// being deleted together with the parent. The revisions of the namespace may go before the parent
+// is finalized. It has to be finalized without them, or the namespace would never go.
+func isNamespaceTerminating(err error, parent *object.Object) bool {
 	return parent.DeletionTimestamp != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -18,71 +18,72 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// Spec is the spec of a CompositeController or DecoratorController with its names
-// resolved: what the controller works with, and nothing that cannot work.
+// Spec is the spec of a CompositeController or DecoratorController with its types, selectors and
+// strategies resolved. A spec that cannot work does not become one.
 type Spec struct {
 	Kind Kind
 	Name string
-	// Object is the JSON of the controller's own object as hooks are sent it.
+	// Object is the JSON of the controller object as hooks are sent it.
 	Object []byte
-	// Targets are the types of parents, each kind once.
+	// Targets are the types of parents, each kind once. A CompositeController has one.
 	Targets []Target
 	// Children are the child types, each once.
 	Children   []pipeline.Type
 	Strategies plan.Strategies
-	// Claims tells which children are whose. It belongs to the one controller that is made
-	// of the spec.
+	// Claims finds the parents of children and the children of parents. It has state of the one
+	// Controller that is made of the Spec.
 	Claims observe.Claims
-	// Schemas are what the host publishes of the child types, and SchemasErr why that is
-	// not known of some, which do without. SchemasSettled tells that nothing else is
-	// expected soon.
+	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
+	// are not known; their children are handled without one. SchemasSettled is true if no change of
+	// them is expected soon.
 	Schemas        map[pipeline.Type]*openapi.Type
 	SchemasErr     error
 	SchemasSettled bool
-	// Rollout is how changes of parents are rolled out; nil for a kind that knows none.
+	// Rollout has the rules by which changes of parents are rolled out; nil for decorators.
 	Rollout *rollout.Rules
-	// Sync, Finalize and Customize are the hooks; one that is not there is nil.
+	// Sync, Finalize and Customize are the hooks; each is nil if the spec does not have it.
 	Sync, Finalize, Customize *v1alpha1.Hook
-	// EndpointConfigs are the settings of connections to hosts of hooks that set none
-	// themselves.
+	// EndpointConfigs are the settings of connections for hooks that have none of their own.
 	EndpointConfigs []v1alpha1.EndpointConfig
-	// Resync is how often all parents are synced again; zero is never.
+	// Resync is the period in which all parents are synced again; zero is never.
 	Resync time.Duration
 }
 
-// Kind is what is the same of all controllers of a kind.
+// Kind is what all CompositeControllers, or all DecoratorControllers, have in common.
 type Kind struct {
-	// Name is that of the kind, as in "CompositeController".
+	// Name is the name of the kind, such as "CompositeController".
 	Name string
-	// FinalizerPrefix begins the names of the finalizers by which controllers hold their
-	// parents. They are stored in users' clusters.
+	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
+	// is stored in users' clusters.
 	FinalizerPrefix string
-	// Ask asks a sync or finalize hook in the kind's form.
-	Ask func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
-	// Plan makes a plan of the hook's answer.
-	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, settled *plan.UpToDateCache) (*pipeline.Plan, error)
-	// Inputs is the hash of what a plan depends on beside the answer.
-	Inputs func(snapshot *pipeline.Snapshot) uint64
+	// CallHook calls a sync or finalize hook with the kind's form of request and response.
+	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
+	// Plan makes a plan of the hook's response.
+	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error)
+	// PlanInputsHash returns the hash of what a plan depends on other than the response.
+	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
 }
 
-// Finalizer is the finalizer by which the controller of that name holds its parents.
+// Finalizer returns the finalizer that the controller of that name puts on its parents.
 func (k Kind) Finalizer(name string) string { return k.FinalizerPrefix + name }
 
-// Target is a type of parents, and which objects of it are.
+// Target is a type of parents, with the rules that select some of its objects.
 type Target struct {
 	Type  pipeline.Type
 	Rules []observe.Rule
-	// ForeignStatus tells that the type does not come from a CustomResourceDefinition.
+	// ForeignStatus is true if the type does not come from a CustomResourceDefinition, so that
+	// something else writes the status of its objects.
 	ForeignStatus bool
 }
 
-// SeesAll tells whether the controller sees all objects of its parents' types.
+// SeesAll reports whether the controller watches all objects of its parents' types.
 func (s *Spec) SeesAll() bool {
 	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.NeedsAllObjects(target.Rules, s.Finalize != nil) })
 }
 
-// strategies are those of all child types, with an engine for those that name none.
-func (s *Spec) strategies(engine plan.Engine) plan.Strategies {
+// strategiesWithEngine returns the strategies of all child types, with this engine where the spec
+// names none.
+func (s *Spec) strategiesWithEngine(engine plan.Engine) plan.Strategies {
 	strategies := make(plan.Strategies, len(s.Children))
 	for _, child := range s.Children {
 		strategy := s.Strategies[child.GroupKind()]
@@ -92,7 +93,7 @@ func (s *Spec) strategies(engine plan.Engine) plan.Strategies {
 	return strategies
 }
 
-// SameTypes tells whether two specs work on the same types.
+// SameTypes reports whether two specs have the same parent and child types.
 func (s *Spec) SameTypes(other *Spec) bool {
 	sameTarget := func(a, b Target) bool { return a.Type == b.Type && a.ForeignStatus == b.ForeignStatus }
 	return slices.EqualFunc(s.Targets, other.Targets, sameTarget) && slices.Equal(s.Children, other.Children)

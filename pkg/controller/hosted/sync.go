@@ -20,86 +20,95 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 )
 
-// readBackInterval is how soon a parent is looked at again whose last writes the
-// caches do not show yet. Usually the event of the write comes first.
-const readBackInterval = 100 * time.Millisecond
+const (
+	// readBackInterval is the time after which a parent is synced again if the caches do not show
+	// its last writes yet. Usually the event of the write comes first.
+	readBackInterval = 100 * time.Millisecond
+	// readBackTimeout is the time after which it is an error that the caches do not show a write.
+	readBackTimeout = 10 * time.Second
+)
 
-// readBackPatience is how long the caches may take to show a write before that is an error.
-const readBackPatience = 10 * time.Second
-
-// sync is one pass over one parent.
+// sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
+// the parent is synced next.
 func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Result {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
-	memory := c.parents.get(parent)
-	if waits, err := c.awaitsOwnWrites(memory, time.Now()); err != nil {
-		c.parents.record(parent, err)
-		return c.verdict(ctx, parent, memory, attempt{err: err})
-	} else if waits {
+	state := c.parents.get(parent)
+	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
+		return c.report(ctx, parent, state, syncResult{err: err})
+	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
-	attempt := c.attempt(ctx, parent, memory)
-	attempt.err, attempt.unmet = brief(attempt.err), brief(attempt.unmet)
+	result := c.syncParent(ctx, parent, state)
+	result.err, result.incomplete = truncate(result.err), truncate(result.incomplete)
 	switch {
 	case ctx.Err() != nil:
 		return syncqueue.Done(0)
-	case attempt.gone:
-		c.hooks.forget(memory.uid)
-		c.forget(parent, memory)
+	case result.gone:
+		c.forget(parent, state)
 		return syncqueue.Forget()
 	}
-	c.parents.record(parent, cmp.Or(attempt.err, attempt.unmet))
-	return c.verdict(ctx, parent, memory, attempt)
+	return c.report(ctx, parent, state, result)
 }
 
-// awaitsOwnWrites tells whether the caches do not show yet what the last sync has written. The
-// error says what they have not shown for long.
-func (c *Controller) awaitsOwnWrites(memory *memory, now time.Time) (waits bool, err error) {
-	if memory.pending.DropSeen() && c.showsRevisions(memory) {
-		memory.awaits = time.Time{}
+// checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
+// if they have not for readBackTimeout. It notes in state since when.
+func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait bool, err error) {
+	if state.pending.DropSeen() && c.revisionsSeen(state) {
+		state.unseenSince = time.Time{}
 		return false, nil
 	}
-	if memory.awaits.IsZero() {
-		memory.awaits = now
+	if state.unseenSince.IsZero() {
+		state.unseenSince = now
 	}
-	if now.Sub(memory.awaits) < readBackPatience {
+	if now.Sub(state.unseenSince) < readBackTimeout {
 		return true, nil
 	}
-	if err := memory.pending.Unseen(); err != nil {
+	if err := state.pending.Unseen(); err != nil {
 		return true, err
 	}
 	return true, errors.New("what was written to ControllerRevisions does not come back by their watch")
 }
 
-// showsRevisions tells whether the caches show what was written to the parent's revisions.
-func (c *Controller) showsRevisions(memory *memory) bool {
-	return memory.rolling == nil || c.Revisions.DropSeen(&memory.rolling.revisions)
+// revisionsSeen reports whether the cache shows what was written to the parent's
+// ControllerRevisions.
+func (c *Controller) revisionsSeen(state *parentState) bool {
+	return state.rollout == nil || c.Revisions.DropSeen(&state.rollout.revisions)
 }
 
-// attempt is how a sync went.
-type attempt struct {
-	// gone tells that there is no parent to sync.
+// syncResult is the result of the sync of one parent.
+type syncResult struct {
+	// gone is true if there is no such parent, or it is not selected.
 	gone bool
-	// resync is when the hook asks for another sync, or something is to be written that
-	// it was too early for.
-	resync time.Duration
-	// unmet is what keeps the parent from being as its hook wants although nothing failed.
-	unmet error
-	// again tells that something stood in the way which may pass without an event that
-	// leads to another sync.
-	again bool
+	// resyncAfter is the time until the next sync that the hook asked for, or until a postponed
+	// write is due; zero if there is neither.
+	resyncAfter time.Duration
+	// incomplete is why the parent is not yet as the hook wants it although nothing failed.
+	incomplete error
+	// retry is true if a conflict prevented a write. It may end without an event that leads to
+	// another sync.
+	retry bool
 	err   error
 }
 
-// attempt asks the hook about a parent and does what it answers. A panic becomes the
-// error of the sync.
-func (c *Controller) attempt(ctx context.Context, parent pipeline.Key, memory *memory) (result attempt) {
+// syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
+// of the result.
+func (c *Controller) syncParent(ctx context.Context, parent pipeline.Key, state *parentState) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started := time.Now()
-	snapshot, answers, err := c.ask(ctx, memory, parent)
-	if answers == nil || err != nil {
-		return attempt{gone: snapshot == nil && err == nil, err: err}
+	snapshot, webhook, err := c.observe(ctx, state, parent)
+	switch {
+	case err != nil:
+		return syncResult{err: err}
+	case snapshot == nil:
+		return syncResult{gone: true}
+	case webhook == nil:
+		return syncResult{}
 	}
-	return c.carryOut(ctx, started, memory, snapshot, answers)
+	responses, err := c.callHooks(ctx, state, snapshot, webhook)
+	if err != nil {
+		return syncResult{err: err}
+	}
+	return c.planAndAct(ctx, started, state, snapshot, responses)
 }
 
 // recoverInto makes a panic an error.
@@ -110,72 +119,61 @@ func recoverInto(ctx context.Context, err *error) {
 	}
 }
 
-// ask observes the parent and asks the hook about it. Without a parent there is no
-// snapshot, and without a hook for it there are no answers.
-func (c *Controller) ask(ctx context.Context, memory *memory, parent pipeline.Key) (*pipeline.Snapshot, *answers, error) {
-	snapshot, err := c.hold(ctx, memory, parent)
+// observe returns the parent with its children, and the hook to call about it. The snapshot is nil
+// if there is no parent; the webhook is nil if the spec has no hook for it.
+func (c *Controller) observe(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
+	snapshot, err := c.observeParent(ctx, state, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
-	if uid := snapshot.Parent.UID; uid != memory.uid {
-		c.hooks.forget(memory.uid) // a parent that had the name before
-		memory.uid = uid
+	if uid := snapshot.Parent.UID; uid != state.uid {
+		c.hooks.forget(state.uid) // an earlier parent of the same name
+		state.uid = uid
 	}
-	webhook := c.hooks.of(snapshot)
+	webhook := c.hooks.forSnapshot(snapshot)
 	if webhook == nil {
 		return snapshot, nil, nil
 	}
 	if err := c.observer.Claim(snapshot); err != nil {
 		return nil, nil, err
 	}
-	snapshot.Controller = *c.object.Load()
-	answers, err := c.answers(ctx, memory, snapshot, webhook)
-	return snapshot, answers, err
+	snapshot.Controller = *c.objectJSON.Load()
+	return snapshot, webhook, nil
 }
 
-// askRelated completes the snapshot with the related objects and asks the hook.
-func (c *Controller) askRelated(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
-	if err := c.relate(ctx, answer, snapshot); err != nil {
-		return nil, err
-	}
-	response, err := c.spec.Kind.Ask(webhook, ctx, snapshot)
-	c.calls.record(webhook.Name(), snapshot, err)
-	return response, err
-}
-
-// carryOut decides and plans what the answers take and does it.
-func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *memory, snapshot *pipeline.Snapshot, answers *answers) attempt {
-	decision, err := c.decide(memory, snapshot, answers, time.Now())
+// planAndAct makes one plan of the responses of the hooks and takes its steps.
+func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses) syncResult {
+	decision, err := c.decide(state, snapshot, responses, time.Now())
 	if err != nil {
-		return attempt{err: err}
+		return syncResult{err: err}
 	}
-	if err := c.storeRevisions(ctx, memory, snapshot, decision.Writes); err != nil {
-		return attempt{err: err}
+	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
+		return syncResult{err: err}
 	}
-	result := attempt{resync: decision.Response.ResyncAfter}
-	if answers.rollout != nil {
-		result.resync = sooner(result.resync, c.tellRollout(memory, snapshot.Parent, decision, time.Now()))
+	result := syncResult{resyncAfter: decision.Response.ResyncAfter}
+	if responses.rollout != nil {
+		result.resyncAfter = sooner(result.resyncAfter, c.reportRollout(state, snapshot.Parent, decision, time.Now()))
 	}
 	if decision.Response.IsNoOp {
 		return result
 	}
-	planned, err := c.spec.Kind.Plan(snapshot, decision.Response, c.strategies, &memory.settled)
+	planned, err := c.spec.Kind.Plan(snapshot, decision.Response, c.strategies, &state.upToDate)
 	if err != nil {
 		result.err = err
 		return result
 	}
-	c.tellDuplicates(memory, snapshot, planned)
-	memory.settled.Prune(snapshot)
-	memory.rest = resting{}
+	c.reportDuplicates(state, snapshot.Parent, planned.Duplicates)
+	state.upToDate.Prune(snapshot)
+	state.noOp = knownNoOp{}
 	outcomes, after := c.act(ctx, started, snapshot, planned)
-	result.resync = sooner(result.resync, after)
-	c.observer.Wrote(&memory.pending, outcomes)
-	memory.settled.Wrote(outcomes)
-	if answers.rollout == nil {
-		memory.rest.settle(answers.inputs, decision.Response, planned, outcomes, after)
-	}
-	if answers.rollout != nil && memory.rolling.news.waitsFor != "" && slices.ContainsFunc(outcomes, settles) {
-		result.resync = sooner(result.resync, readBackInterval)
+	result.resyncAfter = sooner(result.resyncAfter, after)
+	c.observer.Wrote(&state.pending, outcomes)
+	state.upToDate.Wrote(outcomes)
+	switch {
+	case responses.rollout == nil:
+		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
+	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild):
+		result.resyncAfter = sooner(result.resyncAfter, readBackInterval)
 	}
 
 	errs := planned.Refused
@@ -183,47 +181,82 @@ func (c *Controller) carryOut(ctx context.Context, started time.Time, memory *me
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)
 		}
-		result.again = result.again || outcome.NameConflict || outcome.Conflict
+		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
 	}
-	missed, taken := namesIn(outcomes)
-	c.tellTaken(memory, snapshot.Parent, taken)
-	c.taken.set(pipeline.KeyOf(snapshot.Parent), missed)
-	result.err = joined(errs)
-	result.unmet = unmet(taken, after)
+	missed, conflicting := conflictingNames(outcomes)
+	c.reportNameConflicts(state, snapshot.Parent, conflicting)
+	c.nameConflicts.set(pipeline.KeyOf(snapshot.Parent), missed)
+	result.err = joinErrors(errs)
+	result.incomplete = incompleteError(conflicting, after)
 	return result
 }
 
-// verdict reports how the sync went and says when the parent's next one is.
-func (c *Controller) verdict(ctx context.Context, key pipeline.Key, memory *memory, attempt attempt) syncqueue.Result {
-	if throttled, ok := errors.AsType[*hook.ThrottledError](attempt.err); ok {
+// act takes the steps of a plan, except those that the guard against write loops postpones. It
+// returns the time until the first of these is due, zero if none was postponed. Started is the time
+// at which the sync began.
+func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
+	next, loops := c.guard.Postpone(snapshot, planned, started)
+	c.reportWriteLoops(snapshot.Parent, loops, started)
+	outcomes = c.Actor.Act(ctx, snapshot, planned)
+	now := time.Now()
+	c.guard.Wrote(snapshot, outcomes, now)
+	if next.IsZero() {
+		return outcomes, 0
+	}
+	return outcomes, max(next.Sub(now), 1)
+}
+
+// sooner returns the shorter of two times; zero is no time.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// report notes the result of a sync in the health of the controller, writes an event if it failed,
+// and returns when the parent is synced next.
+func (c *Controller) report(ctx context.Context, key pipeline.Key, state *parentState, result syncResult) syncqueue.Result {
+	if next, postponed := postponement(ctx, result.err); postponed {
+		return next
+	}
+	c.health.update(key, cmp.Or(result.err, result.incomplete))
+	if open, ok := errors.AsType[*hook.CircuitOpenError](result.err); ok {
+		return syncqueue.RequeueAfter(open.After)
+	}
+	if result.err != nil {
+		klog.FromContext(ctx).Error(result.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
+		if parent := c.observer.Get(key); parent != nil && state.syncErrorEvents.markIfDue(result.err.Error(), time.Now()) {
+			c.Events.SyncError(parent, result.err)
+		}
+		return syncqueue.Backoff(result.resyncAfter)
+	}
+	state.syncErrorEvents = eventDeduplicator{}
+	if result.retry {
+		return syncqueue.Backoff(result.resyncAfter)
+	}
+	return syncqueue.Done(result.resyncAfter)
+}
+
+// postponement returns when a sync is tried again that ended before it could succeed or fail: the
+// hook asked to be called later, related objects are not listed yet, the parent changed meanwhile,
+// or its finalizer is written too often. It returns false for every other error and for nil.
+func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
+	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
 		if throttled.After == 0 {
-			return syncqueue.Backoff(0)
+			return syncqueue.Backoff(0), true
 		}
-		return syncqueue.RequeueAfter(throttled.After)
+		return syncqueue.RequeueAfter(throttled.After), true
 	}
-	if waiting, ok := errors.AsType[*related.NotListedError](attempt.err); ok {
-		return syncqueue.RequeueAfter(waiting.After)
+	if waiting, ok := errors.AsType[*related.NotListedError](err); ok {
+		return syncqueue.RequeueAfter(waiting.After), true
 	}
-	if down, ok := errors.AsType[*hook.CircuitOpenError](attempt.err); ok {
-		return syncqueue.RequeueAfter(down.After)
+	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
+		return syncqueue.RequeueAfter(early.after), true
 	}
-	if early, ok := errors.AsType[*tooEarly](attempt.err); ok {
-		return syncqueue.RequeueAfter(early.after)
+	if errors.Is(err, errConflict) {
+		return syncqueue.Backoff(0), true
 	}
-	if errors.Is(attempt.err, errOvertaken) {
-		return syncqueue.Backoff(0)
-	}
-	if attempt.err != nil {
-		klog.FromContext(ctx).Error(attempt.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
-		if parent := c.observer.Get(key); parent != nil && memory.told.news(attempt.err.Error(), time.Now()) {
-			c.Events.SyncError(parent, attempt.err)
-		}
-		return syncqueue.Backoff(attempt.resync)
-	}
-	memory.told = told{}
-	if attempt.again {
-		return syncqueue.Backoff(attempt.resync)
-	}
-	return syncqueue.Done(attempt.resync)
+	return syncqueue.Result{}, false
 }

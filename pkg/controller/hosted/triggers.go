@@ -5,6 +5,7 @@ package hosted
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
@@ -12,8 +13,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// subscribe waits until the caches are filled and then has changes lead to syncs.
-// What it returns undoes what has been done so far, also after an error.
+// A parent is synced
+//   - when it changes (parentChanged),
+//   - when a child or an object whose name a child wants changes (childChanged),
+//   - when a related object changes, or its type appears (related.Observer enqueues the parent),
+//   - in the periods of the spec and of the process (startResync),
+//   - and when its last sync asked for it (the syncqueue.Result of sync).
+
+// subscribe waits until the caches are filled and then makes events of the watches enqueue parents.
+// The returned function undoes this; the caller must call it after an error, too.
 func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err error) {
 	var subscriptions []*cache.Registration
 	unsubscribe = func() {
@@ -40,8 +48,8 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 			return unsubscribe, err
 		}
 	}
-	// The type of parents may be one of them. The children there are need not be told: all
-	// parents are synced once, and that is yet to come.
+	// The type of parents may be a child type, too. Children that exist already need no event: all
+	// parents are enqueued once at the start.
 	for _, watch := range c.observer.Children {
 		if err := add(watch.AddFilteredHandler(c.mayConcern, c.childChanged)); err != nil {
 			return unsubscribe, err
@@ -50,32 +58,34 @@ func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err err
 	return unsubscribe, nil
 }
 
+// parentChanged counts the parents and enqueues one that changed or is gone.
 func (c *Controller) parentChanged(before, after *object.Object) {
-	c.parents.total.Add(int64(c.observer.CountChange(before, after)))
+	c.health.total.Add(int64(c.observer.CountChange(before, after)))
 	switch {
 	case after == nil:
 		gone := pipeline.KeyOf(before)
 		c.observer.Claims.Forget(gone)
-		c.loop.Enqueue(gone)
+		c.queue.Enqueue(gone)
 	case !c.observer.Ignores(before, after):
-		c.loop.Enqueue(pipeline.KeyOf(after))
+		c.queue.Enqueue(pipeline.KeyOf(after))
 	}
 }
 
-// mayConcern tells by a child alone whether childChanged has anything to do.
+// mayConcern reports whether childChanged may enqueue anything. It looks at nothing but the child.
 func (c *Controller) mayConcern(before, after *object.Object) bool {
-	return c.observer.MayConcern(before, after) || c.taken.wanted(before)
+	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
 
+// childChanged enqueues the parents of a child, and those that want a name which became free.
 func (c *Controller) childChanged(before, after *object.Object) {
-	c.loop.Enqueue(c.observer.ParentsOf(before, after)...)
-	c.loop.Enqueue(c.taken.freedBy(before, after)...)
+	c.queue.Enqueue(c.observer.ParentsOf(before, after)...)
+	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)
 }
 
-// resync has all parents synced again in the period of the spec and in that of the
-// process, until stop is called.
-func (c *Controller) resync(ctx context.Context) (stop func()) {
-	return every(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.loop.EnqueueLowPriority(c.allParents()...) })
+// startResync enqueues all parents in the period of the spec and in that of the process, until stop
+// is called.
+func (c *Controller) startResync(ctx context.Context) (stop func()) {
+	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.queue.EnqueueLowPriority(c.allParents()...) })
 }
 
 func (c *Controller) allParents() []pipeline.Key {
@@ -85,4 +95,29 @@ func (c *Controller) allParents() []pipeline.Key {
 		keys[i] = pipeline.KeyOf(parent)
 	}
 	return keys
+}
+
+// startPeriodic calls do in each of the periods that are not zero, until stop is called.
+func startPeriodic(ctx context.Context, periods []time.Duration, do func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for _, period := range periods {
+		if period > 0 {
+			running.Go(func() { runPeriodic(ctx, period, do) })
+		}
+	}
+	return func() { cancel(); running.Wait() }
+}
+
+func runPeriodic(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
 }

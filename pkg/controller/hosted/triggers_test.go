@@ -4,7 +4,11 @@
 package hosted
 
 import (
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -18,10 +22,10 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
 	c := &Controller{
-		observer: observe.Observer{Targets: []*observe.Target{{Watch: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
-		taken:    newTakenNames(),
+		observer:      observe.Observer{Targets: []*observe.Target{{Watch: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
+		nameConflicts: newNameConflicts(),
 	}
-	c.taken.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})
+	c.nameConflicts.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})
 	tests := map[string]struct {
 		name, before, after string
 		want                bool
@@ -44,6 +48,41 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 			if got := c.mayConcern(before, after); got != test.want {
 				t.Errorf("it may: %v, want %v", got, test.want)
 			}
+		})
+	}
+}
+
+// In Metacontroller a resyncPeriodSeconds longer than the period of the process has no effect.
+func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
+	const m = time.Minute
+	tests := map[string]struct {
+		periods []time.Duration
+		want    []time.Duration
+	}{
+		"that of the spec is longer":  {[]time.Duration{45 * m, 30 * m}, []time.Duration{30 * m, 45 * m, 60 * m, 90 * m, 90 * m, 120 * m}},
+		"that of the spec is shorter": {[]time.Duration{50 * m, 70 * m}, []time.Duration{50 * m, 70 * m, 100 * m}},
+		"the process has none":        {[]time.Duration{60 * m, 0}, []time.Duration{60 * m, 120 * m}},
+		"the spec has none":           {[]time.Duration{0, 60 * m}, []time.Duration{60 * m, 120 * m}},
+		"there is none":               {[]time.Duration{0, 0}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var times []time.Duration
+				started := time.Now()
+				stop := startPeriodic(t.Context(), test.periods, func() {
+					mu.Lock()
+					defer mu.Unlock()
+					times = append(times, time.Since(started))
+				})
+				time.Sleep(125 * m)
+				stop()
+				time.Sleep(125 * m)
+				if !slices.Equal(times, test.want) {
+					t.Errorf("resynced after %v, want %v", times, test.want)
+				}
+			})
 		})
 	}
 }

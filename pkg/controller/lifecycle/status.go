@@ -91,7 +91,7 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time) (s
 	}
 	problem := s.problem
 	if problem == nil {
-		problem = s.running.controller.Trouble()
+		problem = s.running.controller.RuntimeProblem()
 	}
 	if now.Sub(s.statusChecked) < statusInterval && report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem) {
 		return status, false

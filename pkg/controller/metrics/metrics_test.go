@@ -57,8 +57,8 @@ workqueue_retries_total{controller="CompositeController-webs",name="CompositeCon
 	}
 }
 
-// Libraries have queues too, and the families are the same: this fails when a library
-// changes the text of its help.
+// Libraries have queues too, and the families are the same: this fails when a library changes the
+// text of its help.
 func TestQueuesOfLibrariesAreInTheSameFamilies(t *testing.T) {
 	worked(t, "of-a-library", nil)
 	queue := NewQueue("ours")

@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics measures the work of the controllers, under the names that
-// Metacontroller's users know from controller-runtime.
 package metrics
 
 import (
@@ -10,19 +8,19 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Queue measures one work queue. It is a workqueue.MetricsProvider for that queue, and
-// a collector of what was measured: its owner registers it as long as the queue is
-// worked, so that nothing is told about queues that are no more.
+// Queue has the metrics of one work queue. It is the queue's workqueue.MetricsProvider and a
+// prometheus.Collector. The owner of the queue registers it while the queue is in use, so that no
+// metrics of queues that are gone are shown.
 type Queue struct {
 	depth, unfinished, longest prometheus.Gauge
 	adds, retries              prometheus.Counter
 	waited, worked             prometheus.Histogram
 }
 
-// NewQueue makes the metrics of the queue of a name.
+// NewQueue returns the metrics of the queue of that name.
 //
-// The same families hold the queues that libraries have in the process; Prometheus
-// wants families to have one text of help, so these are theirs.
+// The queues of libraries in the process have metrics of the same names. Prometheus requires one
+// help text for each name, so the texts here are those of the libraries.
 func NewQueue(name string) *Queue {
 	labels := prometheus.Labels{"name": name, "controller": name}
 	gauge := func(metric, help string) prometheus.Gauge {

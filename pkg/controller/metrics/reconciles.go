@@ -9,8 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reconciles measures how controllers are brought up and down as the objects that
-// describe them come and go. It is a collector of what was measured.
+// Reconciles has the metrics of one reconciler of controller objects. It is a prometheus.Collector.
 type Reconciles struct {
 	total            *prometheus.CounterVec
 	errors, terminal prometheus.Counter
@@ -18,7 +17,7 @@ type Reconciles struct {
 	active, workers  prometheus.Gauge
 }
 
-// NewReconciles makes the metrics of a reconciler that has so many workers.
+// NewReconciles returns the metrics of a reconciler with that number of workers.
 func NewReconciles(reconciler string, workers int) *Reconciles {
 	labels := prometheus.Labels{"controller": reconciler}
 	counter := func(metric, help string) prometheus.CounterOpts {
@@ -40,7 +39,7 @@ func NewReconciles(reconciler string, workers int) *Reconciles {
 	}
 	r.workers.Set(float64(workers))
 	for _, result := range []string{resultSuccess, resultError} {
-		r.total.WithLabelValues(result) // is 0, not absent, before the first
+		r.total.WithLabelValues(result) // shows 0 before the first, instead of nothing
 	}
 	return r
 }
@@ -50,7 +49,7 @@ const (
 	resultError   = "error"
 )
 
-// reconcileBuckets are those of controller-runtime, in seconds.
+// reconcileBuckets are the buckets of controller-runtime, in seconds.
 func reconcileBuckets() []float64 {
 	return []float64{
 		0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
@@ -58,8 +57,8 @@ func reconcileBuckets() []float64 {
 	}
 }
 
-// Measure counts one reconciliation. It fails if reconcile returns an error, and for
-// good if it is not to be tried again either.
+// Measure runs one reconciliation and counts it: as an error if reconcile returns one, and as a
+// terminal error if it is also done, so that it is not retried.
 func (r *Reconciles) Measure(reconcile func() (done bool, err error)) (done bool) {
 	started := time.Now()
 	r.active.Inc()

@@ -5,6 +5,9 @@ package pipeline
 
 import "time"
 
+// EventRepeatInterval is the least time between two events that say the same about an object.
+const EventRepeatInterval = 5 * time.Minute
+
 // WriteLoop is an object that is written again and again.
 type WriteLoop struct {
 	// Parent is the parent whose syncs write the object.

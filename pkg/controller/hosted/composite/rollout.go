@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// strategyOf is how children of a type are brought up to date, once it is their turn if they
-// roll.
+// strategyOf returns how children of a type are updated. Whether they are rolled out one after the
+// other is left to the rules of the rollout.
 func strategyOf(of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
 	if of == nil {
 		return plan.Strategy{}
@@ -21,8 +21,8 @@ func strategyOf(of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strate
 	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout(), Engine: plan.Engine(of.Apply)}
 }
 
-// rolloutOf are the rules by which a controller rolls out changes, without a kind that rolls.
-func rolloutOf(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
+// rolloutRules returns the rules of rollouts, without any child type yet.
+func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 	rules := &rollout.Rules{}
 	if history := spec.ParentResource.RevisionHistory; history != nil {
 		rules.FieldPaths = history.FieldPaths
@@ -30,8 +30,8 @@ func rolloutOf(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 	return rules
 }
 
-// addRolling adds a child type to the rules if its update method is a rolling one. Of two
-// rules for one type the last counts.
+// addRolling adds a child type to the rules if its update method is a rolling one. If the spec
+// names a type twice, the last one counts.
 func addRolling(rules *rollout.Rules, child pipeline.Type, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
 	if of == nil {
 		return

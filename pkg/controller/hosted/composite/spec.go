@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package composite reads CompositeControllers.
 package composite
 
 import (
@@ -17,39 +16,39 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Kind is what CompositeControllers have in common.
+// Kind returns what all CompositeControllers have in common.
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "CompositeController",
 		FinalizerPrefix: "metacontroller.io/compositecontroller-",
-		Ask:             (*hook.Webhook).SyncComposite,
+		CallHook:        (*hook.Webhook).SyncComposite,
 		Plan:            plan.Composite,
-		Inputs:          plan.CompositeInputs,
+		PlanInputsHash:  plan.CompositeInputs,
 	}
 }
 
-// NoStatusSubresourceError tells that the parents' status cannot be written. It is
-// over when the parents' type gains the subresource.
+// NoStatusSubresourceError is returned if the type of parents has no status subresource, so that
+// the status of parents cannot be written.
 type NoStatusSubresourceError struct{ Parent pipeline.Type }
 
 func (e *NoStatusSubresourceError) Error() string {
 	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
 }
 
-// Resolve reads the spec of a CompositeController. The error is a *discovery.UnknownTypeError or
-// a *NoStatusSubresourceError if the host lacks something that it may get, and otherwise
-// says what is wrong in the spec.
+// Resolve returns the Spec of a CompositeController. The error is a *discovery.UnknownTypeError or a
+// *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says
+// what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := hosted.NewSpec(Kind(), sent(object), hooks, object.Spec.EndpointConfigs)
+	spec, err := hosted.NewSpec(Kind(), asSentToHooks(object), hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
 	spec.Claims = observe.NewLabelClaims(isTrue(object.Spec.GenerateSelector))
-	spec.Rollout = rolloutOf(&object.Spec)
+	spec.Rollout = rolloutRules(&object.Spec)
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {
 		return nil, err
@@ -67,6 +66,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 	return spec, nil
 }
 
+// resolveParents returns the parent type with its selector.
 func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*hosted.Target, error) {
 	selector, err := hosted.LabelSelector(rule.LabelSelector)
 	if err != nil {
@@ -90,11 +90,11 @@ func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v
 	}, nil
 }
 
-// sent is a CompositeController as hooks are sent it.
-func sent(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
+// asSentToHooks returns a copy of a CompositeController as hooks are sent it.
+func asSentToHooks(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
 	sent := object.DeepCopy()
 	for _, child := range sent.Spec.ChildResources {
-		// Hooks have always been sent an object here.
+		// Metacontroller has always sent an object here, never null.
 		if strategy := child.UpdateStrategy; strategy != nil && strategy.StatusChecks == nil {
 			strategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{}
 		}

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decorator reads DecoratorControllers.
 package decorator
 
 import (
@@ -17,19 +16,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Kind is what DecoratorControllers have in common.
+// Kind returns what all DecoratorControllers have in common.
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
 		FinalizerPrefix: "metacontroller.io/decoratorcontroller-",
-		Ask:             (*hook.Webhook).SyncDecorator,
+		CallHook:        (*hook.Webhook).SyncDecorator,
 		Plan:            plan.Decorator,
-		Inputs:          plan.DecoratorInputs,
+		PlanInputsHash:  plan.DecoratorInputs,
 	}
 }
 
-// Resolve reads the spec of a DecoratorController. The error is a *discovery.UnknownTypeError if
-// the host lacks a type that it may get, and otherwise says what is wrong in the spec.
+// Resolve returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the
+// host lacks a type that it may get later. Any other error says what is wrong in the spec.
 func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
@@ -46,7 +45,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 		}
 	}
 	for _, rule := range object.Spec.Attachments {
-		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy(rule.UpdateStrategy)); err != nil {
+		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(rule.UpdateStrategy)); err != nil {
 			return nil, err
 		}
 	}
@@ -55,8 +54,8 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 	return spec, nil
 }
 
-// resolveTargets adds what one rule selects. Rules for the same kind add up, and the first of
-// them says in which version hooks are shown the objects.
+// resolveTargets adds the targets that rule i selects. An object is a target if any rule for its
+// kind selects it. The first of these rules decides in which version hooks are sent the objects.
 func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error
@@ -82,8 +81,9 @@ func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *h
 	return nil
 }
 
-// strategy is how attachments of a type are updated. Decorators do not roll.
-func strategy(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
+// strategyOf returns how attachments of a type are updated. They are not rolled out: a rolling
+// method updates all at once.
+func strategyOf(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
 	if of == nil {
 		return plan.Strategy{}
 	}

@@ -103,7 +103,7 @@ func TestSelectorsOfARule(t *testing.T) {
 	}
 }
 
-// Decorators do not roll: what is asked for so is done at once.
+// Attachments are not rolled out: a rolling method updates them all at once.
 func TestAttachmentTypes(t *testing.T) {
 	pod, namespace := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "Namespace"}
 	web, plain := schema.GroupKind{Group: "ctl.example", Kind: "Web"}, schema.GroupKind{Group: "ctl.example", Kind: "Plain"}

@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report tells people what came of the work: by events on parents and
-// controllers, and by the status of CompositeControllers.
 package report
 
 import (
@@ -28,50 +26,50 @@ const component = "metacontroller"
 
 // The reasons of events.
 const (
-	reasonStarting     = "Starting"
-	reasonStarted      = "Started"
-	reasonStopping     = "Stopping"
-	reasonStopped      = "Stopped"
-	reasonCreateError  = "CreateError"
-	reasonSyncError    = "SyncError"
-	reasonDrainError   = "DrainError"
-	reasonNotFinalized = "NotFinalized"
-	reasonNameTaken    = "ChildNameTaken"
-	reasonWriteLoop    = "WriteLoop"
-	reasonDuplicate    = "DuplicateChild"
-	reasonStale        = "CredentialsStale"
-	reasonRollout      = "RolloutStarted"
-	reasonWaiting      = "RolloutWaiting"
-	reasonFinished     = "RolloutFinished"
+	reasonStarting         = "Starting"
+	reasonStarted          = "Started"
+	reasonStopping         = "Stopping"
+	reasonStopped          = "Stopped"
+	reasonCreateError      = "CreateError"
+	reasonSyncError        = "SyncError"
+	reasonDrainError       = "DrainError"
+	reasonNotFinalized     = "NotFinalized"
+	reasonChildNameTaken   = "ChildNameTaken"
+	reasonWriteLoop        = "WriteLoop"
+	reasonDuplicateChild   = "DuplicateChild"
+	reasonCredentialsStale = "CredentialsStale"
+	reasonRolloutStarted   = "RolloutStarted"
+	reasonRolloutWaiting   = "RolloutWaiting"
+	reasonRolloutFinished  = "RolloutFinished"
 )
 
-// EventOptions bound the events that are written about one object.
+// EventOptions limit the events that are written about one object.
 type EventOptions struct {
-	// QPS is how many events a second an object gets in the long run.
+	// QPS is the number of events a second in the long run.
 	QPS float32
-	// Burst is how many it may get at once.
+	// Burst is the number of events at once.
 	Burst int
 }
 
-// Events writes events to the host.
+// Events writes events to the host. Its methods return before the event is written.
 type Events struct {
 	broadcaster record.EventBroadcaster
 	recorder    record.EventRecorder
 	sink        *sink
 }
 
-// NewEvents makes a writer of events, which must be shut down. The scheme knows the
-// kinds of the controllers that events are about.
+// NewEvents returns a writer of events, which must be shut down. The scheme must know
+// CompositeController and DecoratorController.
 func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions) (*Events, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter = -1, nil // the options bound the events of an object, and the host those of all
+	config.QPS, config.RateLimiter = -1, nil // the options limit the events of an object, and the host those of all
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx),
 		record.WithCorrelatorOptions(record.CorrelatorOptions{QPS: options.QPS, BurstSize: options.Burst}))
-	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, last: make(chan struct{})}
+	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, flushed: make(chan struct{})}
 	broadcaster.StartRecordingToSink(sink)
 	return &Events{
 		broadcaster: broadcaster,
@@ -80,76 +78,150 @@ func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	}, nil
 }
 
-// Starting tells that a controller's loop is about to start, Started that it has.
+// Starting writes that a controller is about to start.
 func (e *Events) Starting(controller runtime.Object, name string) {
 	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStarting, "Starting controller: %s", name)
 }
 
-// Started tells that a controller's loop has started.
+// Started writes that a controller has started.
 func (e *Events) Started(controller runtime.Object, name string) {
 	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStarted, "Started controller: %s", name)
 }
 
-// Stopping tells that a controller's loop is about to stop.
+// Stopping writes that a controller is about to stop.
 func (e *Events) Stopping(controller runtime.Object, name string) {
 	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStopping, "Stopping controller: %s", name)
 }
 
-// Stopped tells that a controller's loop has stopped.
+// Stopped writes that a controller has stopped.
 func (e *Events) Stopped(controller runtime.Object, name string) {
 	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStopped, "Stopped controller: %s", name)
 }
 
-// CreateError tells that a controller's spec cannot be run.
+// CreateError writes that a controller's spec cannot be run.
 func (e *Events) CreateError(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", short(err))
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", truncateError(err))
 }
 
-// CredentialsStale tells that a controller's hook is called with older credentials than
-// there are, since these are of no use.
+// CredentialsStale writes that a hook is called with older credentials than the host has, because
+// these are invalid.
 func (e *Events) CredentialsStale(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonStale, "The last good credentials stay in use: %s", short(err))
+	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCredentialsStale, "The last good credentials stay in use: %s", truncateError(err))
 }
 
-// NoStatusSubresource tells that the parents of a controller have no status that
-// could be written.
+// NoStatusSubresource writes that the parent type of a controller has no status subresource.
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonSyncError,
 		"[%s] Sync error - ignoring, CRD [%s] does not have subresource 'Status' enabled", name, parentType)
 }
 
-// DrainError tells that the finalizer of a controller cannot be taken off its parents.
+// DrainError writes that the finalizer of a controller cannot be removed from its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
-		short(err), v1alpha1.SkipDrainAnnotation)
+		truncateError(err), v1alpha1.SkipDrainAnnotation)
 }
 
-// NotFinalized tells that a parent which was being deleted was let go although its
-// finalize hook has not said that it is done.
+// NotFinalized writes that the finalizer was removed from a parent that was being deleted although
+// its finalize hook had not finished.
 func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
 		"Let go without the finalize hook having said that it is done, since its controller is no longer there: the finalizer was %s", finalizer)
 }
 
-// SyncError tells that a parent could not be synced.
+// SyncError writes that the sync of a parent failed.
 func (e *Events) SyncError(parent *object.Object, err error) {
-	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", short(err))
+	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
 }
 
-// WriteLoop tells that children of a parent, or its status, are written less often
-// because they would be written again and again.
+// WriteLoop writes that a child of a parent, or the parent itself, is written less often because it
+// would be written again and again.
 func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, cut(newLoops(loops, now)))
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, truncate(writeLoopEvent(loops, now)))
 }
 
-// short keeps an error within what an event's message may hold.
-func short(err error) string { return cut(err.Error()) }
+// truncateError returns the text of an error, short enough for an event.
+func truncateError(err error) string { return truncate(err.Error()) }
 
-// cut keeps a message within what that of an event may be.
-func cut(message string) string {
+// truncate returns a message that is short enough for an event.
+func truncate(message string) string {
 	const most = 900
 	if len(message) <= most {
 		return message
 	}
 	return strings.ToValidUTF8(message[:most], "") + "…"
+}
+
+// DuplicateChildren writes that a hook lists children more than once.
+func (e *Events) DuplicateChildren(parent *object.Object, children []string) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonDuplicateChild,
+		truncate("The hook lists children more than once, and the last one of each counts: "+list(children)))
+}
+
+// NameConflict writes that children could not be created because other objects have their names.
+func (e *Events) NameConflict(parent *object.Object, children []string) {
+	message := list(children) + " exists and is not this object's: it was left alone; delete it, or have the hook choose another name"
+	if len(children) > 1 {
+		message = "These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: " + list(children)
+	}
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonChildNameTaken, truncate(message))
+}
+
+// list names the first few children and the number of the others.
+func list(children []string) string {
+	const most = 5
+	named := strings.Join(children[:min(len(children), most)], ", ")
+	if more := len(children) - most; more > 0 {
+		named = fmt.Sprintf("%s and %d more", named, more)
+	}
+	return named
+}
+
+// RolloutStarted writes that the rollout of a change of a parent starts; first is its first step.
+func (e *Events) RolloutStarted(parent *object.Object, first string) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutStarted, truncate("A change is rolled out: "+first))
+}
+
+// RolloutWaiting writes that a rollout has waited for the same for a while.
+func (e *Events) RolloutWaiting(parent *object.Object, why string) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonRolloutWaiting, truncate("The rollout waits: "+why))
+}
+
+// RolloutFinished writes that all children are at the latest revision.
+func (e *Events) RolloutFinished(parent *object.Object, latest string) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutFinished, truncate("The rollout is finished: "+latest))
+}
+
+// flushTimeout limits how long Shutdown waits for the host to take the last events.
+const flushTimeout = 3 * time.Second
+
+// flushReason is the reason of an event that is not written: it marks the end of the events before
+// it.
+const flushReason = "Last"
+
+// sink writes events one after the other. It closes flushed when it gets the event that marks the
+// end.
+type sink struct {
+	record.EventSink
+	flushed chan struct{}
+}
+
+// Create implements record.EventSink.
+func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
+	if event.Reason != flushReason {
+		return s.EventSink.Create(event)
+	}
+	close(s.flushed)
+	return event, nil
+}
+
+// Shutdown waits until the events so far are written, but not longer than flushTimeout, and stops.
+func (e *Events) Shutdown() {
+	e.recorder.Event(&corev1.ObjectReference{Name: component}, corev1.EventTypeNormal, flushReason, "")
+	timeout := time.NewTimer(flushTimeout)
+	defer timeout.Stop()
+	select {
+	case <-e.sink.flushed:
+	case <-timeout.C:
+	}
+	e.broadcaster.Shutdown()
 }

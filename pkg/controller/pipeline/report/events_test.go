@@ -99,11 +99,11 @@ func TestEvents(t *testing.T) {
 			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: a, b, c, d, e and 2 more",
 		},
 		"name taken": {
-			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a"}) },
+			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a"}) },
 			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
 		},
 		"names taken": {
-			func(e *Events) { e.NameTaken(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
+			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
 			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",
 		},
 	}
@@ -166,5 +166,34 @@ func TestEventsAboutOneObjectAreBounded(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"noisy": 3, "quiet": 1}, count); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestEventsThatWereToldAreWrittenBeforeTheEnd(t *testing.T) {
+	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
+	const told = 50
+	for i := range told {
+		writer.SyncError(parent(t, fmt.Sprint("shop-", i)), errors.New("no"))
+	}
+	writer.Shutdown()
+	if len(sent) != told {
+		t.Errorf("%d of %d events were written", len(sent), told)
+	}
+}
+
+func TestAHostThatDoesNotAnswerDoesNotKeepTheProcess(t *testing.T) {
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer server.Close()
+	defer close(over)
+	writer, err := NewEvents(t.Context(), &rest.Config{Host: server.URL}, scheme.Scheme, EventOptions{QPS: 1, Burst: 25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer.SyncError(parent(t, "shop"), errors.New("no"))
+	asked := time.Now()
+	writer.Shutdown()
+	if took := time.Since(asked); took < flushTimeout || took > 10*flushTimeout {
+		t.Errorf("it took %s to end, want about %s", took, flushTimeout)
 	}
 }

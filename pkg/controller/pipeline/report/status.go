@@ -16,29 +16,30 @@ import (
 
 // Health is how a running controller is doing.
 type Health struct {
-	// Total counts the parents the controller is for, Synced and Failing those whose
-	// last sync went well or did not.
+	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
+	// Failing of those whose last sync did not.
 	Total, Synced, Failing int
-	// HookCalled tells whether the hook has been called at all, and HookErr why its
-	// last call was not answered.
+	// HookCalled is true once a hook was called. HookErr is why the last call was not answered.
 	HookCalled bool
 	HookErr    error
-	// Stale tells why hooks are called with older credentials than the host has; nil if
+	// StaleCredentials is why hooks are called with older credentials than the host has; nil if
 	// they are not.
-	Stale     error
-	LastError *ParentError
-	// Loops are what is slowed down because it would be written again and again.
-	Loops []pipeline.WriteLoop
+	StaleCredentials error
+	LastError        *ParentError
+	// WriteLoops are the writes that are slowed down because they would be repeated again and
+	// again.
+	WriteLoops []pipeline.WriteLoop
 }
 
-// ParentError is a failed sync of a parent. It is kept for long, so of the error it has the text only.
+// ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
+// error.
 type ParentError struct {
 	Parent  pipeline.Key
 	Message string
 	Time    time.Time
-	// Over is when the parent was synced without an error after that, or was gone; zero if
-	// it has not been yet.
-	Over time.Time
+	// Recovered is the time at which the parent was synced without an error, or was gone; zero
+	// before.
+	Recovered time.Time
 }
 
 // Problem is why a controller does not run as its spec says.
@@ -46,34 +47,34 @@ type Problem struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	Err    error
-	// OldRuns tells that the controller still runs as an earlier spec said.
+	// OldRuns is true if the controller still runs as an earlier spec said.
 	OldRuns bool
 }
 
 // Reasons of the conditions of a controller.
 const (
-	ReasonRunning         = "Running"
-	ReasonInvalidSpec     = "InvalidSpec"
-	ReasonUnknownType     = "UnknownType"
-	ReasonCredentials     = "CredentialsMissing"
-	ReasonNoStatus        = "NoStatusSubresource"
-	ReasonHostUnreachable = "HostUnreachable"
-	ReasonDeleting        = "Deleting"
-	ReasonFound           = "Found"
-	ReasonAnswered        = "Answered"
-	ReasonNotCalled       = "NotCalledYet"
-	ReasonCallFailed      = "CallFailed"
-	ReasonNotRunning      = "NotRunning"
-	ReasonQuiet           = "Quiet"
-	ReasonWriteLoop       = "WriteLoop"
-	ReasonStale           = "CredentialsStale"
-	ReasonHookDown        = "HookDown"
-	ReasonNotSelected     = "NotSelected"
-	ReasonWatchFailed     = "WatchFailed"
+	ReasonRunning          = "Running"
+	ReasonInvalidSpec      = "InvalidSpec"
+	ReasonUnknownType      = "UnknownType"
+	ReasonCredentials      = "CredentialsMissing"
+	ReasonNoStatus         = "NoStatusSubresource"
+	ReasonHostUnreachable  = "HostUnreachable"
+	ReasonDeleting         = "Deleting"
+	ReasonFound            = "Found"
+	ReasonAnswered         = "Answered"
+	ReasonNotCalled        = "NotCalledYet"
+	ReasonCallFailed       = "CallFailed"
+	ReasonNotRunning       = "NotRunning"
+	ReasonQuiet            = "Quiet"
+	ReasonWriteLoop        = "WriteLoop"
+	ReasonCredentialsStale = "CredentialsStale"
+	ReasonHookDown         = "HookDown"
+	ReasonNotSelected      = "NotSelected"
+	ReasonWatchFailed      = "WatchFailed"
 )
 
-// Status is the status of a controller of that generation: before is the one it has
-// now. Either health or problem may be nil.
+// Status returns the status of a controller object of that generation. before is its present
+// status. health is nil if the controller does not run; problem is nil if it runs as its spec says.
 func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = generation
@@ -84,7 +85,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	setReady(set, problem)
 	setResourcesFound(set, problem)
-	if said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable); !health.knowsLess(said, generation) {
+	if said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable); !health.keepsHooksReachable(said, generation) {
 		setHooksReachable(set, health)
 	}
 	setStable(set, health)
@@ -97,75 +98,76 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
-			Message: cut(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+			Message: truncate(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
 		}
-		if !last.Over.IsZero() {
-			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Over.Truncate(time.Second)))
+		if !last.Recovered.IsZero() {
+			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Recovered.Truncate(time.Second)))
 		}
 	}
 	return after
 }
 
-type setter func(kind string, status metav1.ConditionStatus, reason, message string)
+type setCondition func(kind string, status metav1.ConditionStatus, reason, message string)
 
-func setReady(set setter, problem *Problem) {
+func setReady(set setCondition, problem *Problem) {
 	switch {
 	case problem == nil:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
 	case problem.OldRuns:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, short(problem.Err)+" (the controller still runs as its last working spec said)")
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err)+" (the controller still runs as its last working spec said)")
 	default:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, short(problem.Err))
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))
 	}
 }
 
-func setResourcesFound(set setter, problem *Problem) {
+func setResourcesFound(set setCondition, problem *Problem) {
 	switch {
 	case problem == nil || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the host serves all types of the spec")
 	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, short(problem.Err))
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))
 	default:
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, short(problem.Err))
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, truncateError(problem.Err))
 	}
 }
 
-// knowsLess tells whether of the hooks of that generation more was said than a controller knows
-// that has not called any since the process was started.
-func (h *Health) knowsLess(said *metav1.Condition, generation int64) bool {
+// keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is
+// about this generation and no hook has been called since the process started: the condition then
+// says more.
+func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) bool {
 	return h != nil && !h.HookCalled && said != nil && said.ObservedGeneration == generation
 }
 
-func setHooksReachable(set setter, health *Health) {
+func setHooksReachable(set setCondition, health *Health) {
 	switch {
 	case health == nil || !health.HookCalled:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
-	case health.HookErr != nil && health.Stale != nil:
+	case health.HookErr != nil && health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
-			short(health.HookErr)+"; the credentials in use are the last good ones: "+short(health.Stale))
+			truncateError(health.HookErr)+"; the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
 	case health.HookErr != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, short(health.HookErr))
-	case health.Stale != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonStale,
-			"the last call of a hook was answered, but the credentials in use are the last good ones: "+short(health.Stale))
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, truncateError(health.HookErr))
+	case health.StaleCredentials != nil:
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonCredentialsStale,
+			"the last call of a hook was answered, but the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
 	default:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
 	}
 }
 
-func setStable(set setter, health *Health) {
+func setStable(set setCondition, health *Health) {
 	switch {
 	case health == nil:
 		set(v1alpha1.ConditionStable, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
-	case len(health.Loops) > 0:
-		set(v1alpha1.ConditionStable, metav1.ConditionFalse, ReasonWriteLoop, allLoops(health.Loops))
+	case len(health.WriteLoops) > 0:
+		set(v1alpha1.ConditionStable, metav1.ConditionFalse, ReasonWriteLoop, writeLoopSummary(health.WriteLoops))
 	default:
 		set(v1alpha1.ConditionStable, metav1.ConditionTrue, ReasonQuiet, "nothing is written again and again")
 	}
 }
 
-// ReadyIsUpToDate tells whether a status is of that generation and its condition Ready is what
-// Status would make it. It is cheap to ask.
+// ReadyIsUpToDate reports whether a status is of that generation and its condition Ready is the one
+// that Status would set. It is cheap.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if said == nil || status.ObservedGeneration != generation {
@@ -176,7 +178,7 @@ func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, proble
 		same = said.Status == status && said.Reason == reason
 		switch reason {
 		case ReasonHookDown, ReasonWatchFailed, ReasonHostUnreachable:
-			// Errors of connections may read otherwise each time: there are ports in them.
+			// The text of connection errors differs each time, because it has port numbers.
 		default:
 			same = same && said.Message == message
 		}

@@ -58,7 +58,7 @@ func TestConditions(t *testing.T) {
 			want:   conditions{runs, found, "False CallFailed: connection refused"},
 		},
 		"its hook does not answer, called with stale credentials": {
-			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), Stale: errors.New("Secret is gone")},
+			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
 				runs, found, "False CallFailed: connection refused; the credentials in use are the last good ones: Secret is gone",
 			},
@@ -74,7 +74,7 @@ func TestConditions(t *testing.T) {
 			want:    conditions{"False WatchFailed: forbidden", "False WatchFailed: forbidden", answered},
 		},
 		"its hook is called with stale credentials": {
-			health: &Health{HookCalled: true, Stale: errors.New("Secret is gone")},
+			health: &Health{HookCalled: true, StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
 				runs, found, "True CredentialsStale: the last call of a hook was answered, but the credentials in use are the last good ones: Secret is gone",
 			},
@@ -147,7 +147,7 @@ func TestCountsAndTheLastError(t *testing.T) {
 
 func TestTheLastErrorSaysSinceWhenItIsOver(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
-	last := &ParentError{Parent: shop, Message: "no", Time: at, Over: at.Add(time.Minute)}
+	last := &ParentError{Parent: shop, Message: "no", Time: at, Recovered: at.Add(time.Minute)}
 	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: last}, nil)
 	if got := status.LastError.Recovered; got == nil || !got.Time.Equal(at.Add(time.Minute).Truncate(time.Second)) {
 		t.Errorf("it is over since %v", got)

@@ -29,9 +29,6 @@ const (
 	maxDelay   = 5 * time.Minute
 )
 
-// tellAgainAfter is how long a loop goes on without being news again.
-const tellAgainAfter = 5 * time.Minute
-
 // history is what is known of the writes of one target.
 type history struct {
 	// last is the time of the last write, op its Op, desired the hash of what the hook wanted,
@@ -147,7 +144,7 @@ func delay(excess int) time.Duration {
 
 // isReportDue reports whether the loop was never reported, or not for some time.
 func (l *loop) isReportDue(now time.Time) bool {
-	return l.reported.IsZero() || now.Sub(l.reported) >= tellAgainAfter
+	return l.reported.IsZero() || now.Sub(l.reported) >= pipeline.EventRepeatInterval
 }
 
 // isOver reports whether the target has not needed a write for long enough.

@@ -1,0 +1,81 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// errConflict is the error of a sync whose parent or ControllerRevision is no longer as it was
+// observed. The next sync sees how it is.
+var errConflict = errors.New("the parent changed meanwhile")
+
+// incompleteError returns what a sync that did not fail has left undone: the children whose names
+// other objects have, and the writes that are postponed by the guard against write loops.
+func incompleteError(conflicting []pipeline.Key, postponed time.Duration) error {
+	switch {
+	case len(conflicting) > 0:
+		return fmt.Errorf("the names of children belong to others: %s", strings.Join(keyNames(conflicting), ", "))
+	case postponed > 0:
+		return errors.New("what would be written again and again is slowed down, see the condition Stable")
+	}
+	return nil
+}
+
+// errorList is two or more errors of one sync.
+type errorList []error
+
+// joinErrors returns one error for all that are not nil; nil if there are none.
+func joinErrors(errs []error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return errorList(errs)
+}
+
+func (l errorList) Error() string {
+	texts := make([]string, len(l))
+	for i, err := range l {
+		texts[i] = err.Error()
+	}
+	return fmt.Sprintf("%d errors: %s", len(l), strings.Join(texts, "; "))
+}
+
+func (l errorList) Unwrap() []error { return l }
+
+// maxErrorLength is the maximum length, in bytes, of the text of a sync's error. The host may quote
+// what it refuses, and it may refuse thousands of children at once.
+const maxErrorLength = 4096
+
+// truncate returns the error with a text of at most maxErrorLength.
+func truncate(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) <= maxErrorLength {
+		return err
+	}
+	return &truncatedError{text: strings.ToValidUTF8(text[:maxErrorLength], "") + "…", err: err}
+}
+
+// truncatedError is an error that shows only the beginning of its text.
+type truncatedError struct {
+	text string
+	err  error
+}
+
+func (t *truncatedError) Error() string { return t.text }
+
+func (t *truncatedError) Unwrap() error { return t.err }

@@ -1,0 +1,58 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// eventDeduplicator is the last event of one sort about a parent. A retry that fails like the one
+// before writes no event: such events would use up those that the host takes about the parent, and
+// the next error would go unseen.
+type eventDeduplicator struct {
+	message uint64 // its hash
+	at      int64  // in seconds since 1970
+}
+
+// markIfDue returns false if the last event had the same message and is recent. Else it returns
+// true and takes the message for that of the last event.
+func (e *eventDeduplicator) markIfDue(message string, now time.Time) bool {
+	next := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
+	since := next.at - e.at // negative if the clock was put back
+	if next.message == e.message && since >= 0 && since < int64(pipeline.EventRepeatInterval.Seconds()) {
+		return false
+	}
+	*e = next
+	return true
+}
+
+// reportDuplicates writes an event about the children that the hook lists more than once.
+func (c *Controller) reportDuplicates(state *parentState, parent *object.Object, duplicates []string) {
+	if len(duplicates) > 0 && state.duplicateEvents.markIfDue(strings.Join(duplicates, "\n"), time.Now()) {
+		c.Events.DuplicateChildren(parent, duplicates)
+	}
+}
+
+// reportNameConflicts writes one event about all children whose names other objects have.
+func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []pipeline.Key) {
+	children := keyNames(names)
+	if len(children) > 0 && state.nameConflictEvents.markIfDue(strings.Join(children, "\n"), time.Now()) {
+		c.Events.NameConflict(parent, children)
+	}
+}
+
+// reportWriteLoops writes an event about the write loops of a parent, if there are any. The guard
+// returns a loop only when an event about it is due.
+func (c *Controller) reportWriteLoops(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
+	if len(loops) > 0 {
+		c.addRivals(loops)
+		c.Events.WriteLoop(parent, loops, now)
+	}
+}

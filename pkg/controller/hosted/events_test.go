@@ -1,0 +1,71 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
+	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	var last eventDeduplicator
+	for _, step := range []struct {
+		what  string
+		err   string
+		after time.Duration
+		want  bool
+	}{
+		{"the first error", "a", 0, true},
+		{"the same at once", "a", time.Second, false},
+		{"the same shortly before it is due", "a", pipeline.EventRepeatInterval - time.Second, false},
+		{"the same when it is due", "a", pipeline.EventRepeatInterval, true},
+		{"the same after that", "a", pipeline.EventRepeatInterval + time.Second, false},
+		{"another", "b", pipeline.EventRepeatInterval + 2*time.Second, true},
+		{"the first once more", "a", pipeline.EventRepeatInterval + 3*time.Second, true},
+		{"the same when the clock was put back", "a", -time.Hour, true},
+		{"the same after that", "a", -time.Hour + time.Second, false},
+	} {
+		if got := last.markIfDue(step.err, start.Add(step.after)); got != step.want {
+			t.Errorf("%s is due: %v, want %v", step.what, got, step.want)
+		}
+	}
+}
+
+// Retries find the same name conflicts. An event for each retry would use up the events that a
+// parent may have.
+func TestTakenNamesAreToldOnce(t *testing.T) {
+	config, sent := hostOf(t)
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	c := &Controller{Dependencies: Dependencies{Events: events}}
+	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
+	names := []pipeline.Key{
+		child("ConfigMap", "default", "a"),
+		child("Namespace", "", "b"),
+	}
+	for range 3 {
+		c.reportNameConflicts(state, parent, names)
+		slices.Reverse(names)
+	}
+	c.reportNameConflicts(state, parent, nil)
+	events.SyncError(parent, errors.New("the end"))
+	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": ConfigMap default/a, Namespace b") {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
+	}
+	if event := <-sent; event.Reason != "SyncError" {
+		t.Errorf("there is another event %s: %s", event.Reason, event.Message)
+	}
+}

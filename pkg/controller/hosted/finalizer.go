@@ -1,0 +1,78 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+)
+
+// finalizerTimeout limits how long the host may take to store a finalizer.
+const finalizerTimeout = 10 * time.Second
+
+// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the
+// parent but must wait, because somebody else undoes that again and again.
+type finalizerPostponedError struct{ after time.Duration }
+
+func (e *finalizerPostponedError) Error() string {
+	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
+}
+
+// observeParent begins the snapshot of a parent. Before, it puts the controller's finalizer on the
+// parent or removes it, if that is due. The snapshot is nil if there is no parent.
+func (c *Controller) observeParent(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, error) {
+	snapshot := c.observer.Parent(parent)
+	if snapshot == nil {
+		return nil, nil
+	}
+	step, err := plan.FinalizerStep(snapshot)
+	if step == nil || err != nil {
+		return snapshot, err
+	}
+	state.noOp = knownNoOp{}
+	if err := c.postponeFinalizer(snapshot, step); err != nil {
+		return nil, err
+	}
+	// This write goes on when the controller is stopped: it must be complete before the finalizer
+	// is removed from all parents.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
+	defer cancel()
+	outcomes := c.Actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
+	c.observer.Wrote(&state.pending, outcomes)
+	c.guard.Wrote(snapshot, outcomes, time.Now())
+	switch outcome := outcomes[0]; {
+	case outcome.Err != nil:
+		return nil, outcome.Err
+	case outcome.Conflict:
+		return nil, errConflict
+	case isRemoved(outcome.Result):
+		return nil, nil
+	default:
+		return c.observer.ParentAs(outcome.Result), nil
+	}
+}
+
+// postponeFinalizer returns a *finalizerPostponedError if the step must wait. It writes the event
+// about the write loop, if one is due.
+func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
+	now := time.Now()
+	until, loops := c.guard.PostponeStep(snapshot, step, now)
+	c.reportWriteLoops(snapshot.Parent, loops, now)
+	if until.IsZero() {
+		return nil
+	}
+	return &finalizerPostponedError{after: until.Sub(now)}
+}
+
+// isRemoved reports whether the host removes an object that it stored in this form, because only
+// the finalizer kept it.
+func isRemoved(o *object.Object) bool {
+	grace := o.DeletionGracePeriodSeconds
+	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)
+}

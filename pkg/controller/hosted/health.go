@@ -1,0 +1,141 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+)
+
+// Health returns how the controller is doing. What it costs does not depend on the number of
+// parents.
+func (c *Controller) Health() report.Health {
+	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load())}
+	health.HookCalled, health.HookErr = c.hookCalls.status()
+	health.StaleCredentials = c.staleCredentials.err()
+
+	c.health.mu.Lock()
+	defer c.health.mu.Unlock()
+	health.Synced, health.Failing = len(c.health.succeeded)-c.health.failing, c.health.failing
+	health.LastError = c.health.lastError
+	return health
+}
+
+// writeLoops returns what is slowed down, of the parents that exist.
+func (c *Controller) writeLoops() []pipeline.WriteLoop {
+	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
+		return c.observer.Get(loop.Parent) == nil
+	})
+	c.addRivals(loops)
+	return loops
+}
+
+// addRivals adds to the loops the other controllers that take part in them, as far as they are
+// known.
+func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
+	for i := range loops {
+		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
+	}
+}
+
+// syncHealth is how the last syncs of the parents ended. Its methods may be called concurrently.
+type syncHealth struct {
+	// total is the number of parents that the watches have shown so far. It is kept up to date
+	// because counting would cost more the more parents there are.
+	total atomic.Int64
+
+	mu sync.Mutex
+	// succeeded has an entry for each parent that was synced: whether its last sync succeeded.
+	// failing is the number of entries that are false.
+	succeeded map[pipeline.Key]bool
+	failing   int
+	lastError *report.ParentError
+}
+
+func newSyncHealth() *syncHealth { return &syncHealth{succeeded: map[pipeline.Key]bool{}} }
+
+// update notes how the last sync of a parent ended. An open circuit makes the parent fail, but
+// lastError stays: the call that was not answered says more.
+func (h *syncHealth) update(parent pipeline.Key, err error) {
+	_, open := errors.AsType[*hook.CircuitOpenError](err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(parent)
+	h.succeeded[parent] = err == nil
+	switch {
+	case err == nil:
+		h.markRecovered(parent)
+	case !open:
+		h.lastError = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
+	}
+	if err != nil {
+		h.failing++
+	}
+}
+
+// forget drops a parent that is gone.
+func (h *syncHealth) forget(parent pipeline.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(parent)
+	h.markRecovered(parent)
+}
+
+// drop removes the result of the last sync of a parent.
+func (h *syncHealth) drop(parent pipeline.Key) {
+	if succeeded, synced := h.succeeded[parent]; synced && !succeeded {
+		h.failing--
+	}
+	delete(h.succeeded, parent)
+}
+
+// markRecovered notes when the parent stopped failing, if the last error is about it.
+func (h *syncHealth) markRecovered(parent pipeline.Key) {
+	if last := h.lastError; last != nil && last.Parent == parent && last.Recovered.IsZero() {
+		h.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Recovered: time.Now()}
+	}
+}
+
+// RuntimeProblem returns what keeps the running controller as a whole from its work: a watch that
+// the host refuses or a hook whose circuit is open; nil if there is nothing. It is called often, so
+// it allocates nothing.
+func (c *Controller) RuntimeProblem() *report.Problem {
+	for _, target := range c.observer.Targets {
+		if problem := watchProblem(target.Watch); problem != nil {
+			return problem
+		}
+	}
+	for _, watch := range c.observer.Children {
+		if problem := watchProblem(watch); problem != nil {
+			return problem
+		}
+	}
+	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {
+		if webhook == nil {
+			continue
+		}
+		if err := webhook.CircuitOpen(); err != nil {
+			return &report.Problem{Reason: report.ReasonHookDown, Err: err}
+		}
+	}
+	return nil
+}
+
+// watchProblem returns the problem that the host refuses to let a type be watched; nil if it does
+// not.
+func watchProblem(watch *cache.View) *report.Problem {
+	if err := watch.WatchError(); err != nil {
+		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+)
+
+func TestHealth(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	if got := c.Health(); !reflect.DeepEqual(got, report.Health{}) {
+		t.Errorf("before the first sync it is %+v", got)
+	}
+	failed := errors.New("no")
+	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
+		c.health.update(web(name), err)
+	}
+	c.hookCalls.update(hook.Sync, snapshotOf("c"), failed)
+	got := c.Health()
+	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || !errors.Is(got.HookErr, failed) || got.LastError == nil || got.LastError.Parent.Name != "c" {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+// The status is made every few seconds, and there may be thousands of parents.
+func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	const parents = 2000
+	failed := errors.New("no")
+	for i := range parents {
+		name := fmt.Sprint("p-", i)
+		c.parentChanged(nil, snapshotOf(name).Parent)
+		c.health.update(web(name), failed)
+		c.hookCalls.update(hook.Sync, snapshotOf(name), failed)
+	}
+	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
+		t.Fatalf("it is %+v", got)
+	}
+	alloctest.Exactly(t, 7, func() { c.Health() })
+}
+
+func TestCountsFollowParents(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	a, again, b := snapshotOf("a").Parent, snapshotOf("a").Parent, snapshotOf("b").Parent
+	expect := func(total, synced, failing int) {
+		t.Helper()
+		if got := c.Health(); got.Total != total || got.Synced != synced || got.Failing != failing {
+			t.Errorf("of %d parents %d are synced and %d failing, want %d, %d and %d", got.Total, got.Synced, got.Failing, total, synced, failing)
+		}
+	}
+	c.parentChanged(nil, a)
+	c.parentChanged(nil, b)
+	c.parentChanged(a, again)
+	expect(2, 0, 0)
+	for _, err := range []error{nil, errors.New("no"), errors.New("still no")} {
+		c.health.update(web("a"), err)
+	}
+	c.health.update(web("b"), nil)
+	expect(2, 1, 1)
+	c.health.update(web("a"), nil)
+	expect(2, 2, 0)
+	c.health.update(web("b"), errors.New("no"))
+	c.parentChanged(b, nil)
+	c.health.forget(web("b"))
+	expect(1, 1, 0)
+}
+
+// RuntimeProblem is called four times a second for each controller.
+func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	if allocations := alloctest.Least(func() { c.RuntimeProblem() }); allocations > 0 { // at the least, since its watches allocate, too
+		t.Errorf("it takes %d allocations", allocations)
+	}
+}
+
+func TestHowTheLastSyncsEnded(t *testing.T) {
+	a, b := web("a"), web("b")
+	h := newSyncHealth()
+	c := &Controller{health: h}
+	h.update(a, nil)
+	h.update(b, errors.New("no"))
+	if !h.succeeded[a] || h.succeeded[b] || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {
+		t.Errorf("succeeded %v, last error %v", h.succeeded, h.lastError)
+	}
+	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, errConflict, &finalizerPostponedError{}} {
+		c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", putOff)})
+		if !h.succeeded[a] || h.lastError.Parent != b {
+			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
+		}
+	}
+	c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})})
+	if h.succeeded[a] || h.lastError.Parent != b {
+		t.Error("a parent whose hook is down fails, and the call that was not answered tells why")
+	}
+	h.update(a, nil)
+	if !h.lastError.Recovered.IsZero() {
+		t.Error("another parent has recovered")
+	}
+	h.update(b, nil)
+	if !h.succeeded[b] || h.lastError.Message != "no" || h.lastError.Recovered.IsZero() {
+		t.Errorf("the last error stays when its parent has recovered, and says so: %+v", h.lastError)
+	}
+	h.update(a, errors.New("once more"))
+	if !h.lastError.Recovered.IsZero() || h.lastError.Parent != a {
+		t.Errorf("the last error is %+v", h.lastError)
+	}
+	h.forget(a)
+	if h.lastError.Recovered.IsZero() {
+		t.Error("a parent that is gone does not fail any more")
+	}
+	if _, known := h.succeeded[a]; known {
+		t.Error("a parent that is gone is still known")
+	}
+}

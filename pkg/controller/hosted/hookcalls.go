@@ -1,0 +1,107 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+)
+
+// hookCalls are the last calls of the hooks that were not answered. Its methods may be called
+// concurrently.
+type hookCalls struct {
+	mu sync.Mutex
+	// made is true once a hook was called.
+	made       bool
+	unanswered map[hookCall]error
+	// first is the call that status names; nil if it has to be found.
+	first *hookCall
+}
+
+// hookCall is the call of one hook about one parent.
+type hookCall struct {
+	hook   string
+	parent pipeline.Key
+}
+
+func (c hookCall) compare(other hookCall) int {
+	return cmp.Or(cmp.Compare(c.hook, other.hook), cmp.Compare(c.parent.Kind, other.parent.Kind),
+		cmp.Compare(c.parent.Namespace, other.parent.Namespace), cmp.Compare(c.parent.Name, other.parent.Name))
+}
+
+// update notes how a call about the snapshot's parent ended. A call that an open circuit prevented
+// does not count. A response that cannot be decoded is an answer, and so is the request to be
+// called later. Calls about earlier versions of a parent do not count either: those about the
+// present version show whether the hook is reachable.
+func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err error) {
+	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
+		return
+	}
+	parent := pipeline.KeyOf(snapshot.Parent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made = true
+	// A parent is either synced or finalized, so a call of the other hook is out of date.
+	switch hookName {
+	case hook.Sync:
+		c.drop(hookCall{hook.Finalize, parent})
+	case hook.Finalize:
+		c.drop(hookCall{hook.Sync, parent})
+	}
+	last := hookCall{hookName, parent}
+	if hook.Answered(err) {
+		c.drop(last)
+		return
+	}
+	if c.unanswered == nil {
+		c.unanswered = map[hookCall]error{}
+	}
+	c.unanswered[last] = err
+	if c.first != nil && last.compare(*c.first) < 0 {
+		c.first = &last
+	}
+}
+
+// drop removes one call.
+func (c *hookCalls) drop(one hookCall) {
+	delete(c.unanswered, one)
+	if c.first != nil && *c.first == one {
+		c.first = nil
+	}
+}
+
+// forget drops the calls about a parent that is gone.
+func (c *hookCalls) forget(parent pipeline.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, hookName := range []string{hook.Sync, hook.Finalize, hook.Customize} {
+		c.drop(hookCall{hookName, parent})
+	}
+}
+
+// status returns whether a hook was called at all, and an error if calls were not answered. Of
+// several it names one, and the same one as long as that was not answered.
+func (c *hookCalls) status() (made bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.unanswered) == 0 {
+		return c.made, nil
+	}
+	if c.first == nil {
+		first := slices.MinFunc(slices.Collect(maps.Keys(c.unanswered)), hookCall.compare)
+		c.first = &first
+	}
+	err = fmt.Errorf("about %s: %w", c.first.parent, c.unanswered[*c.first])
+	if more := len(c.unanswered) - 1; more > 0 {
+		err = fmt.Errorf("%w (calls about others were not answered either: %d)", err, more)
+	}
+	return true, err
+}

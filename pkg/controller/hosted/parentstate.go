@@ -1,0 +1,121 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
+)
+
+// parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
+// parent uses it. There is one for each parent, so what few parents need is behind a pointer.
+type parentState struct {
+	// uid is the UID of the parent; empty before the first sync.
+	uid types.UID
+	// pending are the last writes, until the caches show them.
+	pending observe.OwnWrites
+	// unseenSince is the time since which the caches have not shown the last writes; zero if they
+	// have.
+	unseenSince time.Time
+	upToDate    plan.UpToDateCache
+	noOp        knownNoOp
+	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
+	customizeAnswer *related.Answer
+	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.
+	rollout *rolloutState
+	// Each of these repeats one sort of event about the parent not too often.
+	syncErrorEvents, nameConflictEvents, duplicateEvents eventDeduplicator
+}
+
+// rolloutState is what one sync of a parent leaves to the next about its rollout.
+type rolloutState struct {
+	revisions store.OwnWrites
+	versions  rollout.RevisionCache
+	events    rolloutEvents
+	// earlierAnswers are the answers of the customize hook about earlier versions of the parent, by
+	// the names of their revisions.
+	earlierAnswers map[string]*related.Answer
+}
+
+// ensureRollout returns the state of the rollout, and makes an empty one if there is none.
+func (s *parentState) ensureRollout() *rolloutState {
+	if s.rollout == nil {
+		s.rollout = &rolloutState{}
+	}
+	return s.rollout
+}
+
+// keepEarlierAnswers makes earlierAnswers have one answer for each of the revisions. It returns the
+// answers that belong to none of them.
+func (r *rolloutState) keepEarlierAnswers(revisions []*rollout.Revision) (gone []*related.Answer) {
+	kept := make(map[string]*related.Answer, len(revisions))
+	for _, revision := range revisions {
+		kept[revision.Name] = cmp.Or(r.earlierAnswers[revision.Name], &related.Answer{})
+		delete(r.earlierAnswers, revision.Name)
+	}
+	gone = slices.Collect(maps.Values(r.earlierAnswers))
+	r.earlierAnswers = kept
+	return gone
+}
+
+// customizeAnswers returns all answers of the customize hook.
+func (s *parentState) customizeAnswers() (all []*related.Answer) {
+	if s.customizeAnswer != nil {
+		all = append(all, s.customizeAnswer)
+	}
+	if s.rollout != nil {
+		all = slices.AppendSeq(all, maps.Values(s.rollout.earlierAnswers))
+	}
+	return all
+}
+
+// parentStates holds the state of each parent. Its methods may be called concurrently.
+type parentStates struct {
+	mu    sync.Mutex
+	byKey map[pipeline.Key]*parentState
+}
+
+func newParentStates() *parentStates { return &parentStates{byKey: map[pipeline.Key]*parentState{}} }
+
+// get returns the state of a parent, and makes an empty one if there is none.
+func (p *parentStates) get(parent pipeline.Key) *parentState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	state := p.byKey[parent]
+	if state == nil {
+		state = &parentState{}
+		p.byKey[parent] = state
+	}
+	return state
+}
+
+func (p *parentStates) forget(parent pipeline.Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byKey, parent)
+}
+
+// forget drops everything that is known of a parent that is gone.
+func (c *Controller) forget(parent pipeline.Key, state *parentState) {
+	c.hooks.forget(state.uid)
+	c.parents.forget(parent)
+	c.health.forget(parent)
+	c.hookCalls.forget(parent)
+	c.nameConflicts.set(parent, nil)
+	for _, answer := range state.customizeAnswers() {
+		c.forgetAnswer(answer)
+	}
+}

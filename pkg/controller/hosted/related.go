@@ -1,0 +1,70 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+)
+
+// newRelatedObserver returns the observer of related objects; nil without a customize hook.
+func (c *Controller) newRelatedObserver() *related.Observer {
+	if c.hooks.customize == nil {
+		return nil
+	}
+	return related.New(related.Config{
+		Watches:  c.Watches,
+		Resolve:  c.Discovery.Resolve,
+		Ask:      c.customize,
+		Confined: c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
+		Changed:  c.queue.Enqueue,
+	})
+}
+
+// customize calls the customize hook.
+func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
+	rules, err := c.hooks.customize.Customize(ctx, snapshot)
+	c.hookCalls.update(hook.Customize, snapshot, err)
+	return rules, err
+}
+
+// customizeAnswerOf returns the customize hook's answer about a parent, empty before its first
+// call; nil without a customize hook.
+func (c *Controller) customizeAnswerOf(state *parentState) *related.Answer {
+	if c.related != nil && state.customizeAnswer == nil {
+		state.customizeAnswer = &related.Answer{}
+	}
+	return state.customizeAnswer
+}
+
+// observeRelated adds the parent's related objects to the snapshot.
+func (c *Controller) observeRelated(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
+	if c.related == nil {
+		return nil
+	}
+	return c.related.Observe(ctx, answer, snapshot)
+}
+
+// forgetAnswer releases what was observed because of an answer of the customize hook.
+func (c *Controller) forgetAnswer(answer *related.Answer) {
+	if c.related != nil {
+		c.related.Forget(answer)
+	}
+}
+
+// MissesTypeOf reports whether the host lacks a related type of the API group.
+func (c *Controller) MissesTypeOf(group string) bool {
+	return c.related != nil && c.related.MissesTypeOf(group)
+}
+
+// Recheck enqueues the parents whose related types were missing and exist now.
+func (c *Controller) Recheck(ctx context.Context) {
+	if c.related != nil {
+		c.related.Recheck(ctx)
+	}
+}

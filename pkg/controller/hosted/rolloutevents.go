@@ -1,0 +1,91 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+)
+
+// rolloutWaitThreshold is how long a rollout waits for the same before an event about it is
+// written.
+const rolloutWaitThreshold = time.Minute
+
+// rolloutEvents is what one sync of a parent leaves to the next about the events of its rollout.
+type rolloutEvents struct {
+	// inProgress is true if there is a rollout and its start was noticed.
+	inProgress bool
+	// waitsFor is what the rollout waits for, empty if it does not wait; waitingSince is since
+	// when.
+	waitsFor     string
+	waitingSince time.Time
+	waitEvents   eventDeduplicator
+}
+
+// reportRollout writes an event when a rollout starts, when it has waited for long and when it is
+// finished. It returns the time until another event may be due although nothing changes; zero if
+// none may be.
+func (c *Controller) reportRollout(state *parentState, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration) {
+	events := &state.ensureRollout().events
+	updated := decision.Updated
+	before := conditionStatus(parent, updated.Type)
+	switch {
+	case updated.Status == metav1.ConditionTrue:
+		if events.inProgress || before == metav1.ConditionFalse {
+			c.Events.RolloutFinished(parent, updated.Message)
+		}
+		*events = rolloutEvents{}
+		return 0
+	case !events.inProgress:
+		events.inProgress = true
+		if before != metav1.ConditionFalse {
+			c.Events.RolloutStarted(parent, updated.Message)
+		}
+	}
+	if !decision.Waits {
+		events.waitsFor = ""
+		return 0
+	}
+	if events.waitsFor != updated.Message {
+		events.waitsFor, events.waitingSince = updated.Message, now
+	}
+	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
+		return rolloutWaitThreshold - waited
+	}
+	if events.waitEvents.markIfDue(updated.Message, now) {
+		c.Events.RolloutWaiting(parent, updated.Message)
+	}
+	return pipeline.EventRepeatInterval
+}
+
+// conditionStatus returns the status of a condition of an object; empty if it has no such
+// condition.
+func conditionStatus(o *object.Object, conditionType string) metav1.ConditionStatus {
+	var conditions []struct {
+		Type   string                 `json:"type"`
+		Status metav1.ConditionStatus `json:"status"`
+	}
+	if json.Unmarshal(o.Lookup("status", "conditions"), &conditions) != nil {
+		return ""
+	}
+	for _, condition := range conditions {
+		if condition.Type == conditionType {
+			return condition.Status
+		}
+	}
+	return ""
+}
+
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A
+// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
+// that sync.
+func confirmsChild(outcome pipeline.Outcome) bool {
+	return outcome.Result != nil && outcome.Op.MayChangeNothing()
+}

@@ -1,0 +1,146 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncqueue
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// The delay before a parent that failed is tried again doubles from minBackoff to maxBackoff.
+const (
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = 1000 * time.Second
+)
+
+// Parents that changed are synced before those that are only retried or resynced.
+const (
+	normalPriority = 0
+	lowPriority    = -100
+)
+
+// SyncFunc syncs one parent. It is never called concurrently for the same parent.
+type SyncFunc func(ctx context.Context, parent pipeline.Key) Result
+
+// Queue is the work queue of one running controller with its workers.
+type Queue struct {
+	// Metrics measures the queue. It should be registered while Run runs.
+	Metrics *metrics.Queue
+
+	queue        priorityqueue.PriorityQueue[pipeline.Key]
+	stop         func()
+	sync         SyncFunc
+	workers      int
+	requeueTimes requeueTimes
+}
+
+// New returns a queue. The caller must either run it or close it. The name is the one that the
+// metrics show.
+func New(name string, workers int, syncOne SyncFunc) *Queue {
+	measured := metrics.NewQueue(name)
+	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[pipeline.Key]) {
+		o.MetricProvider = measured
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[pipeline.Key](minBackoff, maxBackoff)
+	})
+	return &Queue{
+		Metrics:      measured,
+		queue:        queue,
+		stop:         sync.OnceFunc(queue.ShutDown),
+		sync:         syncOne,
+		workers:      workers,
+		requeueTimes: requeueTimes{at: map[pipeline.Key]time.Time{}},
+	}
+}
+
+// Close ends the queue. It is for a queue that is not run, and does nothing after Run.
+func (q *Queue) Close() { q.stop() }
+
+// Enqueue adds parents because of an event.
+func (q *Queue) Enqueue(parents ...pipeline.Key) {
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
+}
+
+// EnqueueLowPriority adds parents that are synced when no other parent waits.
+func (q *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
+}
+
+// Run syncs the parents in the queue until ctx ends. It returns when the running syncs have
+// returned.
+func (q *Queue) Run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range q.workers {
+		workers.Go(func() { q.work(ctx) })
+	}
+	<-ctx.Done()
+	q.stop()
+	workers.Wait()
+}
+
+// work is one worker.
+func (q *Queue) work(ctx context.Context) {
+	for {
+		parent, shutdown := q.queue.Get()
+		if shutdown {
+			return
+		}
+		started := time.Now()
+		q.requeue(parent, started, q.syncSafely(ctx, parent))
+		q.queue.Done(parent)
+	}
+}
+
+// syncSafely keeps a panic from ending the process. Syncs recover from panics themselves and report
+// them; this is for a panic in the reporting.
+func (q *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (result Result) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
+				"parent", parent, "stack", string(debug.Stack()))
+			result = Backoff(0)
+		}
+	}()
+	return q.sync(ctx, parent)
+}
+
+// requeue puts a parent back into the queue, or not, as the result of its sync says.
+func (q *Queue) requeue(parent pipeline.Key, started time.Time, result Result) {
+	if result.kind == forget {
+		q.requeueTimes.forget(parent)
+		q.queue.Forget(parent)
+		return
+	}
+	options := priorityqueue.AddOpts{Priority: ptr.To(lowPriority), RateLimited: result.kind == backoff}
+	now := time.Now()
+	var requested time.Time
+	if result.kind != requeueAfter && result.after > 0 {
+		requested = now.Add(result.after)
+	}
+	if next := q.requeueTimes.update(parent, started, requested); !next.IsZero() {
+		options.After = max(next.Sub(now), 1) // zero would be never
+	}
+	switch result.kind {
+	case requeueAfter:
+		if options.After == 0 || result.after < options.After {
+			options.After = result.after
+		}
+	case done:
+		q.queue.Forget(parent)
+		if options.After == 0 {
+			return
+		}
+	}
+	q.queue.AddWithOpts(options, parent)
+}

@@ -1,0 +1,411 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+func named(name string) pipeline.Key {
+	return pipeline.Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+}
+
+// diary notes what was synced and when, in the time of the test.
+type diary struct {
+	mu      sync.Mutex
+	started time.Time
+	names   []string
+	times   []time.Duration
+}
+
+func (d *diary) note(parent pipeline.Key) (visits int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.names = append(d.names, parent.Name)
+	d.times = append(d.times, time.Since(d.started))
+	return len(d.names)
+}
+
+// start runs a queue until the test ends. Tests run in a bubble of synctest: its time passes only
+// when all goroutines wait, so a sleep takes no time and is exact.
+func start(t *testing.T, workers int, sync func(*diary, pipeline.Key) Result) (*Queue, *diary) {
+	t.Helper()
+	noted := &diary{started: time.Now()}
+	queue := New(t.Name(), workers, func(_ context.Context, parent pipeline.Key) Result {
+		return sync(noted, parent)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		queue.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-returned
+	})
+	return queue, noted
+}
+
+func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		underWay, most := map[pipeline.Key]int{}, 0
+		queue, noted := start(t, 5, func(noted *diary, parent pipeline.Key) Result {
+			mu.Lock()
+			underWay[parent]++
+			most = max(most, underWay[parent])
+			mu.Unlock()
+			noted.note(parent)
+			time.Sleep(10 * time.Millisecond)
+			mu.Lock()
+			underWay[parent]--
+			mu.Unlock()
+			return Done(0)
+		})
+		for range 100 {
+			queue.Enqueue(named("a"), named("b"))
+			queue.EnqueueLowPriority(named("a"))
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if most != 1 {
+			t.Errorf("a parent was synced %d times at once", most)
+		}
+		if count := len(noted.names); count < 20 {
+			t.Errorf("there were only %d syncs", count)
+		}
+	})
+}
+
+func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		underWay := make(chan pipeline.Key, 10)
+		release := make(chan struct{})
+		queue, _ := start(t, 3, func(_ *diary, parent pipeline.Key) Result {
+			underWay <- parent
+			<-release
+			return Done(0)
+		})
+		queue.Enqueue(named("a"), named("b"), named("c"), named("d"), named("e"))
+		synctest.Wait()
+		if count := len(underWay); count != 3 {
+			t.Errorf("%d syncs are under way, want 3", count)
+		}
+		close(release)
+		synctest.Wait()
+		if count := len(underWay); count != 5 {
+			t.Errorf("%d syncs were made, want 5", count)
+		}
+	})
+}
+
+func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		queue, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
+			if noted.note(parent) == 1 {
+				<-release
+			}
+			return Done(0)
+		})
+		queue.Enqueue(named("a"))
+		synctest.Wait()
+		queue.Enqueue(named("a"))
+		queue.Enqueue(named("a"))
+		queue.EnqueueLowPriority(named("a"))
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		if count := len(noted.names); count != 2 {
+			t.Errorf("there were %d syncs, want 2", count)
+		}
+	})
+}
+
+func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			if noted.note(parent) == 1 {
+				<-release
+			}
+			return Done(0)
+		})
+		queue.Enqueue(named("first"))
+		synctest.Wait()
+		queue.EnqueueLowPriority(named("again-1"), named("again-2"), named("both"))
+		queue.Enqueue(named("changed-1"))
+		queue.Enqueue(named("changed-2"), named("both"))
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		want := []string{"first", "changed-1", "changed-2", "both", "again-1", "again-2"}
+		if diff := cmp.Diff(want, noted.names); diff != "" {
+			t.Errorf("order of syncs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAFailureIsTriedAgainEverLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			noted.note(parent)
+			return Backoff(0)
+		})
+		queue.Enqueue(named("a"))
+		time.Sleep(6 * time.Hour)
+		synctest.Wait()
+		noted.mu.Lock()
+		defer noted.mu.Unlock()
+		var pauses []time.Duration
+		for i := 1; i < len(noted.times); i++ {
+			pauses = append(pauses, noted.times[i]-noted.times[i-1])
+		}
+		for i, pause := range pauses {
+			want := min(minBackoff<<min(i, 40), maxBackoff)
+			if pause != want {
+				t.Errorf("pause %d is %s, want %s", i, pause, want)
+			}
+		}
+		if len(pauses) < 30 || pauses[len(pauses)-1] != 1000*time.Second {
+			t.Errorf("the pauses are %v", pauses)
+		}
+	})
+}
+
+func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
+			noted.note(parent)
+			if parent.Name == "failing" {
+				return Backoff(0)
+			}
+			return Done(0)
+		})
+		queue.Enqueue(named("failing"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		noted.mu.Lock()
+		noted.names, noted.times, noted.started = nil, nil, time.Now()
+		noted.mu.Unlock()
+		queue.Enqueue(named("well"))
+		synctest.Wait()
+		if !slices.Equal(noted.names, []string{"well"}) || noted.times[0] != 0 {
+			t.Errorf("synced were %v after %v, want well at once", noted.names, noted.times)
+		}
+	})
+}
+
+func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			noted.note(parent)
+			return Backoff(0)
+		})
+		queue.Enqueue(named("a"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		before := len(noted.names)
+		queue.Enqueue(named("a"))
+		synctest.Wait()
+		if after := len(noted.names); after != before+1 {
+			t.Errorf("%d syncs followed the change, want one", after-before)
+		}
+	})
+}
+
+func TestSuccessClearsTheBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing := true
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			noted.note(parent)
+			if failing {
+				return Backoff(0)
+			}
+			return Done(0)
+		})
+		queue.Enqueue(named("a"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		failing = false
+		queue.Enqueue(named("a"))
+		synctest.Wait()
+		failing = true
+		noted.mu.Lock()
+		noted.times, noted.started = nil, time.Now()
+		noted.mu.Unlock()
+		queue.Enqueue(named("a"))
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
+			t.Errorf("synced after %v, want %v", noted.times, want)
+		}
+	})
+}
+
+func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			noted.note(parent)
+			return Backoff(time.Second)
+		})
+		queue.Enqueue(named("a"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		noted.mu.Lock()
+		defer noted.mu.Unlock()
+		if last := noted.times[len(noted.times)-1]; last < time.Minute-time.Second || len(noted.times) < 60 {
+			t.Errorf("a parent that fails and asks for a sync each second was synced %d times in a minute, the last time after %s", len(noted.times), last)
+		}
+	})
+}
+
+func TestASyncMayAskForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			switch noted.note(parent) {
+			case 1:
+				return Done(time.Minute)
+			case 2:
+				return Done(time.Second)
+			default:
+				return Done(0)
+			}
+		})
+		queue.Enqueue(named("a"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if want := []time.Duration{0, time.Minute, time.Minute + time.Second}; !slices.Equal(noted.times, want) {
+			t.Errorf("synced after %v, want %v", noted.times, want)
+		}
+	})
+}
+
+func TestASyncThatPanicsIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+			noted.note(parent)
+			if parent.Name == "bad" {
+				panic("boom")
+			}
+			return Done(0)
+		})
+		queue.Enqueue(named("bad"))
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
+			t.Errorf("synced after %v, want %v", noted.times, want)
+		}
+		queue.Enqueue(named("good"))
+		synctest.Wait()
+		if last := noted.names[len(noted.names)-1]; last != "good" {
+			t.Errorf("the last sync was of %s, want the queue to go on", last)
+		}
+	})
+}
+
+func TestASyncHasTheContextOfTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 1)
+		queue := New(t.Name(), 1, func(ctx context.Context, _ pipeline.Key) Result {
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return Done(0)
+		})
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
+		queue.Enqueue(named("a"))
+		go func() {
+			synctest.Wait()
+			cancel()
+		}()
+		queue.Run(ctx)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the sync ended with %v", err)
+			}
+		default:
+			t.Error("there was no sync")
+		}
+	})
+}
+
+func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, returned := make(chan struct{}), make(chan struct{})
+		var syncs, ended int
+		var mu sync.Mutex
+		queue := New(t.Name(), 3, func(context.Context, pipeline.Key) Result {
+			mu.Lock()
+			syncs++
+			mu.Unlock()
+			<-release
+			mu.Lock()
+			ended++
+			mu.Unlock()
+			return Done(time.Second)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer close(returned)
+			queue.Run(ctx)
+		}()
+		for i := range 10 {
+			queue.Enqueue(named(fmt.Sprint(i)))
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		select {
+		case <-returned:
+			t.Fatal("Run returned while syncs were under way")
+		default:
+		}
+		close(release)
+		<-returned
+		if syncs != 3 || ended != 3 {
+			t.Errorf("%d syncs were begun and %d ended, want the 3 that were under way", syncs, ended)
+		}
+		queue.Enqueue(named("late"))
+		time.Sleep(time.Hour)
+		if syncs != 3 {
+			t.Error("a sync was begun after the end")
+		}
+	})
+}
+
+// Otherwise the goroutines of its queue would never end. synctest finds them.
+func TestALoopThatIsNotRunIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
+		queue.Enqueue(named("a"))
+		queue.Close()
+	})
+}
+
+func TestCloseAfterRunDoesNoHarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		queue.Run(ctx)
+		queue.Close()
+		queue.Close()
+	})
+}

@@ -1,0 +1,120 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+var (
+	now  = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	shop = key("Web", "default", "shop")
+
+	fought = pipeline.WriteLoop{
+		Parent: shop, Object: key("ConfigMap", "default", "b"), Path: "data.a", Writes: 5, Next: now.Add(987 * time.Millisecond),
+	}
+	deleted       = pipeline.WriteLoop{Parent: shop, Object: key("ConfigMap", "default", "c"), Writes: 7, Next: now.Add(2 * time.Second)}
+	restless      = pipeline.WriteLoop{Parent: shop, Object: key("Namespace", "", "a"), Path: "metadata.labels.a", AnswerChanges: true, Writes: 20, Next: now.Add(time.Second)}
+	created       = pipeline.WriteLoop{Parent: shop, Object: key("Namespace", "", "b"), AnswerChanges: true, Writes: 20, Next: now.Add(time.Second)}
+	foughtStatus  = pipeline.WriteLoop{Parent: shop, Object: key("Web", "default", "shop"), OfParent: true, OfStatus: true, Path: "status.a", Writes: 5, Next: now.Add(time.Second)}
+	clusterScoped = pipeline.WriteLoop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Next: now.Add(time.Second)}
+)
+
+func key(kind, namespace, name string) pipeline.Key {
+	return pipeline.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func foughtWith(rivals ...string) pipeline.WriteLoop {
+	loop := fought
+	loop.Rivals = rivals
+	return loop
+}
+
+func TestWhatAnEventSaysAboutLoops(t *testing.T) {
+	tests := map[string]struct {
+		loops []pipeline.WriteLoop
+		want  string
+	}{
+		"a field that somebody else sets": {
+			[]pipeline.WriteLoop{fought},
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+		},
+		"a field that another controller sets": {
+			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; the next write waits 1s, further ones longer and longer",
+		},
+		"a field that other controllers set": {
+			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; the next write waits 1s, further ones longer and longer",
+		},
+		"a child that somebody else deletes": {
+			[]pipeline.WriteLoop{deleted},
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: somebody else deletes it; the next write waits 2s, further ones longer and longer",
+		},
+		"an answer that is never the same, and others alike": {
+			[]pipeline.WriteLoop{restless, fought, deleted},
+			"Namespace a was written 20 times in a row, each time because the hook answers something else at metadata.labels.a: " +
+				"it must give the same answer to the same request; the next write waits 1s, further ones longer and longer (2 more alike)",
+		},
+		"a status that two controllers write": {
+			[]pipeline.WriteLoop{foughtStatus},
+			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, sent := events(t, EventOptions{QPS: 1, Burst: 10})
+			e.WriteLoop(parent(t, "shop"), test.loops, now)
+			event := <-sent
+			if event.Type != "Warning" || event.Reason != "WriteLoop" || event.InvolvedObject.Name != "shop" || event.Message != test.want {
+				t.Errorf("the event is %s %s about %s: %s", event.Type, event.Reason, event.InvolvedObject.Name, event.Message)
+			}
+		})
+	}
+}
+
+func TestTheConditionStable(t *testing.T) {
+	tests := map[string]struct {
+		health *Health
+		want   string
+	}{
+		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
+		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
+		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
+		"more than can be named, in the order of their names": {
+			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
+			"False WriteLoop: " +
+				"Namespace a is written again and again, each time because it differs at spec: somebody else changes it (its parent is fleet); " +
+				"ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop); " +
+				"ConfigMap default/c is written again and again, each time because it is gone: somebody else deletes it (its parent is default/shop); " +
+				"and 2 more",
+		},
+		"a child that the hook has created for ever": {
+			&Health{WriteLoops: []pipeline.WriteLoop{created}},
+			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request (its parent is default/shop)",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := Status(v1alpha1.ControllerStatus{}, 1, test.health, nil)
+			condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStable)
+			if condition == nil {
+				condition = &metav1.Condition{}
+			}
+			if got := string(condition.Status) + " " + condition.Reason + ": " + condition.Message; got != test.want {
+				t.Errorf("the condition is\n%s, want\n%s", got, test.want)
+			}
+		})
+	}
+}
