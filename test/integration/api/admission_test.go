@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/test/admission"
+	"github.com/metacontroller/metacontroller-apiserver/test/corpus"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
@@ -24,7 +24,7 @@ var ways = map[string][]string{
 }
 
 // applyAll applies the objects of cases with one run of kubectl and returns all that it says. It goes on after an error.
-func applyAll(t *testing.T, cases []admission.Case, flags ...string) string {
+func applyAll(t *testing.T, cases []corpus.Case, flags ...string) string {
 	t.Helper()
 	var manifest strings.Builder
 	for _, c := range cases {
@@ -45,7 +45,7 @@ func applyAll(t *testing.T, cases []admission.Case, flags ...string) string {
 }
 
 // refusal is what kubectl says about an object that is refused, if it has more to say about others.
-func refusal(c admission.Case) string {
+func refusal(c corpus.Case) string {
 	what := strings.Join(c.Errors, ", ")
 	if len(c.Errors) > 1 {
 		what = "[" + what + "]"
@@ -66,7 +66,7 @@ func published(t *testing.T) {
 
 func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
 	published(t)
-	cases := admission.Refused(t)
+	cases := corpus.Refused(t)
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
 			output := applyAll(t, cases, flags...)
@@ -85,11 +85,11 @@ func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
 
 func TestUnreadableObjectsAreRefusedByTheirFields(t *testing.T) {
 	published(t)
-	cases := admission.Unreadable(t)
+	cases := corpus.Unreadable(t)
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
-			for _, kind := range []string{admission.Composite, admission.Decorator} {
-				ofKind := slices.DeleteFunc(slices.Clone(cases), func(c admission.Case) bool { return c.Object.GetKind() != kind })
+			for _, kind := range []string{corpus.Composite, corpus.Decorator} {
+				ofKind := slices.DeleteFunc(slices.Clone(cases), func(c corpus.Case) bool { return c.Object.GetKind() != kind })
 				output := applyAll(t, ofKind, flags...)
 				for _, c := range ofKind {
 					contains(t, output, c.Errors[0])
@@ -101,7 +101,7 @@ func TestUnreadableObjectsAreRefusedByTheirFields(t *testing.T) {
 }
 
 // notStored fails the test if an object is there.
-func notStored(t *testing.T, cases []admission.Case) {
+func notStored(t *testing.T, cases []corpus.Case) {
 	t.Helper()
 	there := strings.Fields(env.Kubectl(t, "get", "cc,dec", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}{"\n"}{end}`))
 	for _, c := range cases {
@@ -115,7 +115,7 @@ func notStored(t *testing.T, cases []admission.Case) {
 // cluster is not in the cases.
 func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	published(t)
-	cases := admission.Accepted(t)
+	cases := corpus.Accepted(t)
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
 			output := applyAll(t, cases, append(flags, "--dry-run=server")...)

@@ -1,9 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission has CompositeControllers and DecoratorControllers to try admission with, and what is said about each: errors,
-// warnings, or nothing. Each is a good object with a small change that has a name.
-package admission
+package corpus
 
 import (
 	"embed"
