@@ -24,7 +24,7 @@ func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 				child := desired("a", object{"value": at(asked, "parent", "spec", "value")})
 				return object{"children": list{child}, "status": object{"children": len(at(asked, "children", "ConfigMap.v1").(object))}}
 			})
-			s.Say("InPlace", method)
+			s.Say("$METHOD", method)
 			s.Create(things + "\n---\n" + aThing + `spec: {value: "1"}`)
 			s.Exists(configMap("a"))
 			s.Patch(configMap("a"), `{metadata: {finalizers: [example.com/hold]}}`)
@@ -59,7 +59,7 @@ func TestGeneratedLabelIsOnTopLevelObjects(t *testing.T) {
 			},
 		}}}
 	})
-	s.Say("apiVersion: v1, resource: configmaps", "apiVersion: apps/v1, resource: replicasets")
+	s.Say("$CHILD", "apiVersion: apps/v1, resource: replicasets")
 	s.Create(things)
 	parent := s.Create(aThing)
 	s.Exists(ref{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "$NAMESPACE", Name: "a"},
@@ -75,7 +75,7 @@ func TestClusterScopedParentHasChildrenOfBothScopes(t *testing.T) {
 	for _, version := range []string{"v1", "v2"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			s := scenario.New(t, env)
+			s := newScenario(t)
 			s.Define(harness.CRD{Kind: "Fleet", ClusterScoped: true})
 			other := env.Namespace(t)
 			s.Say("$OTHER", other)
@@ -150,7 +150,7 @@ func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 			"status": object{"loadBalancer": object{"ingress": list{object{"ip": "192.0.2.1"}}}},
 		}}}
 	})
-	s.Say("resource: configmaps", "resource: services")
+	s.Say("$CHILD", "apiVersion: v1, resource: services")
 	s.Create(things + "\n---\n" + aThing)
 	s.Exists(theThing, scenario.Has("status.ok", true))
 	s.Settle(theThing)

@@ -77,8 +77,8 @@ func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[st
 			s.Say("$GUARDED", server.URL(""))
 			s.Say("$HOST", strings.TrimPrefix(server.URL(""), "https://"))
 			s.Say("$CA", string(inline))
-			s.Say("$WEBHOOK", s.Text(webhook))
-			s.Say("$ENDPOINT", s.Text(endpoint))
+			s.Say("$WEBHOOK", webhook)
+			s.Say("$ENDPOINT", endpoint)
 			s.Create(guarded + "\n---\n" + aThing)
 			if name == "right" {
 				s.Exists(configMap("a"))

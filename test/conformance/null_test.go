@@ -19,7 +19,7 @@ func TestQ19NullsLeadToNoLoop(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 				s.Define(harness.CRD{Kind: "Thing"})
-				s.Say("InPlace", method)
+				s.Say("$METHOD", method)
 				s.Answers(answers{"/sync": func(asked object) object {
 					child := desired("a", object{"kept": at(asked, "parent", "spec", "kept"), "never": nil})
 					child["immutable"], child["metadata"].(object)["annotations"] = nil, nil

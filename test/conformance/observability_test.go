@@ -58,7 +58,7 @@ func TestMetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 func TestMetricsTellHowControllersAreBroughtUp(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, nil)
-	s.Say("resource: configmaps", "resource: nonsense")
+	s.Say("$CHILD", "apiVersion: v1, resource: nonsense")
 	s.Create(things)
 	s.Event(itself, "CreateError", "Cannot create new controller: ")
 	env.Eventually(t, func(ctx context.Context) error {

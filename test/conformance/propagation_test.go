@@ -22,7 +22,7 @@ kind: CompositeController
 metadata: {name: $NAME}
 spec:
   generateSelector: true
-  parentResource: {apiVersion: $Propagation, resource: propagations, labelSelector: {matchLabels: {version: v1}}}
+  parentResource: {apiVersion: $Propagation, resource: propagations, labelSelector: {$SELECTED}}
   childResources:
   - {apiVersion: v1, resource: $COPIES, updateStrategy: {method: InPlace}}
   hooks:
@@ -82,6 +82,7 @@ func TestExampleConfigMapPropagation(t *testing.T) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
 		s.Say("$COPIES", "configmaps")
+		s.Say("$SELECTED", "matchLabels: {version: v1}")
 		namespaces(s, "", "$ONE", "$TWO", "$THREE", "$FOUR")
 		s.Answers(answers{
 			"/customize": func(asked object) object {
@@ -142,7 +143,7 @@ func TestExampleGlobalConfigMap(t *testing.T) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
 		s.Say("$COPIES", "configmaps")
-		s.Say("matchLabels: {version: v1}", "")
+		s.Say("$SELECTED", "")
 		label := "of-" + s.Unique
 		namespaces(s, label, "$FIRST", "$SECOND")
 		s.Answers(answers{
@@ -186,7 +187,7 @@ func TestExampleSecretPropagation(t *testing.T) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
 		s.Say("$COPIES", "secrets")
-		s.Say("matchLabels: {version: v1}", "")
+		s.Say("$SELECTED", "")
 		label := "of-" + s.Unique
 		s.Say("$LABEL", label)
 		namespaces(s, label, "$ALPHA", "$BETA")

@@ -62,7 +62,7 @@ func TestQ31NullStatusErasesTheStatus(t *testing.T) {
 func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{"children": list{desired("a", nil)}} })
-	s.Say("{url: $HOOK/sync}}", "{url: $HOOK/sync}}, preUpdateChild: {webhook: {url: $HOOK/pre}}, postUpdateChild: {webhook: {url: $HOOK/post}}")
+	s.Say("$HOOKS", "preUpdateChild: {webhook: {url: $HOOK/pre}}, postUpdateChild: {webhook: {url: $HOOK/post}}")
 	out := env.Apply(t, s.Text(things))
 	t.Cleanup(func() {
 		err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(context.WithoutCancel(t.Context()), s.Unique, metav1.DeleteOptions{})
@@ -106,8 +106,8 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 		return fmt.Errorf("the hook was not sent the annotation, the status is %v", thing.Object["status"])
 	})
 	// Events are written one after the other: those of another controller come after what there may be of this one.
-	s.Say("{name: $NAME}", "{name: $NAME-later}")
-	s.Say("resource: things}", "resource: things, labelSelector: {matchLabels: {nobody: has}}}")
+	s.Say("$CONTROLLER", "$NAME-later")
+	s.Say("$SELECTOR", "labelSelector: {matchLabels: {nobody: has}}")
 	s.Create(things)
 	s.Event(ref{APIVersion: itself.APIVersion, Kind: itself.Kind, Name: "$NAME-later"}, "Started", "Started controller: ")
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
@@ -125,7 +125,7 @@ func TestQ45ResponseUnMarshallModeKeepsItsName(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			s := withThings(t, func(object) object { return object{"childrn": list{}, "status": object{"ok": true}} })
-			s.Say("/sync", "/sync, responseUnMarshallMode: "+mode)
+			s.Say("$WEBHOOK", "url: $HOOK/sync, responseUnMarshallMode: "+mode)
 			created := s.Create(things)
 			if got := at(created.Object, "spec", "hooks", "sync", "webhook", "responseUnMarshallMode"); got != mode {
 				t.Errorf("the mode is stored as %v", got)
@@ -152,7 +152,7 @@ func TestQ49ServiceFormOfAWebhookHasNoSVC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Say("url: $HOOK/sync", `service: {name: "127", namespace: "0.0.1", port: `+address.Port()+`}, path: /by/service`)
+	s.Say("$WEBHOOK", `service: {name: "127", namespace: "0.0.1", port: `+address.Port()+`}, path: /by/service`)
 	s.Create(things + "\n---\n" + aThing)
 	s.Exists(theThing, scenario.Has("status.path", "/by/service"))
 }
@@ -164,7 +164,7 @@ func TestQ49PortOfAServiceIs80AlsoWithHTTPS(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			s := withThings(t, nil)
-			s.Say("url: $HOOK/sync", `service: {name: "127", namespace: "0.0.1", protocol: `+protocol+`}, path: /sync`)
+			s.Say("$WEBHOOK", `service: {name: "127", namespace: "0.0.1", protocol: `+protocol+`}, path: /sync`)
 			out := env.Apply(t, s.Text(things), "--dry-run=server")
 			if got := strings.Contains(out, "spec.hooks.sync.webhook.service.port"); got != warned {
 				t.Errorf("the author is told about the port: %v, want %v\n%s", got, warned, out)

@@ -21,18 +21,40 @@ type (
 // list is a JSON array.
 type list = []any
 
-// things are parents that bring a selector of their own, or $SPEC, with ConfigMaps as children that are updated in place.
+// things is a controller of things. It has the words of defaults.
 const things = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
-metadata: {name: $NAME}
+metadata: {name: $CONTROLLER}
 spec:
-  generateSelector: true
-  parentResource: {apiVersion: $Thing, resource: things}
+  generateSelector: $GENERATE
+  parentResource: {apiVersion: $Thing, resource: things, $SELECTOR}
   childResources:
-  - {apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}
-  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+  - {$CHILD, updateStrategy: {method: $METHOD}}
+  hooks: {sync: {webhook: {$WEBHOOK}}, $HOOKS}
 `
+
+// defaults are the meanings of the words of things, unless a test says otherwise: the children are
+// ConfigMaps that are updated in place, found by a generated selector.
+var defaults = map[string]string{
+	"$CONTROLLER": "$NAME",
+	"$GENERATE":   "true",
+	"$SELECTOR":   "",
+	"$CHILD":      "apiVersion: v1, resource: configmaps",
+	"$METHOD":     "InPlace",
+	"$WEBHOOK":    "url: $HOOK/sync",
+	"$HOOKS":      "",
+}
+
+// newScenario is a scenario that knows the words of things.
+func newScenario(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	s := scenario.New(t, env)
+	for word, meaning := range defaults {
+		s.Say(word, meaning)
+	}
+	return s
+}
 
 // aThing is a parent of the controller of things.
 const aThing = `
@@ -54,7 +76,7 @@ func inBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) 
 	for _, engine := range scenario.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			s := scenario.New(t, env)
+			s := newScenario(t)
 			s.Engine = engine
 			test(t, s)
 		})
@@ -64,7 +86,7 @@ func inBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) 
 // withThings is a scenario in which the kind Thing is defined and the sync hook answers.
 func withThings(t *testing.T, sync func(asked object) object) *scenario.Scenario {
 	t.Helper()
-	s := scenario.New(t, env)
+	s := newScenario(t)
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Answers(answers{"/sync": sync})
 	return s

@@ -69,7 +69,7 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 				return object{"children": children, "status": object{"seen": at(asked, "children", "ConfigMap.v1", "a") != nil}}
 			}})
 			s.Say("$APP", "mine")
-			s.Say("generateSelector: true", "generateSelector: false")
+			s.Say("$GENERATE", "false")
 			s.Create(things + "\n---\n" + aThing + `spec: {selector: {matchLabels: {app: mine}}}`)
 			s.Exists(theThing, scenario.Has("status.seen", true))
 			test.do(s)

@@ -19,7 +19,7 @@ func updateStrategy(s *scenario.Scenario, method string) {
 		value := at(asked, "parent", "spec", "configData")
 		return object{"status": object{"observedConfigData": value}, "children": list{desired("a", object{"value": value})}}
 	}})
-	s.Say("InPlace", method)
+	s.Say("$METHOD", method)
 	s.Create(things + "\n---\n" + aThing + `spec: {configData: v1}`)
 	s.Exists(configMap("a"), scenario.Has("data.value", "v1"))
 	s.Patch(configMap("a"), `{data: {theirs: kept}}`)

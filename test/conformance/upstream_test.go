@@ -144,7 +144,7 @@ func TestCascadingDelete(t *testing.T) {
 // hook asks again until one is not.
 func TestResyncAfter(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, env)
+	s := newScenario(t)
 	s.Define(harness.CRD{Kind: "Parent"})
 	s.Say("$CHILDREN", "[]")
 	var mu sync.Mutex
@@ -179,7 +179,7 @@ func TestResyncAfter(t *testing.T) {
 
 func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, env)
+	s := newScenario(t)
 	s.Define(harness.CRD{Kind: "Parent", NoStatus: true})
 	s.Say("$CHILDREN", "[]")
 	s.Answers(answers{"/sync": func(object) object { return object{} }})

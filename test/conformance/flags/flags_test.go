@@ -22,23 +22,23 @@ import (
 const controller = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
-metadata: {name: $NAME, labels: $LABELS}
+metadata: {name: $CONTROLLER, labels: $LABELS}
 spec:
   generateSelector: true
   parentResource: {apiVersion: $Thing, resource: things}
   childResources:
   - {apiVersion: v1, resource: configmaps, $STRATEGY}
-  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+  hooks: {sync: {webhook: {url: $URL}}}
 `
 
 // decorator gives each thing a label, if it is run.
 const decorator = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
-metadata: {name: $NAME, labels: $LABELS}
+metadata: {name: $CONTROLLER, labels: $LABELS}
 spec:
   resources: [{apiVersion: $Thing, resource: things}]
-  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+  hooks: {sync: {webhook: {url: $URL}}}
 `
 
 const thing = `
@@ -60,6 +60,8 @@ func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Say("$LABELS", labels)
 	s.Say("$STRATEGY", strings.Join(rule, ""))
+	s.Say("$CONTROLLER", s.Unique)
+	s.Say("$URL", s.Hook.URL("/sync"))
 	s.Answers(map[string]func(scenario.Object) scenario.Object{
 		"/sync": func(scenario.Object) scenario.Object {
 			return scenario.Object{"children": []scenario.Object{
@@ -90,11 +92,10 @@ func TestDecoratorsWithAndWithoutMatchingLabels(t *testing.T) {
 		return func(scenario.Object) scenario.Object { return scenario.Object{"labels": scenario.Object{label: "yes"}} }
 	}
 	s.Answers(map[string]func(scenario.Object) scenario.Object{"/sync": marks("here"), "/elsewhere": marks("elsewhere")})
-	unique := s.Unique
 	for hook, labels := range map[string]string{"/elsewhere": "{run: elsewhere}", "/sync": "{run: here}"} {
 		s.Say("$LABELS", labels)
-		s.Say("$NAME", unique+strings.ReplaceAll(hook, "/", "-"))
-		s.Say("$HOOK/sync", s.Hook.URL(hook))
+		s.Say("$CONTROLLER", s.Unique+strings.ReplaceAll(hook, "/", "-"))
+		s.Say("$URL", s.Hook.URL(hook))
 		s.Create(decorator)
 	}
 	s.Create(thing)
@@ -113,8 +114,8 @@ func TestWithNonMatchingController(t *testing.T) {
 
 	// Another controller of the same parents shows that they could have been synced.
 	s.Say("$LABELS", `{run: here}`)
-	s.Say("$NAME", s.Unique+"-here")
-	s.Say("$HOOK/sync", s.Hook.URL("/here"))
+	s.Say("$CONTROLLER", s.Unique+"-here")
+	s.Say("$URL", s.Hook.URL("/here"))
 	s.Answers(map[string]func(scenario.Object) scenario.Object{
 		"/here": func(scenario.Object) scenario.Object { return scenario.Object{} },
 	})

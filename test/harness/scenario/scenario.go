@@ -7,8 +7,7 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,9 +28,15 @@ import (
 // Object is JSON as hooks read and write it.
 type Object = map[string]any
 
-// Scenario is what one test has of the cluster. Texts given to its methods may have $NAMESPACE, a namespace of its own;
-// $NAME, a name of its own for cluster-scoped objects; $HOOK, the URL of its hook; and $Kind, the apiVersion of a kind
-// that it has defined.
+// Scenario is what one test uses of the cluster. Texts that are given to its methods may contain
+// words. A word is $ and letters:
+//
+//	$NAMESPACE  a namespace that only this test uses
+//	$NAME       a name for cluster-scoped objects that only this test uses
+//	$HOOK       the URL of the hook
+//	$Kind       the apiVersion of a kind that Define has created
+//
+// Say adds words and changes their meanings.
 type Scenario struct {
 	testing.TB
 	Env       *harness.Env
@@ -62,21 +67,31 @@ func New(t testing.TB, env *harness.Env) *Scenario {
 func (s *Scenario) Define(definition harness.CRD) schema.GroupVersionResource {
 	s.Helper()
 	resource := s.Env.Install(s, definition)
-	s.words["$"+definition.Kind] = resource.GroupVersion().String()
+	s.Say("$"+definition.Kind, resource.GroupVersion().String())
 	return resource
 }
 
-// Say gives a word, which begins with $, a meaning in the texts to come.
-func (s *Scenario) Say(word, meaning string) { s.words[word] = meaning }
+// word is a placeholder in a text. It ends before the first character that is not a letter.
+var word = regexp.MustCompile(`\$[A-Za-z]+`)
 
-// Text replaces the words in a text, longer ones first.
-func (s *Scenario) Text(text string) string {
-	words := slices.Collect(maps.Keys(s.words))
-	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })
-	for _, word := range words {
-		text = strings.ReplaceAll(text, word, s.words[word])
+// Say gives a word a meaning in later texts. Words in the meaning itself are replaced now. The test
+// fails if name is not a word: other text is never replaced.
+func (s *Scenario) Say(name, meaning string) {
+	s.Helper()
+	if word.FindString(name) != name || name == "" {
+		s.Fatalf("%q is not a word: it must be $ and letters", name)
 	}
-	return text
+	s.words[name] = s.Text(meaning)
+}
+
+// Text replaces the words that have a meaning. All else, words without one included, stays.
+func (s *Scenario) Text(text string) string {
+	return word.ReplaceAllStringFunc(text, func(name string) string {
+		if meaning, said := s.words[name]; said {
+			return meaning
+		}
+		return name
+	})
 }
 
 // Answers makes the hook answer each path, such as "/sync", with what a function makes of the request. Other paths are
