@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -21,15 +22,15 @@ func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			s := withThings(t, func(asked object) object {
-				child := desired("a", object{"value": at(asked, "parent", "spec", "value")})
-				return object{"children": list{child}, "status": object{"children": len(at(asked, "children", "ConfigMap.v1").(object))}}
+				child := hook.ConfigMap("a", object{"value": scenario.At(asked, "parent", "spec", "value")})
+				return object{"children": list{child}, "status": object{"children": len(scenario.At(asked, "children", "ConfigMap.v1").(object))}}
 			})
 			s.Say("$METHOD", method)
 			s.Create(things + "\n---\n" + aThing + `spec: {value: "1"}`)
-			s.Exists(configMap("a"))
-			s.Patch(configMap("a"), `{metadata: {finalizers: [example.com/hold]}}`)
-			s.Delete(configMap("a"))
-			dying := s.Exists(configMap("a"), func(child *unstructured.Unstructured) error {
+			s.Exists(scenario.ConfigMap("a"))
+			s.Patch(scenario.ConfigMap("a"), `{metadata: {finalizers: [example.com/hold]}}`)
+			s.Delete(scenario.ConfigMap("a"))
+			dying := s.Exists(scenario.ConfigMap("a"), func(child *unstructured.Unstructured) error {
 				if child.GetDeletionTimestamp() == nil {
 					return errors.New("it is not being deleted yet")
 				}
@@ -37,11 +38,11 @@ func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 			})
 			s.Patch(theThing, `{spec: {value: "2"}}`)
 			s.Exists(theThing, scenario.Has("status", object{"children": int64(1), "observedGeneration": int64(2)}))
-			if after := s.Exists(configMap("a")); after.GetResourceVersion() != dying.GetResourceVersion() {
+			if after := s.Exists(scenario.ConfigMap("a")); after.GetResourceVersion() != dying.GetResourceVersion() {
 				t.Errorf("it was written to while it was being deleted:\n%v\n%v", dying, after)
 			}
-			s.Patch(configMap("a"), `{metadata: {finalizers: null}}`)
-			s.Exists(configMap("a"), scenario.Has("data.value", "2"))
+			s.Patch(scenario.ConfigMap("a"), `{metadata: {finalizers: null}}`)
+			s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "2"))
 		})
 	}
 }
@@ -82,7 +83,7 @@ func TestClusterScopedParentHasChildrenOfBothScopes(t *testing.T) {
 			s.Answers(answers{"/sync": func(asked object) object {
 				children := list{object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": s.Unique}}}
 				for _, namespace := range []string{s.Namespace, other} {
-					child := desired("a", nil)
+					child := hook.ConfigMap("a", nil)
 					child["metadata"].(object)["namespace"] = namespace
 					children = append(children, child)
 				}
@@ -117,7 +118,7 @@ metadata: {name: $NAME}
 			s.Delete(fleet)
 			for _, child := range []ref{
 				{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "$NAME"},
-				configMap("a"), {APIVersion: "v1", Kind: "ConfigMap", Namespace: "$OTHER", Name: "a"},
+				scenario.ConfigMap("a"), {APIVersion: "v1", Kind: "ConfigMap", Namespace: "$OTHER", Name: "a"},
 			} {
 				s.Collected(child)
 			}
@@ -131,11 +132,11 @@ func TestChildOfAnUnknownTypeDoesNotKeepTheOthersBack(t *testing.T) {
 	s := withThings(t, func(object) object {
 		return object{"status": object{"ok": true}, "children": list{
 			object{"apiVersion": "nowhere.example.com/v1", "kind": "Phantom", "metadata": object{"name": "a"}},
-			desired("a", object{"value": "1"}),
+			hook.ConfigMap("a", object{"value": "1"}),
 		}}
 	})
 	s.Create(things + "\n---\n" + aThing)
-	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "1"))
 	s.Event(theThing, "SyncError", "Phantom")
 	s.Exists(theThing, scenario.Has("status.ok", true))
 }
@@ -162,27 +163,21 @@ func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 func TestChildrenAreDeletedBeforeOthersAreCreated(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
-		name := at(asked, "parent", "spec", "name").(string)
-		return object{"children": list{desired(name, nil)}}
+		name := scenario.At(asked, "parent", "spec", "name").(string)
+		return object{"children": list{hook.ConfigMap(name, nil)}}
 	})
 	s.Create(things + "\n---\n" + aThing + `spec: {name: old}`)
-	s.Exists(configMap("old"))
+	s.Exists(scenario.ConfigMap("old"))
 	// The status is written after the answers to the writes of children, which are in the audit log then.
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
-	from, err := env.Host.Audit().Position()
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := env.AuditEnd(t)
 	s.Patch(theThing, `{spec: {name: new}}`)
-	s.Exists(configMap("new"))
-	s.Gone(configMap("old"))
+	s.Exists(scenario.ConfigMap("new"))
+	s.Gone(scenario.ConfigMap("old"))
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(2)))
-	events, err := env.Host.Audit().Find(from, hostcluster.Request{
-		User: harness.ServerUser, Verbs: hostcluster.Writes(), Resource: "configmaps", Namespace: s.Namespace,
+	events := env.AuditEvents(t, from, hostcluster.Request{
+		Verbs: hostcluster.Writes(), Resource: "configmaps", Namespace: s.Namespace,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var verbs []string
 	for _, event := range events {
 		verbs = append(verbs, event.Verb)

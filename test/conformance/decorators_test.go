@@ -14,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/test/conformance/decorators"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
 func TestDecorators(t *testing.T) { decorators.Run(t, env) }
@@ -62,7 +63,7 @@ func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[st
 			t.Parallel()
 			s := withThings(t, nil)
 			server, authority := hook.ServeGuarded(t, accepted, hook.Answering(t, func(object) object {
-				return object{"attachments": list{desired("a", object{})}}
+				return object{"attachments": list{hook.ConfigMap("a", object{})}}
 			}))
 			inline, err := json.Marshal(string(authority))
 			if err != nil {
@@ -81,11 +82,11 @@ func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[st
 			s.Say("$ENDPOINT", endpoint)
 			s.Create(guarded + "\n---\n" + aThing)
 			if name == "right" {
-				s.Exists(configMap("a"))
+				s.Exists(scenario.ConfigMap("a"))
 				return
 			}
 			s.Event(theThing, "SyncError", "unsupported status code: 403")
-			s.Absent(configMap("a"))
+			s.Absent(scenario.ConfigMap("a"))
 		})
 	}
 }

@@ -50,22 +50,22 @@ type colour struct {
 }
 
 func observedColour(asked object, name string) colour {
-	found := colour{name: name, replicas: 0.0, template: at(asked, "parent", "spec", "template").(object)}
-	observed, exists := at(asked, "children", "ReplicaSet.apps/v1", "nginx-"+name).(object)
+	found := colour{name: name, replicas: 0.0, template: scenario.At(asked, "parent", "spec", "template").(object)}
+	observed, exists := scenario.At(asked, "children", "ReplicaSet.apps/v1", "nginx-"+name).(object)
 	if !exists {
 		return found
 	}
 	found.observed = observed
-	found.replicas = at(observed, "spec", "replicas")
+	found.replicas = scenario.At(observed, "spec", "replicas")
 	found.template = nil
-	if err := json.Unmarshal([]byte(at(observed, "metadata", "annotations", podTemplate).(string)), &found.template); err != nil {
+	if err := json.Unmarshal([]byte(scenario.At(observed, "metadata", "annotations", podTemplate).(string)), &found.template); err != nil {
 		panic(err)
 	}
 	return found
 }
 
 func (c colour) status() any {
-	if status := at(c.observed, "status"); status != nil {
+	if status := scenario.At(c.observed, "status"); status != nil {
 		return status
 	}
 	return object{}
@@ -83,14 +83,14 @@ func (c colour) replicaSet(parent object) object {
 	if err != nil {
 		panic(err)
 	}
-	labels := with(at(c.template, "metadata", "labels"))
+	labels := with(scenario.At(c.template, "metadata", "labels"))
 	return object{
 		"apiVersion": "apps/v1", "kind": "ReplicaSet",
 		"metadata": object{"name": "nginx-" + c.name, "labels": labels, "annotations": object{podTemplate: string(template)}},
 		"spec": object{
-			"replicas": c.replicas, "minReadySeconds": at(parent, "spec", "minReadySeconds"),
-			"selector": object{"matchLabels": with(at(parent, "spec", "selector", "matchLabels"))},
-			"template": object{"metadata": object{"labels": labels}, "spec": at(c.template, "spec")},
+			"replicas": c.replicas, "minReadySeconds": scenario.At(parent, "spec", "minReadySeconds"),
+			"selector": object{"matchLabels": with(scenario.At(parent, "spec", "selector", "matchLabels"))},
+			"template": object{"metadata": object{"labels": labels}, "spec": scenario.At(c.template, "spec")},
 		},
 	}
 }
@@ -100,11 +100,11 @@ func (c colour) replicaSet(parent object) object {
 func blueGreenSync(asked object) object {
 	parent := asked["parent"].(object)
 	active, inactive := observedColour(asked, "blue"), observedColour(asked, "green")
-	if at(asked, "children", "Service.v1", "nginx-frontend", "spec", "selector", "color") == "green" {
+	if scenario.At(asked, "children", "Service.v1", "nginx-frontend", "spec", "selector", "color") == "green" {
 		active, inactive = inactive, active
 	}
 	status := object{"activeColor": active.name, "active": active.status(), "inactive": inactive.status()}
-	wanted, template := at(parent, "spec", "replicas"), at(parent, "spec", "template").(object)
+	wanted, template := scenario.At(parent, "spec", "replicas"), scenario.At(parent, "spec", "template").(object)
 	switch {
 	case active.observed == nil:
 		active.replicas = wanted
@@ -112,15 +112,15 @@ func blueGreenSync(asked object) object {
 		inactive.replicas = 0.0
 	case inactive.observed != nil && reflect.DeepEqual(inactive.template, template):
 		inactive.replicas = wanted
-		if at(inactive.observed, "status", "availableReplicas") == wanted {
+		if scenario.At(inactive.observed, "status", "availableReplicas") == wanted {
 			active, inactive = inactive, active
 		}
-	case inactive.observed != nil && inactive.replicas == 0.0 && at(inactive.observed, "status", "replicas") == 0.0:
+	case inactive.observed != nil && inactive.replicas == 0.0 && scenario.At(inactive.observed, "status", "replicas") == 0.0:
 		inactive.replicas, inactive.template = wanted, template
 	default:
 		inactive.replicas = 0.0
 	}
-	service := at(parent, "spec", "service").(object)
+	service := scenario.At(parent, "spec", "service").(object)
 	service["apiVersion"], service["kind"] = "v1", "Service"
 	service["spec"].(object)["selector"].(object)["color"] = active.name
 	return object{"status": status, "children": list{service, active.replicaSet(parent), inactive.replicaSet(parent)}}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
@@ -37,9 +38,9 @@ var overview = ref{APIVersion: "$Overview", Kind: "Overview", Namespace: "$NAMES
 
 // listed is what a hook answers that lists the keys of the related objects of a kind.
 func listed(asked object, kind string) object {
-	keys := slices.Sorted(maps.Keys(at(asked, "related", kind+".v1").(object)))
-	child := desired("all-list", object{"list": strings.Join(keys, "\n")})
-	child["metadata"].(object)["namespace"] = at(asked, "parent", "metadata", "namespace")
+	keys := slices.Sorted(maps.Keys(scenario.At(asked, "related", kind+".v1").(object)))
+	child := hook.ConfigMap("all-list", object{"list": strings.Join(keys, "\n")})
+	child["metadata"].(object)["namespace"] = scenario.At(asked, "parent", "metadata", "namespace")
 	return object{"status": object{"count": len(keys)}, "children": list{child}}
 }
 
@@ -70,7 +71,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: cm-3, namespace: $SOURCE}
 ---` + lists)
-		s.Exists(configMap("all-list"), scenario.Has("data.list", source+"/cm-1\n"+source+"/cm-2"))
+		s.Exists(scenario.ConfigMap("all-list"), scenario.Has("data.list", source+"/cm-1\n"+source+"/cm-2"))
 		s.Exists(overview, scenario.Has("status.count", int64(2)))
 	})
 }
@@ -89,7 +90,7 @@ func TestExampleNamespaceListV2(t *testing.T) {
 		})
 		namespaces(s, label, "$LISTED")
 		s.Create(lists)
-		s.Exists(configMap("all-list"), scenario.Has("data.list", s.Text("$LISTED")))
+		s.Exists(scenario.ConfigMap("all-list"), scenario.Has("data.list", s.Text("$LISTED")))
 		s.Exists(overview, scenario.Has("status.count", int64(1)))
 	})
 }

@@ -33,11 +33,11 @@ spec:
 // copies is what a hook answers that copies the one related object of a kind into namespaces.
 func copies(asked object, kind string, namespaces []string) list {
 	copied := list{}
-	for _, source := range at(asked, "related", kind+".v1").(object) {
+	for _, source := range scenario.At(asked, "related", kind+".v1").(object) {
 		for _, namespace := range namespaces {
 			copied = append(copied, object{
-				"apiVersion": "v1", "kind": kind, "data": at(source.(object), "data"),
-				"metadata": object{"name": at(source.(object), "metadata", "name"), "namespace": namespace},
+				"apiVersion": "v1", "kind": kind, "data": scenario.At(source.(object), "data"),
+				"metadata": object{"name": scenario.At(source.(object), "metadata", "name"), "namespace": namespace},
 			})
 		}
 	}
@@ -47,8 +47,8 @@ func copies(asked object, kind string, namespaces []string) list {
 // otherNamespaces are the related ones but for that of the source.
 func otherNamespaces(asked object) []string {
 	var names []string
-	for name := range at(asked, "related", "Namespace.v1").(object) {
-		if name != at(asked, "parent", "spec", "sourceNamespace") {
+	for name := range scenario.At(asked, "related", "Namespace.v1").(object) {
+		if name != scenario.At(asked, "parent", "spec", "sourceNamespace") {
 			names = append(names, name)
 		}
 	}
@@ -57,7 +57,7 @@ func otherNamespaces(asked object) []string {
 
 // source is the rule for the object that the parent wants copied.
 func source(asked object, resource string) object {
-	spec := at(asked, "parent", "spec").(object)
+	spec := scenario.At(asked, "parent", "spec").(object)
 	return object{"apiVersion": "v1", "resource": resource, "namespace": spec["sourceNamespace"], "names": list{spec["sourceName"]}}
 }
 
@@ -90,11 +90,11 @@ func TestExampleConfigMapPropagation(t *testing.T) {
 			},
 			"/sync": func(asked object) object {
 				var targets []string
-				for _, target := range at(asked, "parent", "spec", "targetNamespaces").(list) {
+				for _, target := range scenario.At(asked, "parent", "spec", "targetNamespaces").(list) {
 					targets = append(targets, target.(string))
 				}
 				return object{
-					"status":   object{"expected_copies": len(targets), "actual_copies": len(at(asked, "children", "ConfigMap.v1").(object))},
+					"status":   object{"expected_copies": len(targets), "actual_copies": len(scenario.At(asked, "children", "ConfigMap.v1").(object))},
 					"children": copies(asked, "ConfigMap", targets),
 				}
 			},
@@ -156,7 +156,7 @@ func TestExampleGlobalConfigMap(t *testing.T) {
 			"/sync": func(asked object) object {
 				var targets []string
 				for _, name := range otherNamespaces(asked) {
-					if at(asked, "related", "Namespace.v1", name, "metadata", "labels", label) != nil {
+					if scenario.At(asked, "related", "Namespace.v1", name, "metadata", "labels", label) != nil {
 						targets = append(targets, name)
 					}
 				}
@@ -196,7 +196,7 @@ func TestExampleSecretPropagation(t *testing.T) {
 			"/customize": func(asked object) object {
 				return object{"relatedResources": list{
 					source(asked, "secrets"),
-					object{"apiVersion": "v1", "resource": "namespaces", "labelSelector": at(asked, "parent", "spec", "targetNamespaceLabelSelector")},
+					object{"apiVersion": "v1", "resource": "namespaces", "labelSelector": scenario.At(asked, "parent", "spec", "targetNamespaceLabelSelector")},
 				}}
 			},
 			"/sync": func(asked object) object {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -16,13 +17,13 @@ func updateStrategy(s *scenario.Scenario, method string) {
 	s.Helper()
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Answers(answers{"/sync": func(asked object) object {
-		value := at(asked, "parent", "spec", "configData")
-		return object{"status": object{"observedConfigData": value}, "children": list{desired("a", object{"value": value})}}
+		value := scenario.At(asked, "parent", "spec", "configData")
+		return object{"status": object{"observedConfigData": value}, "children": list{hook.ConfigMap("a", object{"value": value})}}
 	}})
 	s.Say("$METHOD", method)
 	s.Create(things + "\n---\n" + aThing + `spec: {configData: v1}`)
-	s.Exists(configMap("a"), scenario.Has("data.value", "v1"))
-	s.Patch(configMap("a"), `{data: {theirs: kept}}`)
+	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "v1"))
+	s.Patch(scenario.ConfigMap("a"), `{data: {theirs: kept}}`)
 }
 
 // In Metacontroller's example update-strategy, what somebody else adds to a child is no reason to replace it, and after
@@ -31,19 +32,16 @@ func TestExampleUpdateStrategyRecreate(t *testing.T) {
 	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		updateStrategy(s, "Recreate")
 		s.Settle(theThing)
-		first := s.Exists(configMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
+		first := s.Exists(scenario.ConfigMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
 		s.Patch(theThing, `{spec: {configData: v2}}`)
-		second := s.Exists(configMap("a"), scenario.Has("data", object{"value": "v2"}))
+		second := s.Exists(scenario.ConfigMap("a"), scenario.Has("data", object{"value": "v2"}))
 		if first.GetUID() == second.GetUID() {
 			t.Error("the child was not replaced")
 		}
 		s.Settle(theThing)
-		from, err := env.Host.Audit().Position()
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := env.AuditEnd(t)
 		s.Settle(theThing)
-		if last := s.Exists(configMap("a")); last.GetUID() != second.GetUID() {
+		if last := s.Exists(scenario.ConfigMap("a")); last.GetUID() != second.GetUID() {
 			t.Error("the child was replaced again")
 		}
 		writes, err := env.Host.Audit().Find(from, hostcluster.Request{
@@ -61,8 +59,8 @@ func TestExampleUpdateStrategyOnDelete(t *testing.T) {
 		s.Patch(theThing, `{spec: {configData: v2}}`)
 		s.Exists(theThing, scenario.Has("status.observedConfigData", "v2"))
 		s.Settle(theThing)
-		s.Exists(configMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
-		s.Delete(configMap("a"))
-		s.Exists(configMap("a"), scenario.Has("data", object{"value": "v2"}))
+		s.Exists(scenario.ConfigMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
+		s.Delete(scenario.ConfigMap("a"))
+		s.Exists(scenario.ConfigMap("a"), scenario.Has("data", object{"value": "v2"}))
 	})
 }

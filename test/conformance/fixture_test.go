@@ -6,8 +6,6 @@ package conformance
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -15,7 +13,7 @@ import (
 type (
 	object  = scenario.Object
 	ref     = scenario.Ref
-	answers = map[string]func(asked object) object
+	answers = scenario.Answers
 )
 
 // list is a JSON array.
@@ -73,7 +71,7 @@ var (
 func inBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) {
 	t.Helper()
 	t.Parallel()
-	for _, engine := range scenario.Engines() {
+	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			s := newScenario(t)
@@ -90,23 +88,4 @@ func withThings(t *testing.T, sync func(asked object) object) *scenario.Scenario
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Answers(answers{"/sync": sync})
 	return s
-}
-
-// configMap is a ConfigMap of the test's namespace.
-func configMap(name string) ref {
-	return ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: name}
-}
-
-// desired is a ConfigMap as hooks answer it.
-func desired(name string, data object) object {
-	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data}
-}
-
-// at reads a field of a request, nil if it is not there.
-func at(asked object, path ...string) any {
-	value, _, err := unstructured.NestedFieldNoCopy(asked, path...)
-	if err != nil {
-		return nil
-	}
-	return value
 }

@@ -101,7 +101,7 @@ func TestMerge(t *testing.T) {
 			inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 				s.Define(harness.CRD{Kind: "Thing"})
 				s.Answers(answers{"/sync": func(asked object) object {
-					child := s.Parse(at(asked, "parent", "spec", "child").(string))
+					child := s.Parse(scenario.At(asked, "parent", "spec", "child").(string))
 					metadata, ok := child["metadata"].(object)
 					if !ok {
 						metadata = object{}

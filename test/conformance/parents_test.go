@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -18,12 +19,12 @@ import (
 func TestParentThatIsNoLongerSelectedIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
-		name, value := at(asked, "parent", "metadata", "name").(string), at(asked, "parent", "spec", "value")
-		return object{"status": object{"value": value}, "children": list{desired(name, object{"value": value})}}
+		name, value := scenario.At(asked, "parent", "metadata", "name").(string), scenario.At(asked, "parent", "spec", "value")
+		return object{"status": object{"value": value}, "children": list{hook.ConfigMap(name, object{"value": value})}}
 	})
 	s.Say("$SELECTOR", "labelSelector: {matchExpressions: [{key: skip, operator: DoesNotExist}]}")
 	s.Create(things + "\n---\n" + aThing + `spec: {value: "1"}`)
-	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "1"))
 	s.Exists(theThing, scenario.Has("status", object{"value": "1", "observedGeneration": int64(1)}))
 	s.Patch(theThing, `{metadata: {labels: {skip: me}}, spec: {value: "2"}}`)
 
@@ -32,17 +33,17 @@ func TestParentThatIsNoLongerSelectedIsLeftAsItIs(t *testing.T) {
 	s.Exists(ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "b"}, scenario.Has("status.observedGeneration", int64(1)))
 	// Its child shows that those of children arrive.
 	for _, name := range []string{"a", "b"} {
-		s.Patch(configMap(name), `{data: {value: theirs}}`)
+		s.Patch(scenario.ConfigMap(name), `{data: {value: theirs}}`)
 	}
-	s.Exists(configMap("b"), scenario.Has("data.value", "1"))
-	s.Exists(configMap("a"), scenario.Has("data.value", "theirs"))
+	s.Exists(scenario.ConfigMap("b"), scenario.Has("data.value", "1"))
+	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "theirs"))
 	s.Exists(theThing, scenario.Has("status", object{"value": "1", "observedGeneration": int64(1)}))
 	for _, call := range s.Hook.Calls() {
 		var asked object
 		if err := call.Decode(&asked); err != nil {
 			t.Fatal(err)
 		}
-		if at(asked, "parent", "metadata", "labels", "skip") != nil {
+		if scenario.At(asked, "parent", "metadata", "labels", "skip") != nil {
 			t.Error("the hook was called about a parent that is not selected")
 		}
 	}
@@ -53,7 +54,7 @@ func TestChildOfAClusterScopedParentNeedsANamespace(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t)
 	s.Define(harness.CRD{Kind: "Thing", ClusterScoped: true})
-	s.Answers(answers{"/sync": func(object) object { return object{"children": list{desired("a", nil)}} }})
+	s.Answers(answers{"/sync": func(object) object { return object{"children": list{hook.ConfigMap("a", nil)}} }})
 	s.Create(things + "\n---\n" + strings.ReplaceAll(aThing, ", namespace: $NAMESPACE", ""))
 	s.Event(ref{APIVersion: "$Thing", Kind: "Thing", Name: "a"}, "SyncError", "namespace")
 }
@@ -102,10 +103,7 @@ func TestStatusThatTheHostPrunesIsWrittenOnce(t *testing.T) {
 	s.Create(aThing)
 	s.Exists(theThing, scenario.Has("status", object{"share": int64(10), "size": "small"}))
 	s.Settle(theThing) // until the status that was written is seen as it is stored
-	from, err := env.Host.Audit().Position()
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := env.AuditEnd(t)
 	s.Settle(theThing)
 	s.Settle(theThing)
 	writes, err := env.Host.Audit().Find(from, hostcluster.Request{

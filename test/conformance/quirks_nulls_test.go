@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -21,20 +22,17 @@ func TestQ19NullsLeadToNoLoop(t *testing.T) {
 				s.Define(harness.CRD{Kind: "Thing"})
 				s.Say("$METHOD", method)
 				s.Answers(answers{"/sync": func(asked object) object {
-					child := desired("a", object{"kept": at(asked, "parent", "spec", "kept"), "never": nil})
+					child := hook.ConfigMap("a", object{"kept": scenario.At(asked, "parent", "spec", "kept"), "never": nil})
 					child["immutable"], child["metadata"].(object)["annotations"] = nil, nil
 					return object{"children": list{child}}
 				}})
 				s.Create(things + "\n---\n" + aThing + `spec: {kept: "1"}`)
-				s.Exists(configMap("a"), scenario.Has("data.kept", "1"))
+				s.Exists(scenario.ConfigMap("a"), scenario.Has("data.kept", "1"))
 				s.Patch(theThing, `{spec: {kept: "2"}}`)
-				before := s.Exists(configMap("a"), scenario.Has("data.kept", "2"))
+				before := s.Exists(scenario.ConfigMap("a"), scenario.Has("data.kept", "2"))
 
 				s.Settle(theThing)
-				from, err := env.Host.Audit().Position()
-				if err != nil {
-					t.Fatal(err)
-				}
+				from := env.AuditEnd(t)
 				for range 2 {
 					s.Settle(theThing)
 				}
@@ -44,7 +42,7 @@ func TestQ19NullsLeadToNoLoop(t *testing.T) {
 				if err != nil || len(writes) > 0 {
 					t.Errorf("the child is written to %d times, also when nothing changes: %v", len(writes), err)
 				}
-				if after := s.Exists(configMap("a")); after.GetUID() != before.GetUID() {
+				if after := s.Exists(scenario.ConfigMap("a")); after.GetUID() != before.GetUID() {
 					t.Error("the child was replaced")
 				}
 			})

@@ -46,7 +46,7 @@ func TestQ31NullStatusErasesTheStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := withThings(t, func(asked object) object {
-				if at(asked, "parent", "spec", "erase") == true {
+				if scenario.At(asked, "parent", "spec", "erase") == true {
 					return answer
 				}
 				return object{"status": object{"phase": "up", "observedGeneration": 99}}
@@ -61,7 +61,7 @@ func TestQ31NullStatusErasesTheStatus(t *testing.T) {
 
 func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 	t.Parallel()
-	s := withThings(t, func(object) object { return object{"children": list{desired("a", nil)}} })
+	s := withThings(t, func(object) object { return object{"children": list{hook.ConfigMap("a", nil)}} })
 	s.Say("$HOOKS", "preUpdateChild: {webhook: {url: $HOOK/pre}}, postUpdateChild: {webhook: {url: $HOOK/post}}")
 	out := env.Apply(t, s.Text(things))
 	t.Cleanup(func() {
@@ -77,8 +77,8 @@ func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 	}
 	s.Exists(itself, scenario.Has("spec.hooks.preUpdateChild.webhook.url", s.Hook.URL("/pre")))
 	s.Create(aThing)
-	s.Exists(configMap("a"))
-	s.Patch(configMap("a"), `{data: {more: theirs}}`)
+	s.Exists(scenario.ConfigMap("a"))
+	s.Patch(scenario.ConfigMap("a"), `{data: {more: theirs}}`)
 	s.Patch(theThing, `{spec: {changed: true}}`)
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(2)))
 	if s.Calls("/pre")+s.Calls("/post") > 0 {
@@ -90,7 +90,7 @@ func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
-		note := at(asked, "controller", "metadata", "annotations", "note")
+		note := scenario.At(asked, "controller", "metadata", "annotations", "note")
 		return object{"status": object{"note": note}}
 	})
 	s.Create(things + "\n---\n" + aThing)
@@ -127,7 +127,7 @@ func TestQ45ResponseUnMarshallModeKeepsItsName(t *testing.T) {
 			s := withThings(t, func(object) object { return object{"childrn": list{}, "status": object{"ok": true}} })
 			s.Say("$WEBHOOK", "url: $HOOK/sync, responseUnMarshallMode: "+mode)
 			created := s.Create(things)
-			if got := at(created.Object, "spec", "hooks", "sync", "webhook", "responseUnMarshallMode"); got != mode {
+			if got := scenario.At(created.Object, "spec", "hooks", "sync", "webhook", "responseUnMarshallMode"); got != mode {
 				t.Errorf("the mode is stored as %v", got)
 			}
 			s.Create(aThing)

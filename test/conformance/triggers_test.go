@@ -28,29 +28,29 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 	}{
 		"a label of the parent": {
 			func(s *scenario.Scenario) { s.Patch(theThing, `{metadata: {labels: {new: label}}}`) },
-			func(asked object) bool { return at(asked, "parent", "metadata", "labels", "new") == "label" },
+			func(asked object) bool { return scenario.At(asked, "parent", "metadata", "labels", "new") == "label" },
 		},
 		"the parent's status, written by somebody else": {
 			func(s *scenario.Scenario) { s.Patch(theThing, `{status: {theirs: true}}`, "status") },
-			func(asked object) bool { return at(asked, "parent", "status", "theirs") == true },
+			func(asked object) bool { return scenario.At(asked, "parent", "status", "theirs") == true },
 		},
 		"a change of a child": {
-			func(s *scenario.Scenario) { s.Patch(configMap("a"), `{data: {theirs: x}}`) },
+			func(s *scenario.Scenario) { s.Patch(scenario.ConfigMap("a"), `{data: {theirs: x}}`) },
 			func(asked object) bool {
-				return at(asked, "children", "ConfigMap.v1", "a", "data", "theirs") == "x"
+				return scenario.At(asked, "children", "ConfigMap.v1", "a", "data", "theirs") == "x"
 			},
 		},
 		"an orphan that matches": {
 			func(s *scenario.Scenario) { s.Create(orphan) },
-			func(asked object) bool { return at(asked, "children", "ConfigMap.v1", "orphan") != nil },
+			func(asked object) bool { return scenario.At(asked, "children", "ConfigMap.v1", "orphan") != nil },
 		},
 		"an orphan that comes to match": {
 			func(s *scenario.Scenario) {
 				s.Say("$APP", "other")
 				s.Create(orphan)
-				s.Patch(configMap("orphan"), `{metadata: {labels: {app: mine}}}`)
+				s.Patch(scenario.ConfigMap("orphan"), `{metadata: {labels: {app: mine}}}`)
 			},
-			func(asked object) bool { return at(asked, "children", "ConfigMap.v1", "orphan") != nil },
+			func(asked object) bool { return scenario.At(asked, "children", "ConfigMap.v1", "orphan") != nil },
 		},
 	}
 	for name, test := range tests {
@@ -58,15 +58,15 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 			t.Parallel()
 			s := withThings(t, nil)
 			s.Answers(answers{"/sync": func(asked object) object {
-				child := desired("a", nil)
+				child := hook.ConfigMap("a", nil)
 				child["metadata"].(object)["labels"] = object{"app": "mine"}
 				children := list{child}
-				if at(asked, "children", "ConfigMap.v1", "orphan") != nil {
-					kept := desired("orphan", nil)
+				if scenario.At(asked, "children", "ConfigMap.v1", "orphan") != nil {
+					kept := hook.ConfigMap("orphan", nil)
 					kept["metadata"].(object)["labels"] = object{"app": "mine"}
 					children = append(children, kept)
 				}
-				return object{"children": children, "status": object{"seen": at(asked, "children", "ConfigMap.v1", "a") != nil}}
+				return object{"children": children, "status": object{"seen": scenario.At(asked, "children", "ConfigMap.v1", "a") != nil}}
 			}})
 			s.Say("$APP", "mine")
 			s.Say("$GENERATE", "false")

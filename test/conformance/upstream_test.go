@@ -74,7 +74,7 @@ func testSyncWebhook(t *testing.T, version string) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)
 		s.Answers(answers{"/sync": func(asked object) object {
-			return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
+			return object{"children": list{child(s, scenario.At(asked, "parent", "metadata", "name").(string))}}
 		}})
 		for attempt := 1; updateTooLate(s, version); attempt++ {
 			if attempt == 10 {
@@ -125,7 +125,7 @@ func TestCascadingDelete(t *testing.T) {
 		s.Define(harness.CRD{Kind: "Parent"})
 		s.Say("$CHILDREN", "[{apiVersion: batch/v1, resource: jobs}]")
 		s.Answers(answers{"/sync": func(asked object) object {
-			if at(asked, "parent", "spec", "replicas") == float64(0) {
+			if scenario.At(asked, "parent", "spec", "replicas") == float64(0) {
 				return object{}
 			}
 			child := s.Parse(job)
@@ -153,7 +153,7 @@ func TestResyncAfter(t *testing.T) {
 	s.Answers(answers{"/sync": func(request object) object {
 		mu.Lock()
 		defer mu.Unlock()
-		if at(request, "parent", "status") == nil {
+		if scenario.At(request, "parent", "status") == nil {
 			return object{"status": object{}}
 		}
 		if took := time.Since(asked); elapsed == 0 && !asked.IsZero() && took <= time.Second {
@@ -172,7 +172,7 @@ func TestResyncAfter(t *testing.T) {
 		}
 		return nil
 	})
-	if seconds := at(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 {
+	if seconds := scenario.At(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 {
 		t.Errorf("the sync that was asked for after 0.1 s came after %v s", seconds)
 	}
 }
@@ -195,7 +195,7 @@ func TestClaimAndOrphanChildren(t *testing.T) {
 	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)
 		s.Answers(answers{"/sync": func(asked object) object {
-			if at(asked, "parent", "spec", "replicas") == float64(0) {
+			if scenario.At(asked, "parent", "spec", "replicas") == float64(0) {
 				return object{}
 			}
 			return object{"children": list{child(s, s.Unique)}}

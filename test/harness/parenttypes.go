@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Sort is a type of the host that controllers may be for, with what its objects hold.
-type Sort struct {
+// ParentType is a type of the host that controllers may be for, with what its objects hold.
+type ParentType struct {
 	Resource      schema.GroupVersionResource
 	Kind          string
 	ClusterScoped bool
@@ -24,9 +24,9 @@ type Sort struct {
 	Changes       string // a JSON merge patch
 }
 
-// Sorts are types of every sort that does not come from a CustomResourceDefinition, by what is special about them.
-func Sorts() map[string]Sort {
-	return map[string]Sort{
+// ParentTypes are types of every sort that does not come from a CustomResourceDefinition, by what is special about them.
+func ParentTypes() map[string]ParentType {
+	return map[string]ParentType{
 		"a built-in type with a status": {
 			Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment",
 			Content: `{"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`,
@@ -60,7 +60,7 @@ func Sorts() map[string]Sort {
 }
 
 // Objects is the client of a type, in the namespace if it has namespaces.
-func (e *Env) Objects(of Sort, namespace string) dynamic.ResourceInterface {
+func (e *Env) Objects(of ParentType, namespace string) dynamic.ResourceInterface {
 	if of.ClusterScoped {
 		return e.Dynamic.Resource(of.Resource)
 	}
@@ -68,7 +68,7 @@ func (e *Env) Objects(of Sort, namespace string) dynamic.ResourceInterface {
 }
 
 // Make creates an object of a type with labels and a name of its own.
-func (e *Env) Make(t testing.TB, of Sort, namespace string, labels map[string]string) *unstructured.Unstructured {
+func (e *Env) Make(t testing.TB, of ParentType, namespace string, labels map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	made := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := json.Unmarshal([]byte(of.Content), &made.Object); err != nil {

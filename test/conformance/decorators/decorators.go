@@ -8,8 +8,6 @@ package decorators
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
@@ -18,7 +16,7 @@ type (
 	object  = scenario.Object
 	list    = []any
 	ref     = scenario.Ref
-	answers = map[string]func(asked object) object
+	answers = scenario.Answers
 )
 
 // Run runs all tests.
@@ -103,24 +101,5 @@ func inPlace(s *scenario.Scenario, sync func(asked object) object) {
 	start(s, "updateStrategy: {method: InPlace}", answers{"/sync": sync})
 }
 
-// configMap is a ConfigMap of the test's namespace.
-func configMap(name string) ref {
-	return ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: name}
-}
-
-// desired is a ConfigMap as hooks answer it.
-func desired(name string, data object) object {
-	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data}
-}
-
-// at reads a field of a request, nil if it is not there.
-func at(asked object, path ...string) any {
-	value, _, err := unstructured.NestedFieldNoCopy(asked, path...)
-	if err != nil {
-		return nil
-	}
-	return value
-}
-
 // value is what a target wants to be in its attachment.
-func value(asked object) any { return at(asked, "object", "spec", "value") }
+func value(asked object) any { return scenario.At(asked, "object", "spec", "value") }

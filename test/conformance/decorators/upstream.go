@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
@@ -25,7 +26,7 @@ func syncWebhook(version string) func(*scenario.Scenario) {
 		run(s, version, answers{"/sync": func(asked object) object {
 			return object{"attachments": list{object{
 				"apiVersion": s.Text("$Child"), "kind": "Child",
-				"metadata": object{"name": at(asked, "object", "metadata", "name"), "labels": object{"test": s.Unique}},
+				"metadata": object{"name": scenario.At(asked, "object", "metadata", "name"), "labels": object{"test": s.Unique}},
 			}}}
 		}})
 		target := s.Create(thing)
@@ -49,7 +50,7 @@ func resyncAfter(s *scenario.Scenario) {
 	inPlace(s, func(request object) object {
 		mu.Lock()
 		defer mu.Unlock()
-		if at(request, "object", "status") == nil {
+		if scenario.At(request, "object", "status") == nil {
 			return object{"status": object{}}
 		}
 		if took := time.Since(asked); elapsed == 0 && !asked.IsZero() && took <= time.Second {
@@ -89,18 +90,18 @@ func customizeWebhook(version string) func(*scenario.Scenario) {
 		run(s, version, answers{
 			"/customize": func(asked object) object {
 				return object{"relatedResources": list{object{
-					"apiVersion": "v1", "resource": "secrets", "namespace": at(asked, "parent", "metadata", "namespace"), "names": list{s.Unique},
+					"apiVersion": "v1", "resource": "secrets", "namespace": scenario.At(asked, "parent", "metadata", "namespace"), "names": list{s.Unique},
 				}}}
 			},
 			"/sync": func(asked object) object {
-				name, there := at(asked, "related", "Secret.v1", key, "metadata", "name").(string)
+				name, there := scenario.At(asked, "related", "Secret.v1", key, "metadata", "name").(string)
 				if !there {
 					return object{}
 				}
-				return object{"attachments": list{desired("a-"+name, object{})}}
+				return object{"attachments": list{hook.ConfigMap("a-"+name, object{})}}
 			},
 		})
 		s.Create(secret + "\n---\n" + thing)
-		s.Exists(configMap("a-$NAME"))
+		s.Exists(scenario.ConfigMap("a-$NAME"))
 	}
 }

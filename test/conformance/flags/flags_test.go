@@ -16,6 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/conformance/decorators"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
@@ -48,7 +49,7 @@ metadata: {name: a, namespace: $NAMESPACE}
 `
 
 var (
-	child  = scenario.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: "a"}
+	child  = scenario.ConfigMap("a")
 	itself = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
 )
 
@@ -62,10 +63,10 @@ func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	s.Say("$STRATEGY", strings.Join(rule, ""))
 	s.Say("$CONTROLLER", s.Unique)
 	s.Say("$URL", s.Hook.URL("/sync"))
-	s.Answers(map[string]func(scenario.Object) scenario.Object{
+	s.Answers(scenario.Answers{
 		"/sync": func(scenario.Object) scenario.Object {
 			return scenario.Object{"children": []scenario.Object{
-				{"apiVersion": "v1", "kind": "ConfigMap", "metadata": scenario.Object{"name": "a"}},
+				hook.ConfigMap("a", nil),
 			}}
 		},
 	})
@@ -91,11 +92,11 @@ func TestDecoratorsWithAndWithoutMatchingLabels(t *testing.T) {
 	marks := func(label string) func(scenario.Object) scenario.Object {
 		return func(scenario.Object) scenario.Object { return scenario.Object{"labels": scenario.Object{label: "yes"}} }
 	}
-	s.Answers(map[string]func(scenario.Object) scenario.Object{"/sync": marks("here"), "/elsewhere": marks("elsewhere")})
-	for hook, labels := range map[string]string{"/elsewhere": "{run: elsewhere}", "/sync": "{run: here}"} {
+	s.Answers(scenario.Answers{"/sync": marks("here"), "/elsewhere": marks("elsewhere")})
+	for path, labels := range map[string]string{"/elsewhere": "{run: elsewhere}", "/sync": "{run: here}"} {
 		s.Say("$LABELS", labels)
-		s.Say("$CONTROLLER", s.Unique+strings.ReplaceAll(hook, "/", "-"))
-		s.Say("$URL", s.Hook.URL(hook))
+		s.Say("$CONTROLLER", s.Unique+strings.ReplaceAll(path, "/", "-"))
+		s.Say("$URL", s.Hook.URL(path))
 		s.Create(decorator)
 	}
 	s.Create(thing)
@@ -116,7 +117,7 @@ func TestWithNonMatchingController(t *testing.T) {
 	s.Say("$LABELS", `{run: here}`)
 	s.Say("$CONTROLLER", s.Unique+"-here")
 	s.Say("$URL", s.Hook.URL("/here"))
-	s.Answers(map[string]func(scenario.Object) scenario.Object{
+	s.Answers(scenario.Answers{
 		"/here": func(scenario.Object) scenario.Object { return scenario.Object{} },
 	})
 	s.Create(controller)
@@ -176,9 +177,7 @@ func TestApplyStrategyHoldsWhereTheTypeOfTheChildSaysNothing(t *testing.T) {
 func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
 	s := start(t, `{run: here}`)
 	s.Event(itself, "Started", "Started controller: $NAME")
-	if err := env.Server.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	env.StopServer(t)
 	// What is not written by now never is.
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.name=" + s.Unique,
@@ -195,7 +194,5 @@ func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
 			t.Errorf("the event %s says %q, want %q", reason, told[reason], want)
 		}
 	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StartServer(t)
 }

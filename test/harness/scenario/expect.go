@@ -108,24 +108,7 @@ func (s *Scenario) Event(about Ref, reason, text string) corev1.Event {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	name, text := s.Text(about.Name), s.Text(text)
-	var found corev1.Event
-	s.Env.Eventually(s, func(ctx context.Context) error {
-		events, err := s.Env.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
-		if err != nil {
-			return err
-		}
-		var seen []string
-		for _, event := range events.Items {
-			if event.Reason == reason && strings.Contains(event.Message, text) {
-				found = event
-				return nil
-			}
-			seen = append(seen, event.Reason+": "+event.Message)
-		}
-		return fmt.Errorf("no event %s about %s says %q; there are %q", reason, name, text, seen)
-	})
-	return found
+	return s.Env.WaitForEvent(s, namespace, s.Text(about.Name), reason, s.Text(text))
 }
 
 // Called waits until the hook has been called at a path so many times.
@@ -142,7 +125,7 @@ func (s *Scenario) Called(path string, times int) {
 // Settle waits until the hook was shown an object as it is, and what came of it is over. For that it annotates the object.
 func (s *Scenario) Settle(of Ref) {
 	s.Helper()
-	s.Env.Settle(s, s.Hook, func(mark string) { s.Patch(of, "{metadata: {annotations: {touched: "+mark+"}}}") })
+	s.Env.Settle(s, func(mark string) { s.Patch(of, "{metadata: {annotations: {touched: "+mark+"}}}") }, s.Hook)
 }
 
 // Calls counts the calls of the hook at a path.

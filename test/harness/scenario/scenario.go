@@ -26,7 +26,10 @@ import (
 )
 
 // Object is JSON as hooks read and write it.
-type Object = map[string]any
+type Object = hook.Object
+
+// Answers are functions from request to answer, by the path of the hook.
+type Answers = map[string]func(asked Object) Object
 
 // Scenario is what one test uses of the cluster. Texts that are given to its methods may contain
 // words. A word is $ and letters:
@@ -43,7 +46,7 @@ type Scenario struct {
 	Namespace string
 	Unique    string
 	Hook      *hook.Server
-	// Engine is how children of the controllers are written, one of Engines; empty is the process's way.
+	// Engine is how children of the controllers are written, one of harness.Engines; empty is the process's way.
 	Engine v1alpha1.ChildApplyStrategy
 
 	words map[string]string
@@ -96,7 +99,7 @@ func (s *Scenario) Text(text string) string {
 
 // Answers makes the hook answer each path, such as "/sync", with what a function makes of the request. Other paths are
 // answered 404.
-func (s *Scenario) Answers(answers map[string]func(asked Object) Object) {
+func (s *Scenario) Answers(answers Answers) {
 	s.Hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
 		answer := answers[call.Path]
 		if answer == nil {
@@ -145,11 +148,6 @@ func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
 		last = created
 	}
 	return last
-}
-
-// Engines are the ways of writing children.
-func Engines() []v1alpha1.ChildApplyStrategy {
-	return []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide}
 }
 
 // setEngine has the children of a controller written by the engine of the scenario.
@@ -211,5 +209,19 @@ func (s *Scenario) Get(ctx context.Context, of Ref) (*unstructured.Unstructured,
 
 // Ref names an object. Cluster-scoped ones have no namespace.
 type Ref struct{ APIVersion, Kind, Namespace, Name string }
+
+// ConfigMap names a ConfigMap of the scenario's namespace.
+func ConfigMap(name string) Ref {
+	return Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: name}
+}
+
+// At reads a field of a request. It returns nil if the field is not there.
+func At(asked Object, path ...string) any {
+	value, _, err := unstructured.NestedFieldNoCopy(asked, path...)
+	if err != nil {
+		return nil
+	}
+	return value
+}
 
 func (r Ref) String() string { return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name) }

@@ -24,31 +24,31 @@ import (
 // Parents of every sort have children, are watched, held and finalized.
 func TestParentsOfEverySort(t *testing.T) {
 	t.Parallel()
-	for name, sort := range harness.Sorts() {
+	for name, sort := range harness.ParentTypes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startSorted(t, sort, func(namespace string, asked request) object {
 				if asked.Finalizing {
 					return object{"finalized": true}
 				}
-				child := configMapChild("child", object{"seen": asked.Parent.GetResourceVersion()})
+				child := hook.ConfigMap("child", object{"seen": asked.Parent.GetResourceVersion()})
 				child["metadata"].(object)["namespace"] = namespace
 				return object{"children": []object{child}}
 			})
 			created := f.make()
-			f.waitForConfigMap("child", isControlled)
-			f.expectFinalizers(created.GetName(), f.finalizer())
+			f.WaitForConfigMap("child", isControlled)
+			f.expectFinalizers(created.GetName(), f.Finalizer())
 
 			changed := f.patch(created.GetName(), sort.Changes)
-			f.waitForConfigMap("child", func(child *corev1.ConfigMap) error { // the parent's own controller may have changed it further
+			f.WaitForConfigMap("child", func(child *corev1.ConfigMap) error { // the parent's own controller may have changed it further
 				seen := child.Data["seen"]
 				if order, err := resourceversion.CompareResourceVersion(seen, changed.GetResourceVersion()); err != nil || order < 0 {
 					return fmt.Errorf("the child is of version %s of the parent, want %s: %v", seen, changed.GetResourceVersion(), err)
 				}
 				return nil
 			})
-			f.deleteConfigMap("child")
-			f.waitForConfigMap("child", isControlled)
+			f.DeleteConfigMap("child")
+			f.WaitForConfigMap("child", isControlled)
 
 			if err := f.client().Delete(t.Context(), created.GetName(), metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func TestParentsOfEverySort(t *testing.T) {
 // own: it is replaced only by an answer that has one.
 func TestStatusOfABuiltInParent(t *testing.T) {
 	t.Parallel()
-	sort := harness.Sorts()["a built-in type with a status"]
+	sort := harness.ParentTypes()["a built-in type with a status"]
 	f := startSorted(t, sort, func(_ string, asked request) object {
 		if asked.Finalizing {
 			return object{"finalized": true}
@@ -114,31 +114,32 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 // sorted is the fixture of parents of one sort.
 type sorted struct {
 	*fixture
-	harness.Sort
+	harness.ParentType
 }
 
 // startSorted runs a controller for the parents of the sort that have a label of the test's
 // own, with both hooks. The answer is told the namespace of children.
-func startSorted(t *testing.T, of harness.Sort, answer func(namespace string, asked request) object) *sorted {
+func startSorted(t *testing.T, of harness.ParentType, answer func(namespace string, asked request) object) *sorted {
 	namespace := env.Namespace(t)
-	f := &sorted{Sort: of, fixture: &fixture{
+	f := &sorted{ParentType: of, fixture: &fixture{harness.Fixture{
 		T:         t,
-		parents:   of.Resource,
-		hook:      hook.Serve(t, answers(t, func(asked request) object { return answer(namespace, asked) })),
-		namespace: namespace,
-	}}
-	f.controller = f.create(f.spec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) {
+		Env:       env,
+		Parents:   of.Resource,
+		Hook:      hook.Serve(t, answers(t, func(asked request) object { return answer(namespace, asked) })),
+		Namespace: namespace,
+	}}}
+	f.RunComposite(f.CompositeSpec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
 	}))
 	return f
 }
 
-func (f *sorted) client() dynamic.ResourceInterface { return env.Objects(f.Sort, f.namespace) }
+func (f *sorted) client() dynamic.ResourceInterface { return env.Objects(f.ParentType, f.Namespace) }
 
 // make creates a parent.
 func (f *sorted) make() *unstructured.Unstructured {
 	f.Helper()
-	return env.Make(f, f.Sort, f.namespace, map[string]string{"test": f.namespace})
+	return env.Make(f, f.ParentType, f.Namespace, map[string]string{"test": f.Namespace})
 }
 
 func (f *sorted) patch(name, patch string) *unstructured.Unstructured {

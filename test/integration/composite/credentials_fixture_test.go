@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
@@ -97,7 +98,7 @@ func (g *guarded) inline() *v1alpha1.CABundle {
 // nor in an event when the test ends.
 func (g *guarded) secret(name string, data map[string]string) {
 	g.Helper()
-	apply(g.T, env.Kube.CoreV1().Secrets(g.namespace).Patch, name, object{
+	apply(g.T, env.Kube.CoreV1().Secrets(g.Namespace).Patch, name, object{
 		"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": encoded(data),
 	})
 	g.Cleanup(func() {
@@ -141,7 +142,7 @@ func (g *guarded) notTold(key, value string) {
 
 func (g *guarded) configMapOf(name string, data map[string]string) {
 	g.Helper()
-	apply(g.T, env.Kube.CoreV1().ConfigMaps(g.namespace).Patch, name, object{
+	apply(g.T, env.Kube.CoreV1().ConfigMaps(g.Namespace).Patch, name, object{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data,
 	})
 }
@@ -149,7 +150,7 @@ func (g *guarded) configMapOf(name string, data map[string]string) {
 // apply creates or changes an object.
 func apply[T any](t *testing.T, patch func(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error), name string, content object) {
 	t.Helper()
-	_, err := patch(t.Context(), name, types.ApplyPatchType, []byte(mustJSON(t, content)), metav1.PatchOptions{FieldManager: "test"})
+	_, err := patch(t.Context(), name, types.ApplyPatchType, []byte(harness.JSON(t, content)), metav1.PatchOptions{FieldManager: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,19 +159,19 @@ func apply[T any](t *testing.T, patch func(context.Context, string, types.PatchT
 // run creates the controller.
 func (g *guarded) run(change func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
 	g.Helper()
-	g.controller = g.create(g.spec(func(spec *v1alpha1.CompositeControllerSpec) { change(spec, spec.Hooks.Sync.Webhook) }))
+	g.RunComposite(g.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) { change(spec, spec.Hooks.Sync.Webhook) }))
 }
 
 // token is a setting that refers to a key of a Secret.
 func (g *guarded) token(name, key string) *v1alpha1.Authorization {
-	return &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: g.namespace, Name: name, Key: key}}
+	return &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: g.Namespace, Name: name, Key: key}}
 }
 
 // sync has the parent synced once more and waits for the child.
 func (g *guarded) sync(parent, value string) {
 	g.Helper()
-	g.patchParent(parent, fmt.Sprintf(`{"spec":{"value":%q}}`, value))
-	g.waitForConfigMap(parent, hasData("value", value))
+	g.PatchParent(parent, object{"spec": object{"value": value}})
+	g.WaitForConfigMap(parent, harness.HasData("value", value))
 }
 
 // syncUntil has the parent synced until something holds.
@@ -186,14 +187,14 @@ func (g *guarded) syncUntil(parent, what string, holds func() bool) {
 
 // peer is where the last call came from.
 func (g *guarded) peer() string {
-	calls := g.hook.Calls()
+	calls := g.Hook.Calls()
 	return calls[len(calls)-1].Peer
 }
 
 // mustNotFail fails the test if a parent could not be synced.
 func (g *guarded) mustNotFail(parent string) {
 	g.Helper()
-	events, err := env.Kube.CoreV1().Events(g.namespace).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=SyncError,involvedObject.name=" + parent})
+	events, err := env.Kube.CoreV1().Events(g.Namespace).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=SyncError,involvedObject.name=" + parent})
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func (g *guarded) mustNotFail(parent string) {
 // startedOnce fails the test if the controller was started again.
 func (g *guarded) startedOnce() {
 	g.Helper()
-	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=Stopping,involvedObject.name=" + g.controller.Name})
+	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=Stopping,involvedObject.name=" + g.Controller.Name})
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func (g *guarded) startedOnce() {
 func (g *guarded) hooksReachable(reason string) {
 	g.Helper()
 	env.Eventually(g, func(ctx context.Context) error {
-		controller, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, g.controller.Name, metav1.GetOptions{})
+		controller, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, g.Controller.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

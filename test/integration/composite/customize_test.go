@@ -24,16 +24,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-const (
-	syncPath      = "/sync"
-	customizePath = "/customize"
-)
-
 // customizing has a customize hook of one protocol version and a sync hook of another.
-func customizing(customize, sync v1alpha1.HookVersion) func(*v1alpha1.CompositeControllerSpec) {
+func customizing(customize, sync v1alpha1.HookVersion) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
-		url := strings.TrimSuffix(*spec.Hooks.Sync.Webhook.URL, syncPath) + customizePath
-		spec.Hooks.Customize = &v1alpha1.Hook{Version: ptr.To(customize), Webhook: &v1alpha1.Webhook{URL: ptr.To(url)}}
+		spec.Hooks.Customize = harness.HookBeside(spec.Hooks.Sync, harness.CustomizePath)
+		spec.Hooks.Customize.Version = ptr.To(customize)
 		spec.Hooks.Sync.Version = ptr.To(sync)
 	}
 }
@@ -43,7 +38,7 @@ func customizing(customize, sync v1alpha1.HookVersion) func(*v1alpha1.CompositeC
 func relating(t testing.TB, sync func(request) object) hook.Handler {
 	synced := answers(t, sync)
 	return func(ctx context.Context, call hook.Call) hook.Answer {
-		if call.Path != customizePath {
+		if call.Path != harness.CustomizePath {
 			return synced(ctx, call)
 		}
 		var asked request
@@ -58,30 +53,11 @@ func relating(t testing.TB, sync func(request) object) hook.Handler {
 // nothing is the answer of a sync hook that wants nothing.
 func nothing(request) object { return object{} }
 
-// callsAbout returns the requests about a parent that were sent to a path, oldest first.
-func (f *fixture) callsAbout(path, parent string) []request {
-	f.Helper()
-	var found []request
-	for _, call := range f.hook.Calls() {
-		var asked request
-		if call.Path != path {
-			continue
-		}
-		if err := call.Decode(&asked); err != nil {
-			f.Fatal(err)
-		}
-		if asked.Parent.GetName() == parent {
-			found = append(found, asked)
-		}
-	}
-	return found
-}
-
 // shown tells which objects of a type the sync hook was last shown as related, by key; "absent" if there is
 // no group for the type.
 func (f *fixture) shown(parent, group string) (string, error) {
 	f.Helper()
-	calls := f.callsAbout(syncPath, parent)
+	calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent)
 	if len(calls) == 0 {
 		return "", errors.New("the sync hook has not been called")
 	}
@@ -194,10 +170,10 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 		t.Run(fmt.Sprintf("customize %s and sync %s", pair.customize, pair.sync), func(t *testing.T) {
 			t.Parallel()
 			f := start(t, relating(t, nothing), customizing(pair.customize, pair.sync))
-			f.namespace = own
+			f.Namespace = own
 			parent := func(test string) string { return fmt.Sprintf("%s-%s-%s", test, pair.customize, pair.sync) }
 			for _, test := range tests {
-				f.parent(parent(test.name), rules(test.rule))
+				f.CreateParent(parent(test.name), rules(test.rule))
 			}
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
@@ -206,8 +182,8 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 						f.waitUntilShown(parent(test.name), test.group, test.want[i])
 						return
 					}
-					env.WaitForEvent(t, f.namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
-					if calls := f.callsAbout(syncPath, parent(test.name)); len(calls) > 0 {
+					env.WaitForEvent(t, f.Namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
+					if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent(test.name)); len(calls) > 0 {
 						t.Errorf("the sync hook was called %d times", len(calls))
 					}
 				})
@@ -243,10 +219,10 @@ func TestRelatedObjectsOfAClusterScopedParent(t *testing.T) {
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
-			f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true}), hook: hook.Serve(t, relating(t, nothing))}
-			f.controller = f.create(f.spec(customizing(version, version)))
+			f := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true}), Hook: hook.Serve(t, relating(t, nothing))}}
+			f.RunComposite(f.CompositeSpec(customizing(version, version)))
 			for _, test := range tests {
-				f.parent(test.name, rules(test.rule))
+				f.CreateParent(test.name, rules(test.rule))
 			}
 			for _, test := range tests {
 				f.waitUntilShown(test.name, test.group, test.want)
@@ -260,10 +236,10 @@ func TestQ27NamesWithoutNamespaceStayInTheParentsNamespace(t *testing.T) {
 	f := start(t, relating(t, nothing), customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV2))
 	name := harness.Name("cm")
 	putConfigMap(t, env.Namespace(t), name, nil, nil)
-	f.parent("a", rules(object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}))
+	f.CreateParent("a", rules(object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}))
 	f.waitUntilShown("a", "ConfigMap.v1", "")
-	putConfigMap(t, f.namespace, name, nil, nil)
-	f.waitUntilShown("a", "ConfigMap.v1", f.namespace+"/"+name)
+	putConfigMap(t, f.Namespace, name, nil, nil)
+	f.waitUntilShown("a", "ConfigMap.v1", f.Namespace+"/"+name)
 }
 
 // Each wrong answer is told about with the rule, and the sync hook is not asked.
@@ -290,9 +266,9 @@ func TestRulesThatCannotBeMet(t *testing.T) {
 			f := f.in(t)
 			rule := object{"apiVersion": "v1", "resource": "configmaps"}
 			maps.Copy(rule, test.rule)
-			f.parent(test.name, rules(rule))
-			env.WaitForEvent(t, f.namespace, test.name, "SyncError", test.want)
-			if calls := f.callsAbout(syncPath, test.name); len(calls) > 0 {
+			f.CreateParent(test.name, rules(rule))
+			env.WaitForEvent(t, f.Namespace, test.name, "SyncError", test.want)
+			if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, test.name); len(calls) > 0 {
 				t.Errorf("the sync hook was called %d times", len(calls))
 			}
 		})

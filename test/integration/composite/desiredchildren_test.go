@@ -27,7 +27,7 @@ import (
 // beside answers a child beside one that can be had.
 func beside(child func() object) func(request) object {
 	return func(request) object {
-		return object{"children": []object{configMapChild("good", object{"value": "1"}), child()}}
+		return object{"children": []object{hook.ConfigMap("good", object{"value": "1"}), child()}}
 	}
 }
 
@@ -56,11 +56,11 @@ func TestQ15ChildrenElsewhereAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, beside(func() object { return test.child })), func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources = append(spec.ChildResources, childRule("v1", "namespaces", v1alpha1.ChildUpdateInPlace))
+				spec.ChildResources = append(spec.ChildResources, harness.ChildRule("v1", "namespaces", v1alpha1.ChildUpdateInPlace))
 			})
-			f.parent("a", object{})
-			env.WaitForEvent(t, f.namespace, "a", "SyncError", test.says)
-			f.waitForConfigMap("good", hasData("value", "1"))
+			f.CreateParent("a", object{})
+			env.WaitForEvent(t, f.Namespace, "a", "SyncError", test.says)
+			f.WaitForConfigMap("good", harness.HasData("value", "1"))
 			if _, err := env.Kube.CoreV1().ConfigMaps(elsewhere).Get(t.Context(), "stray", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("there should be no child in another namespace, but the answer is %v", err)
 			}
@@ -75,10 +75,10 @@ func TestQ15ChildrenElsewhereAreRefused(t *testing.T) {
 func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, beside(func() object { return secretChild(object{"name": "stray"}) })))
-	f.parent("a", object{})
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", `child Secret stray: spec.childResources declares no kind "Secret" in apiVersion "v1"`)
-	f.waitForConfigMap("good", hasData("value", "1"))
-	if _, err := env.Kube.CoreV1().Secrets(f.namespace).Get(t.Context(), "stray", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	f.CreateParent("a", object{})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", `child Secret stray: spec.childResources declares no kind "Secret" in apiVersion "v1"`)
+	f.WaitForConfigMap("good", harness.HasData("value", "1"))
+	if _, err := env.Kube.CoreV1().Secrets(f.Namespace).Get(t.Context(), "stray", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("there should be no Secret, but the answer is %v", err)
 	}
 }
@@ -88,10 +88,10 @@ func TestQ39GeneratedNamesAreRefused(t *testing.T) {
 	f := start(t, answers(t, beside(func() object {
 		return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"generateName": "stray-"}}
 	})))
-	f.parent("a", object{})
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", "has no metadata.name")
-	f.waitForConfigMap("good", hasData("value", "1"))
-	list, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "controller-uid"})
+	f.CreateParent("a", object{})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "has no metadata.name")
+	f.WaitForConfigMap("good", harness.HasData("value", "1"))
+	list, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "controller-uid"})
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("there should be one child, but there are %v, %v", list.Items, err)
 	}
@@ -101,19 +101,19 @@ func TestQ39GeneratedNamesAreRefused(t *testing.T) {
 func TestQ21AnotherTypeIsTheHostsToRefuse(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
-		child := configMapChild("a", object{"value": "1"})
+		child := hook.ConfigMap("a", object{"value": "1"})
 		if data, changed, _ := unstructured.NestedFieldCopy(asked.Parent.Object, "spec", "data"); changed {
 			child["data"] = data
 		}
 		return object{"children": []object{child}}
 	}))
-	f.parent("a", object{})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	f.patchParent("a", `{"spec":{"data":["a","list"]}}`)
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", "cannot unmarshal array")
-	f.waitForConfigMap("a", hasData("value", "1"))
-	f.patchParent("a", `{"spec":{"data":{"value":"2"}}}`)
-	f.waitForConfigMap("a", hasData("value", "2"))
+	f.CreateParent("a", object{})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.PatchParent("a", object{"spec": object{"data": []any{"a", "list"}}})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "cannot unmarshal array")
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.PatchParent("a", object{"spec": object{"data": object{"value": "2"}}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 }
 
 // A parent that changes while its status is written has another sync ahead. What was wrong
@@ -127,20 +127,20 @@ func TestQ36AConflictOfTheStatusHidesNoError(t *testing.T) {
 		call := calls.Add(1)
 		if !stopped.Load() {
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"call":"%d"}}}`, call)
-			_, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).
+			_, err := f.ParentClient().
 				Patch(context.Background(), asked.Parent.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 			if err != nil {
 				t.Errorf("patch the parent: %v", err)
 			}
 		}
-		return object{"status": object{"call": call}, "children": []object{configMapChild("Not-A-Name", object{})}}
+		return object{"status": object{"call": call}, "children": []object{hook.ConfigMap("Not-A-Name", object{})}}
 	})
 	f = prepare(t, hook.Serve(t, handler))
-	from := f.position()
-	f.controller = f.create(f.spec())
-	f.parent("a", object{})
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", "can't create ConfigMap "+f.namespace+"/Not-A-Name")
-	statuses := f.requests(from, hostcluster.Request{User: harness.ServerUser, Verbs: []string{"update"}, Group: f.parents.Group, Resource: f.parents.Resource})
+	from := env.AuditEnd(f)
+	f.RunComposite(f.CompositeSpec())
+	f.CreateParent("a", object{})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "can't create ConfigMap "+f.Namespace+"/Not-A-Name")
+	statuses := f.RequestLines(from, hostcluster.Request{Verbs: []string{"update"}, Group: f.Parents.Group, Resource: f.Parents.Resource})
 	if len(statuses) == 0 || strings.HasSuffix(statuses[0], ": 200") {
 		t.Errorf("the status should have been in conflict, but there were %v", statuses)
 	}
@@ -152,13 +152,13 @@ func TestQ36AConflictOfTheStatusHidesNoError(t *testing.T) {
 func TestQ30ParentIsNotReadToCompareItsStatus(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	from := f.position()
-	f.parent("a", object{"value": "1"})
+	from := env.AuditEnd(f)
+	f.CreateParent("a", object{"value": "1"})
 	f.waitUntilObserved("a", 1)
-	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.waitUntilObserved("a", 2)
-	f.waitUntilQuiet("a")
-	f.expectNoRequests(from, hostcluster.Request{User: harness.ServerUser, Verbs: []string{"get"}, Group: f.parents.Group, Resource: f.parents.Resource})
+	f.Settle("a")
+	env.ExpectNoRequests(f, from, hostcluster.Request{Verbs: []string{"get"}, Group: f.Parents.Group, Resource: f.Parents.Resource})
 }
 
 // A schema without status.observedGeneration drops it from each status that is written.
@@ -167,17 +167,17 @@ func TestAStatusThatTheSchemaCutsShortIsWrittenOnce(t *testing.T) {
 	f := prepare(t, hook.Serve(t, answers(t, func(request) object {
 		return object{"status": object{"ready": true, "unknown": "x"}, "children": []object{}}
 	})))
-	f.parents = env.Install(t, harness.CRD{Kind: "Thing", Schema: object{
+	f.Parents = env.Install(t, harness.CRD{Kind: "Thing", Schema: object{
 		"spec":   object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 		"status": object{"type": "object", "properties": object{"ready": object{"type": "boolean"}}},
 	}})
-	f.controller = f.create(f.spec())
-	from := f.position()
-	f.parent("a", object{})
+	f.RunComposite(f.CompositeSpec())
+	from := env.AuditEnd(f)
+	f.CreateParent("a", object{})
 	env.Eventually(t, func(ctx context.Context) error { return f.statusIs(ctx, "a", object{"ready": true}) })
-	f.waitUntilQuiet("a")
-	f.waitUntilQuiet("a")
-	if writes := f.requests(from, writesOf(f.parents)); len(writes) != 1 {
+	f.Settle("a")
+	f.Settle("a")
+	if writes := f.RequestLines(from, writesOf(f.Parents)); len(writes) != 1 {
 		t.Errorf("the status should be written once, but there were %v", writes)
 	}
 }
@@ -194,9 +194,9 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 			"spec": object{"list": []object{{"id": "ours", "value": value}}},
 		}}}
 	}), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{childRule(gadgets.GroupVersion().String(), gadgets.Resource, v1alpha1.ChildUpdateInPlace)}
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{harness.ChildRule(gadgets.GroupVersion().String(), gadgets.Resource, v1alpha1.ChildUpdateInPlace)}
 	})
-	children := env.Dynamic.Resource(gadgets).Namespace(f.namespace)
+	children := env.Dynamic.Resource(gadgets).Namespace(f.Namespace)
 	listIs := func(want ...object) {
 		t.Helper()
 		env.Eventually(t, func(ctx context.Context) error {
@@ -205,7 +205,7 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 				return err
 			}
 			got, _, _ := unstructured.NestedSlice(child.Object, "spec", "list")
-			if mustJSON(t, got) != mustJSON(t, want) {
+			if harness.JSON(t, got) != harness.JSON(t, want) {
 				return fmt.Errorf("the list should be %v, but is %v", want, got)
 			}
 			return nil
@@ -218,12 +218,12 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.parent("a", object{"value": "1"})
+	f.CreateParent("a", object{"value": "1"})
 	listIs(object{"id": "ours", "value": "1"})
 	add()
 	listIs(object{"id": "ours", "value": "1"}) // a list whose items nothing tells apart is ours as a whole
 
-	from := f.position()
+	from := env.AuditEnd(f)
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	_, err := env.Dynamic.Resource(definitions).Patch(t.Context(), gadgets.GroupResource().String(), types.JSONPatchType, []byte(`[
 		{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/list/x-kubernetes-list-type","value":"map"},
@@ -244,8 +244,8 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 	env.Eventually(t, func(ctx context.Context) error { // what is read first may still be the old one, and what is read may not be in use yet
 		round++
 		add()
-		f.patchParent("a", fmt.Sprintf(`{"spec":{"value":"%d"}}`, round))
-		f.waitUntilQuiet("a")
+		f.PatchParent("a", object{"spec": object{"value": fmt.Sprint(round)}})
+		f.Settle("a")
 		child, err := children.Get(ctx, "a", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -261,13 +261,13 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 func TestLabelsAndAnnotationsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
-		child := configMapChild("a", object{})
+		child := hook.ConfigMap("a", object{})
 		if _, dropped, _ := unstructured.NestedFieldNoCopy(asked.Parent.Object, "spec", "drop"); !dropped {
 			child["metadata"] = object{"name": "a", "labels": object{"ours": "x"}, "annotations": object{"ours": "x"}}
 		}
 		return object{"children": []object{child}}
 	}))
-	f.parent("a", object{})
+	f.CreateParent("a", object{})
 	has := func(ours, theirs string) func(*corev1.ConfigMap) error {
 		return func(child *corev1.ConfigMap) error {
 			for _, metadata := range []map[string]string{child.Labels, child.Annotations} {
@@ -278,10 +278,10 @@ func TestLabelsAndAnnotationsOfOthersStay(t *testing.T) {
 			return nil
 		}
 	}
-	f.waitForConfigMap("a", has("x", ""))
-	f.patchConfigMap("a", `{"metadata":{"labels":{"theirs":"z"},"annotations":{"theirs":"z"}}}`)
-	f.patchParent("a", `{"spec":{"drop":true}}`)
-	f.waitForConfigMap("a", has("", "z"))
+	f.WaitForConfigMap("a", has("x", ""))
+	f.PatchConfigMap("a", object{"metadata": object{"labels": object{"theirs": "z"}, "annotations": object{"theirs": "z"}}})
+	f.PatchParent("a", object{"spec": object{"drop": true}})
+	f.WaitForConfigMap("a", has("", "z"))
 }
 
 // The host drops the namespace of what is in none; this is no reason to write it again.
@@ -292,25 +292,25 @@ func TestAClusterScopedChildWithANamespaceIsWrittenOnce(t *testing.T) {
 	f := prepare(t, hook.Serve(t, answers(t, func(request) object {
 		return object{"children": []object{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": name, "namespace": "default"}}}}
 	})))
-	f.parents, f.namespace = env.Install(t, harness.CRD{Kind: "Fleet", ClusterScoped: true}), ""
-	from := f.position()
-	f.controller = f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{childRule(roles.GroupVersion().String(), roles.Resource, v1alpha1.ChildUpdateInPlace)}
+	f.Parents, f.Namespace = env.Install(t, harness.CRD{Kind: "Fleet", ClusterScoped: true}), ""
+	from := env.AuditEnd(f)
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{harness.ChildRule(roles.GroupVersion().String(), roles.Resource, v1alpha1.ChildUpdateInPlace)}
 	}))
-	parent := &unstructured.Unstructured{Object: object{"apiVersion": f.parents.GroupVersion().String(), "kind": "Fleet", "metadata": object{"name": "a"}}}
-	if _, err := env.Dynamic.Resource(f.parents).Create(t.Context(), parent, metav1.CreateOptions{}); err != nil {
+	parent := &unstructured.Unstructured{Object: object{"apiVersion": f.Parents.GroupVersion().String(), "kind": "Fleet", "metadata": object{"name": "a"}}}
+	if _, err := env.Dynamic.Resource(f.Parents).Create(t.Context(), parent, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	env.Eventually(t, func(ctx context.Context) error {
 		_, err := env.Dynamic.Resource(roles).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
-	f.waitUntilQuiet("a")
+	f.Settle("a")
 	events, err := env.Host.Audit().Find(from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: roles.Group, Resource: roles.Resource, Name: name})
 	if err != nil || len(events) != 1 {
 		t.Errorf("there should be one write, but there were %d, %v", len(events), err)
 	}
-	if err := env.Dynamic.Resource(f.parents).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+	if err := env.Dynamic.Resource(f.Parents).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 }

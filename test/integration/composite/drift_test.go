@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 // drift is a change that somebody makes to a child.
@@ -80,11 +81,11 @@ func TestDriftIsRepaired(t *testing.T) {
 		o.expectRepaired("while the server runs", wanted[o])
 		controllers = append(controllers, o)
 	}
-	restartServer(t, func() {
-		for _, o := range controllers {
-			o.driftAll()
-		}
-	})
+	env.StopServer(t)
+	for _, o := range controllers {
+		o.driftAll()
+	}
+	env.StartServer(t)
 	for _, o := range controllers {
 		o.expectRepaired("while it did not", wanted[o])
 	}
@@ -99,7 +100,7 @@ func (o *onlyChildren) driftAll() {
 		if drift.scale {
 			subresources = []string{"scale"}
 		}
-		_, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace).
+		_, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.Namespace).
 			Patch(o.Context(), child.GetName(), types.MergePatchType, []byte(drift.patch), metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
 		if err != nil {
 			o.Fatalf("%s: %v", title, err)
@@ -112,7 +113,7 @@ func (o *onlyChildren) expectRepaired(when string, wanted map[string]*unstructur
 	o.Helper()
 	for name, want := range wanted {
 		env.Eventually(o, func(ctx context.Context) error {
-			child, err := env.Dynamic.Resource(o.typeOf(want)).Namespace(o.namespace).Get(ctx, name, metav1.GetOptions{})
+			child, err := env.Dynamic.Resource(o.typeOf(want)).Namespace(o.Namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -132,7 +133,7 @@ func contentOf(t testing.TB, child *unstructured.Unstructured) string {
 			content[name] = value
 		}
 	}
-	return mustJSON(t, content)
+	return harness.JSON(t, content)
 }
 
 // theChild is the desired child of that name as it is.
@@ -142,7 +143,7 @@ func (o *onlyChildren) theChild(ctx context.Context, name string) *unstructured.
 	if err := json.Unmarshal(o.desired[name], &desired.Object); err != nil {
 		o.Fatal(err)
 	}
-	child, err := env.Dynamic.Resource(o.typeOf(desired)).Namespace(o.namespace).Get(ctx, name, metav1.GetOptions{})
+	child, err := env.Dynamic.Resource(o.typeOf(desired)).Namespace(o.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		o.Fatal(err)
 	}

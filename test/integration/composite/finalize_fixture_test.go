@@ -34,7 +34,7 @@ func (s *script) handle(_ context.Context, call hook.Call) hook.Answer {
 		s.t.Errorf("%s was called with finalizing: %v", call.Path, asked.Finalizing)
 	}
 	if !asked.Finalizing {
-		return hook.JSON(object{"status": object{"synced": true}, "children": []object{configMapChild(asked.Parent.GetName(), object{})}})
+		return hook.JSON(object{"status": object{"synced": true}, "children": []object{hook.ConfigMap(asked.Parent.GetName(), object{})}})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *script) then(finalize func(request) object) {
 
 // done answers that there is nothing left to finalize, in words that would create a child.
 func done(asked request) object {
-	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{configMapChild(asked.Parent.GetName()+"-late", object{})}}
+	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{hook.ConfigMap(asked.Parent.GetName()+"-late", object{})}}
 }
 
 // doneOnceTouched answers like done as soon as it is shown the annotation touched, and until then like replacing. A sync
@@ -64,5 +64,5 @@ func doneOnceTouched(asked request) object {
 
 // replacing answers another child in place of the one there is.
 func replacing(asked request) object {
-	return object{"status": object{"phase": "finalizing"}, "children": []object{configMapChild(asked.Parent.GetName()+"-other", object{})}}
+	return object{"status": object{"phase": "finalizing"}, "children": []object{hook.ConfigMap(asked.Parent.GetName()+"-other", object{})}}
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -58,7 +58,7 @@ func (h *etagHook) handle(_ context.Context, call hook.Call) hook.Answer {
 		h.repeated[parent] = h.short
 		return hook.Text(h.short, "")
 	}
-	answer := hook.JSON(object{"children": []object{configMapChild(asked.Parent.GetName(), object{"value": strconv.Itoa(h.version)})}})
+	answer := hook.JSON(object{"children": []object{hook.ConfigMap(asked.Parent.GetName(), object{"value": strconv.Itoa(h.version)})}})
 	answer.Header.Set("ETag", etag)
 	return answer
 }
@@ -71,7 +71,7 @@ func (h *etagHook) hasRepeated(parent string, status int) bool {
 }
 
 // etag turns on the ETag cache of the sync hook.
-func etag(config v1alpha1.WebhookEtagConfig) func(*v1alpha1.CompositeControllerSpec) {
+func etag(config v1alpha1.WebhookEtagConfig) change {
 	config.Enabled = ptr.To(true)
 	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.Etag = &config }
 }
@@ -79,13 +79,13 @@ func etag(config v1alpha1.WebhookEtagConfig) func(*v1alpha1.CompositeControllerS
 // restore deletes a child and waits until it is there anew.
 func (f *fixture) restore(name, value string) {
 	f.Helper()
-	before := f.waitForConfigMap(name, hasData("value", value))
-	f.deleteConfigMap(name)
-	f.waitForConfigMap(name, func(found *corev1.ConfigMap) error {
+	before := f.WaitForConfigMap(name, harness.HasData("value", value))
+	f.DeleteConfigMap(name)
+	f.WaitForConfigMap(name, func(found *corev1.ConfigMap) error {
 		if found.UID == before.UID {
 			return fmt.Errorf("ConfigMap %s is still the one that was deleted", name)
 		}
-		return hasData("value", value)(found)
+		return harness.HasData("value", value)(found)
 	})
 }
 
@@ -93,8 +93,8 @@ func TestETagSequence(t *testing.T) {
 	t.Parallel()
 	etags := newETagHook()
 	f := start(t, etags.handle, etag(v1alpha1.WebhookEtagConfig{}))
-	parent := string(f.parent("a", object{}).GetUID())
-	f.waitForConfigMap("a", hasData("value", "1"))
+	parent := string(f.CreateParent("a", object{}).GetUID())
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 
 	for _, short := range []int{http.StatusNotModified, http.StatusPreconditionFailed} {
 		etags.set(1, short)
@@ -104,8 +104,8 @@ func TestETagSequence(t *testing.T) {
 		}
 	}
 	etags.set(2, http.StatusNotModified)
-	f.patchParent("a", `{"spec":{"value":"changed"}}`)
-	f.waitForConfigMap("a", hasData("value", "2"))
+	f.PatchParent("a", object{"spec": object{"value": "changed"}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 	f.restore("a", "2")
 	if !etags.hasRepeated(parent, http.StatusNotModified) {
 		t.Error("the hook was not asked in a way to which it could answer 304")
@@ -117,12 +117,10 @@ func TestQ44AParentCreatedAnewIsNotKnownByTheOldETag(t *testing.T) {
 	t.Parallel()
 	etags := newETagHook()
 	f := start(t, etags.handle, etag(v1alpha1.WebhookEtagConfig{}))
-	f.parent("a", object{})
+	f.CreateParent("a", object{})
 	f.restore("a", "1")
-	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	second := string(f.parent("a", object{}).GetUID())
+	f.DeleteParent("a")
+	second := string(f.CreateParent("a", object{}).GetUID())
 	env.Eventually(t, func(context.Context) error {
 		etags.mu.Lock()
 		defer etags.mu.Unlock()
@@ -142,13 +140,13 @@ func TestQ20ETagsTimeOutWithoutCleanup(t *testing.T) {
 	t.Parallel()
 	etags := newETagHook()
 	f := start(t, etags.handle, etag(v1alpha1.WebhookEtagConfig{CacheTimeoutSeconds: ptr.To[int32](1)}))
-	f.parent("a", object{})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	first := f.hook.Calls()[0].At
+	f.CreateParent("a", object{})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	first := f.Hook.Calls()[0].At
 	env.Eventually(t, func(context.Context) error {
-		f.patchParent("a", mustJSON(t, object{"metadata": object{"annotations": object{"touched": time.Now().String()}}}))
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": time.Now().String()}}})
 		carried := ""
-		for _, call := range f.hook.Calls() {
+		for _, call := range f.Hook.Calls() {
 			switch now := call.Header.Get("If-None-Match"); {
 			case carried != "" && now == "" && call.At.Sub(first) < time.Second:
 				t.Errorf("an answer of %s ago was forgotten", call.At.Sub(first))
@@ -159,7 +157,7 @@ func TestQ20ETagsTimeOutWithoutCleanup(t *testing.T) {
 				carried = now
 			}
 		}
-		return fmt.Errorf("in %d calls no answer timed out", len(f.hook.Calls()))
+		return fmt.Errorf("in %d calls no answer timed out", len(f.Hook.Calls()))
 	})
 }
 
@@ -203,37 +201,17 @@ func TestQ8AHookThatAsksForLaterIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := start(t, throttling(t, test.times, test.retryAfter))
-			f.parent("a", object{"value": "1"})
+			f.CreateParent("a", object{"value": "1"})
 			if test.touch {
-				f.waitUntilCalled(1)
-				f.patchParent("a", `{"metadata":{"annotations":{"touched":"yes"}}}`)
+				f.WaitForCalls(1)
+				f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 			}
-			f.waitForConfigMap("a", hasData("value", "1"))
-			calls := f.hook.Calls()
+			f.WaitForConfigMap("a", harness.HasData("value", "1"))
+			calls := f.Hook.Calls()
 			if took := calls[test.times].At.Sub(calls[0].At); took < test.least {
 				t.Errorf("%d calls took %s, want at least %s", test.times+1, took, test.least)
 			}
-			f.expectNoSyncError("a")
+			f.ExpectNoSyncError("a")
 		})
 	}
-}
-
-func (f *fixture) waitUntilCalled(times int) {
-	f.Helper()
-	env.Eventually(f, func(context.Context) error {
-		if calls := len(f.hook.Calls()); calls < times {
-			return fmt.Errorf("the hook was called %d times, want %d", calls, times)
-		}
-		return nil
-	})
-}
-
-// expectNoSyncError checks that no failed sync of a parent has an event, nor is to get one.
-func (f *fixture) expectNoSyncError(about string) {
-	f.Helper()
-	const later = "unsupported status code: 418"
-	f.hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusTeapot, "") })
-	f.parent("later", object{})
-	env.WaitForEvent(f.T, f.namespace, "later", "SyncError", later)
-	env.ExpectNoSyncErrorBut(f.T, f.namespace, about, later)
 }

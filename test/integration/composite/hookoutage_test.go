@@ -23,12 +23,12 @@ func TestParentsConvergeAfterAHookWasAway(t *testing.T) {
 	f := start(t, here)
 	name := func(i int) string { return fmt.Sprintf("p%d", i) }
 	for i := range parents {
-		f.parent(name(i), object{"value": "1"})
+		f.CreateParent(name(i), object{"value": "1"})
 	}
 	waitForValue := func(value string) {
 		t.Helper()
 		env.Eventually(t, func(ctx context.Context) error {
-			configMaps, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(ctx, metav1.ListOptions{})
+			configMaps, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return err
 			}
@@ -45,33 +45,33 @@ func TestParentsConvergeAfterAHookWasAway(t *testing.T) {
 		})
 	}
 	waitForValue("1")
-	waitForCounts(t, f.controller.Name, parents, 0)
+	waitForCounts(t, f.Controller.Name, parents, 0)
 
-	f.hook.Handle(func(context.Context, hook.Call) hook.Answer { panic(http.ErrAbortHandler) })
-	away, before := time.Now(), len(f.hook.Calls())
+	f.Hook.Handle(func(context.Context, hook.Call) hook.Answer { panic(http.ErrAbortHandler) })
+	away, before := time.Now(), len(f.Hook.Calls())
 	for _, value := range []string{"2", "3"} {
 		for i := range parents {
-			f.patchParent(name(i), mustJSON(t, object{"spec": object{"value": value}}))
+			f.PatchParent(name(i), object{"spec": object{"value": value}})
 		}
-		waitForCounts(t, f.controller.Name, 0, parents)
+		waitForCounts(t, f.Controller.Name, 0, parents)
 	}
-	f.waitForCondition("HooksReachable", metav1.ConditionFalse)
-	calls := len(f.hook.Calls()) - before
+	f.WaitForCondition("HooksReachable", metav1.ConditionFalse)
+	calls := len(f.Hook.Calls()) - before
 	// Once each, some until it is noticed, some probes, and once a second one that has changed.
 	if most := parents + 20 + int(time.Since(away).Seconds()); calls > most {
 		t.Errorf("the hook was called %d times in %s while it was away, want at most %d", calls, time.Since(away), most)
 	}
 
-	f.hook.Handle(here)
+	f.Hook.Handle(here)
 	back := time.Now()
 	waitForValue("3")
-	waitForCounts(t, f.controller.Name, parents, 0)
+	waitForCounts(t, f.Controller.Name, parents, 0)
 	took := time.Since(back)
 	t.Logf("%d calls in the %s that the hook was away, all parents synced %s after it was back", calls, back.Sub(away), took)
 	if took > time.Minute {
 		t.Error("it took more than a minute until all parents were synced")
 	}
-	f.waitForCondition("HooksReachable", metav1.ConditionTrue)
+	f.WaitForCondition("HooksReachable", metav1.ConditionTrue)
 }
 
 // waitForCounts waits until the status of a controller counts so many parents.
@@ -86,21 +86,5 @@ func waitForCounts(t *testing.T, controller string, synced, failing int32) {
 			return fmt.Errorf("%d parents should be synced and %d failing, but the counts are %v", synced, failing, counts)
 		}
 		return nil
-	})
-}
-
-func (f *fixture) waitForCondition(kind string, status metav1.ConditionStatus) {
-	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		object, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.controller.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, condition := range object.Status.Conditions {
-			if condition.Type == kind && condition.Status == status {
-				return nil
-			}
-		}
-		return fmt.Errorf("%s should be %s, but the conditions are %v", kind, status, object.Status.Conditions)
 	})
 }

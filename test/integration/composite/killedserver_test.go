@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // Killing the server in the middle of its work loses nothing that it acknowledged,
@@ -29,29 +31,25 @@ func TestKilledServerComesBackComplete(t *testing.T) {
 		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
 		var desired []object
 		for i := range children {
-			desired = append(desired, configMapChild(fmt.Sprintf("%s-%d", asked.Parent.GetName(), i), object{"value": value}))
+			desired = append(desired, hook.ConfigMap(fmt.Sprintf("%s-%d", asked.Parent.GetName(), i), object{"value": value}))
 		}
 		return object{"children": desired}
 	}))
 	for i := range parents {
-		f.parent(fmt.Sprintf("p%d", i), object{"value": "start"})
+		f.CreateParent(fmt.Sprintf("p%d", i), object{"value": "start"})
 	}
 	stored := map[string]bool{}
 	for round := range kills {
 		value := fmt.Sprintf("round-%d", round)
 		stop := f.keepCreatingControllers(round, stored)
 		for i := range parents {
-			f.patchParent(fmt.Sprintf("p%d", i), mustJSON(t, object{"spec": object{"value": value}}))
+			f.PatchParent(fmt.Sprintf("p%d", i), object{"spec": object{"value": value}})
 			if i == parents/2 {
-				if err := env.Server.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				env.KillServer(t)
 			}
 		}
 		stop()
-		if err := env.Server.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		env.StartServer(t)
 		f.expectControllers(stored)
 		f.expectChildren(parents, children, value)
 	}
@@ -62,13 +60,13 @@ func TestKilledServerComesBackComplete(t *testing.T) {
 func (f *fixture) keepCreatingControllers(round int, acknowledged map[string]bool) (stop func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	var running sync.WaitGroup
-	spec := f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+	spec := f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}}
 		spec.ResyncPeriodSeconds = ptr.To(int32(3600))
 	})
 	running.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			name := fmt.Sprintf("%s-%d-%d", f.controller.Name, round, i)
+			name := fmt.Sprintf("%s-%d-%d", f.Controller.Name, round, i)
 			_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Create(ctx,
 				&v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 			if err != nil {
@@ -127,7 +125,7 @@ func afterRestart(f *fixture, request func(context.Context) error) {
 func (f *fixture) expectChildren(parents, children int, value string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
-		list, err := env.Kube.CoreV1().ConfigMaps(f.namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller-uid"})
+		list, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "controller-uid"})
 		if err != nil {
 			return err
 		}
@@ -136,7 +134,7 @@ func (f *fixture) expectChildren(parents, children int, value string) {
 			errs = append(errs, fmt.Errorf("there should be %d children, but there are %d", parents*children, len(list.Items)))
 		}
 		for _, child := range list.Items {
-			errs = append(errs, hasData("value", value)(&child), isControlled(&child))
+			errs = append(errs, harness.HasData("value", value)(&child), isControlled(&child))
 		}
 		return errors.Join(errs...)
 	})

@@ -23,11 +23,11 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "theirs"}}
-	if _, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+	if _, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.parent("a", object{"value": "ours"})
-	event := env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a exists and is not this object's")
+	f.CreateParent("a", object{"value": "ours"})
+	event := env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/a exists and is not this object's")
 	if event.Type != corev1.EventTypeWarning {
 		t.Errorf("the event is a %s", event.Type)
 	}
@@ -37,12 +37,9 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 	const tries = 11
 	created := func(code int32) (times []metav1.MicroTime) {
 		t.Helper()
-		events, err := env.Host.Audit().Find(0, hostcluster.Request{
-			User: harness.ServerUser, Verbs: []string{"create"}, Resource: "configmaps", Namespace: f.namespace,
+		events := env.AuditEvents(t, 0, hostcluster.Request{
+			Verbs: []string{"create"}, Resource: "configmaps", Namespace: f.Namespace,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, event := range events {
 			if event.ResponseStatus.Code == code {
 				times = append(times, event.RequestReceivedTimestamp)
@@ -56,10 +53,10 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-	f.waitForConfigMap("a", hasData("value", "theirs"))
+	f.WaitForConfigMap("a", harness.HasData("value", "theirs"))
 	deleted := time.Now()
-	f.deleteConfigMap("a")
-	f.waitForConfigMap("a", hasData("value", "ours"))
+	f.DeleteConfigMap("a")
+	f.WaitForConfigMap("a", harness.HasData("value", "ours"))
 	if waited := created(http.StatusCreated)[0].Sub(deleted); waited > 3*time.Second {
 		t.Errorf("the child was created %s after its name had become free", waited)
 	}

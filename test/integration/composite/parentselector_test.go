@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -19,7 +18,7 @@ import (
 )
 
 // running selects the parents whose label run has the value.
-func running(value string) func(*v1alpha1.CompositeControllerSpec) {
+func running(value string) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"run": value}}
 	}
@@ -28,20 +27,13 @@ func running(value string) func(*v1alpha1.CompositeControllerSpec) {
 // labelled creates a parent whose label run has the value.
 func (f *fixture) labelled(name, value string, finalizers ...string) {
 	f.Helper()
-	parent := &unstructured.Unstructured{Object: object{
-		"apiVersion": f.parents.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": name}, "spec": object{},
-	}}
-	parent.SetLabels(map[string]string{"run": value})
-	parent.SetFinalizers(finalizers)
-	if _, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Create(f.Context(), parent, metav1.CreateOptions{}); err != nil {
-		f.Fatalf("create parent %s: %v", name, err)
-	}
+	f.CreateParentWith(name, object{"labels": object{"run": value}, "finalizers": finalizers}, object{})
 }
 
 // watchedWith are the selectors of the watches of parents that the server has begun, in order.
 func (f *fixture) watchedWith() []string {
 	f.Helper()
-	events, err := env.Host.Audit().Find(0, ofServer(f.parents, "watch"))
+	events, err := env.Host.Audit().Find(0, ofServer(f.Parents, "watch"))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -58,11 +50,11 @@ func (f *fixture) watchedWith() []string {
 
 // another runs a further controller for the fixture's parents, with a hook of its own that
 // wants no children and the status there is.
-func (f *fixture) another(changes ...func(*v1alpha1.CompositeControllerSpec)) *fixture {
+func (f *fixture) another(changes ...change) *fixture {
 	f.Helper()
 	other := *f
-	other.hook = hook.Serve(f, answers(f, func(request) object { return object{"status": object{"synced": true}} }))
-	other.controller = other.create(other.spec(append(changes, func(spec *v1alpha1.CompositeControllerSpec) {
+	other.Hook = hook.Serve(f, answers(f, func(request) object { return object{"status": object{"synced": true}} }))
+	other.RunComposite(other.CompositeSpec(append(changes, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = nil
 	})...))
 	return &other
@@ -89,30 +81,30 @@ func TestParentsThatAreNotSelectedStayInTheHost(t *testing.T) {
 	f := prepare(t, hook.Serve(t, scripted(t, never).handle))
 	f.labelled("in", "here")
 	f.labelled("out", "there")
-	f.controller = f.create(f.spec(running("here")))
+	f.RunComposite(f.CompositeSpec(running("here")))
 	f.waitForSynced("in")
 	if selectors := f.watchedWith(); len(selectors) == 0 || slices.ContainsFunc(selectors, func(selector string) bool { return selector != "run in (here)" }) {
 		t.Errorf("parents were watched with the selectors %q", selectors)
 	}
 
-	f.patchParent("out", `{"metadata":{"labels":{"run":"here"}}}`)
+	f.PatchParent("out", object{"metadata": object{"labels": object{"run": "here"}}})
 	f.waitForSynced("out")
 
-	f.patchParent("in", `{"metadata":{"labels":{"run":"there"}}}`)
+	f.PatchParent("in", object{"metadata": object{"labels": object{"run": "there"}}})
 	f.labelled("later", "here")
 	f.waitForSynced("later")
 	called := f.calledFor("in")
-	f.patchConfigMap("in", `{"data":{"edited":"yes"}}`)
-	f.patchConfigMap("later", `{"data":{"edited":"yes"}}`)
-	f.waitUntilQuiet("later")
+	f.PatchConfigMap("in", object{"data": object{"edited": "yes"}})
+	f.PatchConfigMap("later", object{"data": object{"edited": "yes"}})
+	f.Settle("later")
 	if now := f.calledFor("in"); now != called {
 		t.Errorf("the hook was called %d times about a parent that is not selected any more", now-called)
 	}
-	if !f.exists("in") {
+	if !f.HasConfigMap("in") {
 		t.Error("the children of a parent that is not selected any more are gone")
 	}
 
-	f.patchParent("in", `{"metadata":{"labels":{"run":"here"}}}`)
+	f.PatchParent("in", object{"metadata": object{"labels": object{"run": "here"}}})
 	f.waitUntilCalledFor("in", called+1)
 }
 
@@ -123,17 +115,17 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	f.labelled("busy", "here")
 	f.labelled("others", "there")
 	f.labelled("nobodys", "nowhere")
-	f.controller = f.create(f.spec(running("here")))
+	f.RunComposite(f.CompositeSpec(running("here")))
 	f.waitForSynced("still")
 	f.waitForSynced("busy")
-	f.waitUntilQuiet("still")
+	f.Settle("still")
 
 	// While others come and go, each change of a parent arrives.
 	change := 0
 	next := func() {
 		change++
 		called := f.calledFor("busy")
-		f.patchParent("busy", fmt.Sprintf(`{"spec":{"value":"%d"}}`, change))
+		f.PatchParent("busy", object{"spec": object{"value": fmt.Sprint(change)}})
 		f.waitUntilCalledFor("busy", called+1)
 	}
 	next()
@@ -149,7 +141,7 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 		all.waitUntilCalledFor(parent, 1)
 	}
 	next()
-	env.Kubectl(t, "delete", "cc", all.controller.Name)
+	env.Kubectl(t, "delete", "cc", all.Controller.Name)
 	next()
 
 	if now := f.calledFor("still"); now != still {
@@ -158,23 +150,23 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	if called := f.calledFor("others") + f.calledFor("nobodys") + second.calledFor("busy") + second.calledFor("nobodys"); called > 0 {
 		t.Errorf("hooks were called %d times about parents of others", called)
 	}
-	if !f.exists("still") || !f.exists("busy") {
+	if !f.HasConfigMap("still") || !f.HasConfigMap("busy") {
 		t.Error("children of parents that were there all the time are gone")
 	}
 	// A watch that the host has ended is begun again.
 	if selectors := slices.Compact(f.watchedWith()); !slices.Equal(selectors, []string{"run in (here)", "run in (here,there)", ""}) {
 		t.Errorf("parents were watched with the selectors %q", selectors)
 	}
-	waitForWatches(t, f.parents, 1)
+	waitForWatches(t, f.Parents, 1)
 }
 
 func TestAControllerThatFinalizesSeesAllParents(t *testing.T) {
 	t.Parallel()
 	f := start(t, scripted(t, done).handle, running("here"), withFinalize)
 	f.labelled("a", "here")
-	f.waitForFinalizers("a", f.finalizer())
-	f.patchParent("a", `{"metadata":{"labels":{"run":"there"}}}`)
-	f.waitForFinalizers("a")
+	f.WaitForFinalizers("a", f.Finalizer())
+	f.PatchParent("a", object{"metadata": object{"labels": object{"run": "there"}}})
+	f.WaitForFinalizers("a")
 	if selectors := slices.Compact(f.watchedWith()); !slices.Equal(selectors, []string{""}) {
 		t.Errorf("parents were watched with the selectors %q", selectors)
 	}
@@ -187,9 +179,9 @@ func TestAFinalizerLeftOnAParentThatIsNotSelectedIsTakenOff(t *testing.T) {
 	name := harness.Name("test")
 	finalizer := "metacontroller.io/compositecontroller-" + name
 	f.labelled("selected", "here", finalizer)
-	f.labelled("not-selected", "there", finalizer, foreign)
-	f.controller = f.createAs(name, f.spec(running("here")))
-	f.waitForFinalizers("selected")
-	f.waitForFinalizers("not-selected", foreign)
-	f.patchParent("not-selected", `{"metadata":{"finalizers":null}}`)
+	f.labelled("not-selected", "there", finalizer, harness.OtherFinalizer)
+	f.Controller = harness.Composite(f.CreateComposite(name, f.CompositeSpec(running("here"))).Name)
+	f.WaitForFinalizers("selected")
+	f.WaitForFinalizers("not-selected", harness.OtherFinalizer)
+	f.PatchParent("not-selected", object{"metadata": object{"finalizers": nil}})
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
 // phantoms are children that the host stores otherwise than their hook writes them.
@@ -49,13 +48,14 @@ func TestPhantomDifferencesAreNoDifferences(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
 		o := newOnlyChildren(t, method, phantoms)
 		o.createAll()
-		from := o.position()
+		from := env.AuditEnd(o)
 		o.waitUntilSynced("quiet", everybody)
 		o.expectNoChildWrites("while the server runs", from)
 		controllers = append(controllers, o)
 	}
-	var from hostcluster.Position
-	restartServer(t, func() { from = controllers[0].position() })
+	env.StopServer(t)
+	from := env.AuditEnd(t)
+	env.StartServer(t)
 	for _, o := range controllers {
 		o.waitUntilSynced("restarted", everybody)
 		o.expectNoChildWrites("after a restart", from)

@@ -16,25 +16,19 @@ import (
 // as if nothing were known of them any more.
 func TestARestartDoesNotWriteStatusesThatSayTheSame(t *testing.T) {
 	f := start(t, answers(t, oneConfigMap))
-	f.parent("a", object{"value": "1"})
+	f.CreateParent("a", object{"value": "1"})
 	f.waitForRow("True", "1", "0")
-	f.waitForCondition("HooksReachable", metav1.ConditionTrue)
-	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.WaitForCondition("HooksReachable", metav1.ConditionTrue)
+	f.DeleteParent("a")
 	f.waitForRow("True", "0", "0")
-	waitForCounts(t, f.controller.Name, 0, 0) // it is counted as synced until it has been found gone
+	waitForCounts(t, f.Controller.Name, 0, 0) // it is counted as synced until it has been found gone
 	before, err := f.getController(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if err := env.Server.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StopServer(t)
+	env.StartServer(t)
 	afterRestart(f, func(ctx context.Context) error {
 		_, err := f.getController(ctx)
 		return err
@@ -42,10 +36,10 @@ func TestARestartDoesNotWriteStatusesThatSayTheSame(t *testing.T) {
 
 	// When a controller that came later has been looked at again, so has this one.
 	later := *f
-	later.parents = env.Install(t, harness.CRD{Kind: "Thing"})
-	later.controller = later.create(later.spec())
-	later.waitForReady(metav1.ConditionTrue, "Running")
-	later.parent("b", object{"value": "1"})
+	later.Parents = env.Install(t, harness.CRD{Kind: "Thing"})
+	later.RunComposite(later.CompositeSpec())
+	later.WaitForReady(metav1.ConditionTrue, "Running")
+	later.CreateParent("b", object{"value": "1"})
 	later.waitForRow("True", "1", "0")
 	after, err := f.getController(t.Context())
 	if err != nil {

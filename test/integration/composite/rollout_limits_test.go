@@ -21,13 +21,13 @@ func TestARolloutMovesSeveralChildrenAndHoldsSomeBack(t *testing.T) {
 		strategy := spec.ChildResources[0].UpdateStrategy
 		strategy.MaxUnavailable, strategy.Partition = ptr.To(intstr.FromString("50%")), ptr.To[int32](1)
 	})
-	r.parent("a", object{"replicas": int64(4), "version": "1"})
+	r.CreateParent("a", object{"replicas": int64(4), "version": "1"})
 	r.waitForVersions("1", "1", "1", "1")
 	r.makeReady("a-0", "a-1", "a-2", "a-3")
 	r.waitUntilPartsAreSeen()
 	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: things.")
 
-	r.patchParent("a", `{"spec":{"version":"2"}}`)
+	r.PatchParent("a", object{"spec": object{"version": "2"}})
 	r.waitForVersions("1", "2", "2", "1")
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-1 failed")
 	r.makeReady("a-2")
@@ -36,7 +36,7 @@ func TestARolloutMovesSeveralChildrenAndHoldsSomeBack(t *testing.T) {
 	r.waitForRevisions(2)
 
 	r.makeReady("a-1", "a-3")
-	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Patch(t.Context(), r.controller.Name, types.JSONPatchType,
+	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Patch(t.Context(), r.Controller.Name, types.JSONPatchType,
 		[]byte(`[{"op":"replace","path":"/spec/childResources/0/updateStrategy/partition","value":0}]`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatalf("lower the partition: %v", err)

@@ -38,8 +38,8 @@ func TestRollingInPlaceWaitsUntilTheSpecIsObserved(t *testing.T) {
 // observe says that a part's controller has seen a generation of it.
 func (r *rolling) observe(name string, generation int64) {
 	r.Helper()
-	_, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).Patch(r.Context(), name, types.MergePatchType,
-		[]byte(mustJSON(r, object{"status": object{"observedGeneration": generation}})), metav1.PatchOptions{}, "status")
+	_, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).Patch(r.Context(), name, types.MergePatchType,
+		[]byte(harness.JSON(r, object{"status": object{"observedGeneration": generation}})), metav1.PatchOptions{}, "status")
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -54,15 +54,15 @@ func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 		r.rollOut("2")
 		r.waitForVersions("2", "1", "1")
 
-		r.patchParent("a", `{"spec":{"replicas":5}}`)
+		r.PatchParent("a", object{"spec": object{"replicas": 5}})
 		r.waitForVersions("2", "1", "1", "2", "2")
 		r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 		r.makeReady("a-0", "a-3", "a-4")
 		r.waitForVersions("2", "2", "1", "2", "2")
 
-		r.patchParent("a", `{"spec":{"replicas":2}}`)
+		r.PatchParent("a", object{"spec": object{"replicas": 2}})
 		r.waitForEnd("2", "2")
-		r.patchParent("a", `{"spec":{"replicas":3}}`)
+		r.PatchParent("a", object{"spec": object{"replicas": 3}})
 		r.waitForEnd("2", "2", "2")
 	})
 }
@@ -101,7 +101,7 @@ func TestARevertedRolloutIsStuckNoMore(t *testing.T) {
 		r.rollOut("1")
 		r.waitForEnd("1", "1", "1")
 		r.makeReady("a-0")
-		r.waitUntilQuiet("a")
+		r.Settle("a")
 		after := r.partUIDs()
 		if after["a-0"] == before["a-0"] || after["a-1"] != before["a-1"] || after["a-2"] != before["a-2"] {
 			t.Errorf("the parts were %v and are %v, want a-0 alone to be another", before, after)
@@ -130,7 +130,7 @@ func TestAChildDeletedInTheMiddleComesBackAtItsRevision(t *testing.T) {
 // deletePart deletes a part and waits until it has come back as another.
 func (r *rolling) deletePart(name string) {
 	r.Helper()
-	parts := env.Dynamic.Resource(r.parts).Namespace(r.namespace)
+	parts := env.Dynamic.Resource(r.parts).Namespace(r.Namespace)
 	before := r.partUIDs()[name]
 	if err := parts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
@@ -172,7 +172,7 @@ func TestTwoRollingKindsMoveInOneOrder(t *testing.T) {
 		gear["kind"] = "Gear"
 		return object{"status": object{}, "children": []object{parts[0], gear, parts[1]}}
 	})
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, func(spec *v1alpha1.CompositeControllerSpec) {
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = append(spec.ChildResources, rollingRule(gears.parts, v1alpha1.ChildUpdateRollingInPlace))
 	}))
 	r.settled(2)

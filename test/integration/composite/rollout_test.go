@@ -32,7 +32,7 @@ type rolling struct {
 func startRolling(t *testing.T, method v1alpha1.ChildUpdateMethod, changes ...change) *rolling {
 	t.Helper()
 	r := prepareRolling(t)
-	r.controller = r.create(r.rollingSpec(method, changes...))
+	r.RunComposite(r.rollingSpec(method, changes...))
 	return r
 }
 
@@ -47,7 +47,7 @@ func prepareRolling(t *testing.T) *rolling {
 }
 
 // answer has the hook answer in another way.
-func (r *rolling) answer(answer func(request) object) { r.hook.Handle(answers(r, answer)) }
+func (r *rolling) answer(answer func(request) object) { r.Hook.Handle(answers(r, answer)) }
 
 // desired are the parts that a parent asks for.
 func (r *rolling) desired(asked request) (parts []object) {
@@ -71,7 +71,7 @@ func versionOf(of *unstructured.Unstructured) string {
 }
 
 func (r *rolling) rollingSpec(method v1alpha1.ChildUpdateMethod, changes ...change) v1alpha1.CompositeControllerSpec {
-	spec := r.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+	spec := r.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.RevisionHistory = &v1alpha1.CompositeControllerRevisionHistory{FieldPaths: []string{"spec.version"}}
 		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{rollingRule(r.parts, method)}
 	})
@@ -83,7 +83,7 @@ func (r *rolling) rollingSpec(method v1alpha1.ChildUpdateMethod, changes ...chan
 
 // rollingRule has children of a type roll when they are Ready.
 func rollingRule(of schema.GroupVersionResource, method v1alpha1.ChildUpdateMethod) v1alpha1.CompositeControllerChildResourceRule {
-	rule := childRule(of.GroupVersion().String(), of.Resource, method)
+	rule := harness.ChildRule(of.GroupVersion().String(), of.Resource, method)
 	rule.UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
 		Conditions: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}},
 	}
@@ -92,7 +92,7 @@ func rollingRule(of schema.GroupVersionResource, method v1alpha1.ChildUpdateMeth
 
 // listParts returns the parts, by their names.
 func (r *rolling) listParts(ctx context.Context) ([]unstructured.Unstructured, error) {
-	parts, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
+	parts, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (r *rolling) partUIDs() map[string]types.UID {
 // settled creates the parent a with so many parts of version 1 and waits until all are ready.
 func (r *rolling) settled(replicas int) {
 	r.Helper()
-	r.parent("a", object{"replicas": int64(replicas), "version": "1"})
+	r.CreateParent("a", object{"replicas": int64(replicas), "version": "1"})
 	r.waitForVersions(slices.Repeat([]string{"1"}, replicas)...)
 	for i := range replicas {
 		r.makeReady(fmt.Sprintf("a-%d", i))
@@ -160,7 +160,7 @@ func (r *rolling) waitUntilPartsAreSeen() {
 // rollOut changes the version of parent a.
 func (r *rolling) rollOut(version string) {
 	r.Helper()
-	r.patchParent("a", mustJSON(r, object{"spec": object{"version": version}}))
+	r.PatchParent("a", object{"spec": object{"version": version}})
 }
 
 // waitForEnd waits until the rollout of parent a is over and nothing is left of it.
@@ -179,7 +179,7 @@ func (r *rolling) makeUnready(names ...string) { r.Helper(); r.setReady("False",
 func (r *rolling) setReady(status string, names []string) {
 	r.Helper()
 	for _, name := range names {
-		_, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).Patch(r.Context(), name, types.MergePatchType,
+		_, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).Patch(r.Context(), name, types.MergePatchType,
 			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"`+status+`"}]}}`), metav1.PatchOptions{}, "status")
 		if err != nil {
 			r.Fatalf("make Ready of %s %s: %v", name, status, err)
@@ -191,7 +191,7 @@ func (r *rolling) setReady(status string, names []string) {
 func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 	r.Helper()
 	env.Eventually(r, func(ctx context.Context) error {
-		found, err := r.getParent(ctx, parent)
+		found, err := r.GetParent(ctx, parent)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 // revisions are those of the fixture's type of parents, wherever they are.
 func (r *rolling) revisions(ctx context.Context) ([]v1alpha1.ControllerRevision, error) {
 	revisions, err := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions("").List(ctx,
-		metav1.ListOptions{LabelSelector: v1alpha1.GroupName + "/apiGroup=" + r.parents.Group})
+		metav1.ListOptions{LabelSelector: v1alpha1.GroupName + "/apiGroup=" + r.Parents.Group})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (r *rolling) waitForRevisions(want int) {
 
 func TestQ2ChildrenRollOneByOne(t *testing.T) {
 	t.Parallel()
-	for _, engine := range engines {
+	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, applied(engine))
@@ -241,13 +241,13 @@ func TestQ2ChildrenRollOneByOne(t *testing.T) {
 			r.waitForVersions("2", "1", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", `child Part a-0 failed status check: required condition type missing: "Ready"`)
 			r.waitForRevisions(2)
-			env.WaitForEvent(t, r.namespace, "a", "RolloutStarted", "updating Part a-0")
+			env.WaitForEvent(t, r.Namespace, "a", "RolloutStarted", "updating Part a-0")
 			r.makeReady("a-0")
 			r.waitForVersions("2", "2", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-1 failed")
 			r.makeReady("a-1")
 			r.waitForEnd("2", "2", "2")
-			env.WaitForEvent(t, r.namespace, "a", "RolloutFinished", "latest ControllerRevision: things.")
+			env.WaitForEvent(t, r.Namespace, "a", "RolloutFinished", "latest ControllerRevision: things.")
 		})
 	}
 }

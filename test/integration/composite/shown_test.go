@@ -20,7 +20,7 @@ func (f *fixture) waitUntilChildrenAreShown(children ...unstructured.Unstructure
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
 		var missing []string
-		for _, call := range slices.Backward(f.hook.Calls()) {
+		for _, call := range slices.Backward(f.Hook.Calls()) {
 			var asked request
 			if err := call.Decode(&asked); err != nil {
 				return err

@@ -50,7 +50,7 @@ const gadgetSchema = `{type: object, properties: {
 // one without, and TEN for the number 10.0.
 func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[string]string) *onlyChildren {
 	t.Helper()
-	gadgets := env.Install(t, harness.CRD{Kind: "Gadget", Schema: object{"spec": fromYAML(t, spaced(gadgetSchema))}})
+	gadgets := env.Install(t, harness.CRD{Kind: "Gadget", Schema: object{"spec": harness.FromYAML(t, spaced(gadgetSchema))}})
 	frees := env.Install(t, harness.CRD{Kind: "Free"})
 	o := &onlyChildren{
 		method:  method,
@@ -59,9 +59,9 @@ func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[
 	}
 	words := strings.NewReplacer("GADGET", gadgets.GroupVersion().String(), "FREE", frees.GroupVersion().String())
 	for title, text := range texts {
-		child := &unstructured.Unstructured{Object: fromYAML(t, spaced(words.Replace(text)))}
+		child := &unstructured.Unstructured{Object: harness.FromYAML(t, spaced(words.Replace(text)))}
 		child.SetName(nameOf(title))
-		o.desired[child.GetName()] = json.RawMessage(strings.ReplaceAll(mustJSON(t, child.Object), `"TEN"`, "10.0"))
+		o.desired[child.GetName()] = json.RawMessage(strings.ReplaceAll(harness.JSON(t, child.Object), `"TEN"`, "10.0"))
 	}
 	o.fixture = prepare(t, hook.Serve(t, answers(t, o.answer)))
 	return o
@@ -82,10 +82,10 @@ func nameOf(title string) string {
 // run runs the controller.
 func (o *onlyChildren) run() {
 	o.Helper()
-	o.controller = o.create(o.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+	o.RunComposite(o.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = nil
 		for _, child := range o.types {
-			spec.ChildResources = append(spec.ChildResources, childRule(child.GroupVersion().String(), child.Resource, o.method))
+			spec.ChildResources = append(spec.ChildResources, harness.ChildRule(child.GroupVersion().String(), child.Resource, o.method))
 		}
 	}))
 }
@@ -96,7 +96,7 @@ func (o *onlyChildren) createAll() {
 	o.Helper()
 	o.run()
 	for name := range o.desired {
-		o.parent(name, object{})
+		o.CreateParent(name, object{})
 	}
 	o.waitUntilSynced("created", func(asked request) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(asked.Children)),
@@ -110,14 +110,14 @@ func (o *onlyChildren) waitUntilSynced(touch string, complete func(request) bool
 	o.Helper()
 	for _, round := range []string{touch + "-once", touch + "-twice"} {
 		for name := range o.desired {
-			o.patchParent(name, mustJSON(o, object{"metadata": object{"annotations": object{"touched": round}}}))
+			o.PatchParent(name, object{"metadata": object{"annotations": object{"touched": round}}})
 		}
 		env.Eventually(o, func(context.Context) error {
 			missing := map[string]bool{}
 			for name := range o.desired {
 				missing[name] = true
 			}
-			for _, call := range o.hook.Calls() {
+			for _, call := range o.Hook.Calls() {
 				var asked request
 				if err := call.Decode(&asked); err != nil {
 					return err
@@ -138,12 +138,9 @@ func (o *onlyChildren) waitUntilSynced(touch string, complete func(request) bool
 func (o *onlyChildren) expectNoChildWrites(when string, from hostcluster.Position) {
 	o.Helper()
 	for _, child := range o.types {
-		events, err := env.Host.Audit().Find(from, hostcluster.Request{
-			User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: child.Group, Resource: child.Resource, Namespace: o.namespace,
+		events := env.AuditEvents(o, from, hostcluster.Request{
+			Verbs: hostcluster.Writes(), Group: child.Group, Resource: child.Resource, Namespace: o.Namespace,
 		})
-		if err != nil {
-			o.Fatal(err)
-		}
 		for _, event := range events {
 			o.Errorf("with %s, %s there should be no write of a child, but there was: %s %s", o.method, when, event.Verb, event.RequestURI)
 		}
@@ -151,15 +148,3 @@ func (o *onlyChildren) expectNoChildWrites(when string, from hostcluster.Positio
 }
 
 func everybody(request) bool { return true }
-
-// restartServer stops the server, does something meanwhile, and starts it again.
-func restartServer(t *testing.T, meanwhile func()) {
-	t.Helper()
-	if err := env.Server.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	meanwhile()
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}

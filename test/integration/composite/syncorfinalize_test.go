@@ -9,14 +9,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 // The rows of the table of which hook is called, what becomes of the children and
 // whether the status is written.
 func TestWhichHookIsCalled(t *testing.T) {
 	t.Parallel()
-	started := func(t *testing.T, changes ...func(*v1alpha1.CompositeControllerSpec)) (*fixture, *script) {
+	started := func(t *testing.T, changes ...change) (*fixture, *script) {
 		t.Parallel()
 		script := scripted(t, replacing)
 		return start(t, script.handle, append(changes, selecting)...), script
@@ -26,7 +26,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f, _ := started(t, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
-		f.waitForFinalizers("a", f.finalizer())
+		f.WaitForFinalizers("a", f.Finalizer())
 		if _, paths := f.calls("a"); slices.Contains(paths, "/finalize") {
 			t.Errorf("the calls were %v", paths)
 		}
@@ -34,20 +34,20 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("alive and no longer selected: finalize, children and status, until finalized", func(t *testing.T) {
 		f, script := started(t, withFinalize)
-		f.createParent("a", foreign)
+		f.createParent("a", harness.OtherFinalizer)
 		f.waitForSynced("a")
-		f.patchParent("a", `{"metadata":{"labels":{"run":"elsewhere"}}}`)
+		f.PatchParent("a", object{"metadata": object{"labels": object{"run": "elsewhere"}}})
 		f.waitForStatus("a", "phase", "finalizing")
-		f.waitUntilGone("a")
-		f.waitForConfigMap("a-other", isControlled)
-		f.waitForFinalizers("a", foreign, f.finalizer())
+		f.WaitUntilConfigMapIsGone("a")
+		f.WaitForConfigMap("a-other", isControlled)
+		f.WaitForFinalizers("a", harness.OtherFinalizer, f.Finalizer())
 
 		script.then(doneOnceTouched)
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForFinalizers("a", foreign)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.WaitForFinalizers("a", harness.OtherFinalizer)
 		f.waitForStatus("a", "phase", "done")
-		f.waitUntilGone("a-other")
-		if !f.exists("a-late") {
+		f.WaitUntilConfigMapIsGone("a-other")
+		if !f.HasConfigMap("a-late") {
 			t.Error("what the answer listed that finalized was not created")
 		}
 		// Once to hold it and once to let it go: the second write is based on the status.
@@ -60,7 +60,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f, _ := started(t)
 		f.createParent("a")
 		f.waitForSynced("a")
-		f.patchParent("a", `{"metadata":{"labels":{"run":"elsewhere"}},"spec":{"value":"2"}}`)
+		f.PatchParent("a", object{"metadata": object{"labels": object{"run": "elsewhere"}}, "spec": object{"value": "2"}})
 		f.createParent("b")
 		f.waitForSynced("b")
 		asked, _ := f.calls("a")
@@ -69,7 +69,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 				t.Error("a hook was called about a parent that is no longer selected")
 			}
 		}
-		if !f.exists("a") {
+		if !f.HasConfigMap("a") {
 			t.Error("the child of a parent that is no longer selected is gone")
 		}
 	})
@@ -78,13 +78,13 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f, script := started(t, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
-		f.deleteParent("a", metav1.DeletePropagationBackground)
+		f.DeleteParent("a", metav1.DeletePropagationBackground)
 		f.waitForStatus("a", "phase", "finalizing")
-		f.waitUntilGone("a")
-		f.waitForConfigMap("a-other", isControlled)
+		f.WaitUntilConfigMapIsGone("a")
+		f.WaitForConfigMap("a-other", isControlled)
 		script.then(doneOnceTouched)
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForParentGone("a")
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.WaitUntilParentIsGone("a")
 	})
 
 	t.Run("being deleted by the garbage collector: finalize and status, no children", func(t *testing.T) {
@@ -92,36 +92,36 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f.createParent("a")
 		f.waitForSynced("a")
 		// The child that cannot go keeps the garbage collector waiting.
-		f.patchConfigMap("a", `{"metadata":{"finalizers":["`+foreign+`"]}}`)
-		f.deleteParent("a", metav1.DeletePropagationForeground)
+		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
+		f.DeleteParent("a", metav1.DeletePropagationForeground)
 		f.waitForStatus("a", "phase", "finalizing")
-		if f.exists("a-other") {
+		if f.HasConfigMap("a-other") {
 			t.Error("a child was created for a parent that the garbage collector cleans up")
 		}
-		f.waitForFinalizers("a", f.finalizer(), metav1.FinalizerDeleteDependents)
+		f.WaitForFinalizers("a", f.Finalizer(), metav1.FinalizerDeleteDependents)
 		script.then(doneOnceTouched)
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
-		f.waitForFinalizers("a", metav1.FinalizerDeleteDependents)
-		f.patchConfigMap("a", `{"metadata":{"finalizers":null}}`)
-		env.Within(t, collectionTime, f.parentIsGone("a"))
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.WaitForFinalizers("a", metav1.FinalizerDeleteDependents)
+		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
+		env.Within(t, collectionTime, f.ParentIsGone("a"))
 	})
 
 	t.Run("being deleted, held by others: finalize again and status, no children", func(t *testing.T) {
 		f, script := started(t, withFinalize)
 		script.then(done)
-		f.createParent("a", foreign)
+		f.createParent("a", harness.OtherFinalizer)
 		f.waitForSynced("a")
-		f.deleteParent("a", metav1.DeletePropagationBackground)
-		f.waitForFinalizers("a", foreign)
-		if f.exists("a-late") {
+		f.DeleteParent("a", metav1.DeletePropagationBackground)
+		f.WaitForFinalizers("a", harness.OtherFinalizer)
+		if f.HasConfigMap("a-late") {
 			t.Error("what the answer listed that finalized was created")
 		}
 		f.waitForStatus("a", "phase", "done") // which only a further call can have led to
-		f.patchParent("a", `{"metadata":{"annotations":{"touched":"1"}}}`)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
 		f.waitForCall("/finalize", "a", hasAnnotation("touched"))
 		f.createParent("b")
 		f.waitForSynced("b")
-		if f.exists("a-late") || !f.exists("a") {
+		if f.HasConfigMap("a-late") || !f.HasConfigMap("a") {
 			t.Error("the children of a parent that is no longer ours were changed")
 		}
 	})
@@ -131,8 +131,8 @@ func TestWhichHookIsCalled(t *testing.T) {
 		script.then(done)
 		f.createParent("a")
 		f.waitForSynced("a")
-		f.deleteParent("a", metav1.DeletePropagationBackground)
-		f.waitForParentGone("a")
+		f.DeleteParent("a", metav1.DeletePropagationBackground)
+		f.WaitUntilParentIsGone("a")
 		before, _ := f.calls("a")
 		f.createParent("b")
 		f.waitForSynced("b")

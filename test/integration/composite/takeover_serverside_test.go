@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -20,11 +21,11 @@ import (
 func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured), changes ...change) *fixture {
 	t.Helper()
 	f := prepare(t, hook.Serve(t, nil))
-	parent := f.parent("a", specimensOf(t, first))
+	parent := f.CreateParent("a", specimensOf(t, first))
 	var left []unstructured.Unstructured
 	for of, specimen := range specimens {
-		child := &unstructured.Unstructured{Object: fromYAML(t, specimen.first)}
-		child.SetNamespace(f.namespace)
+		child := &unstructured.Unstructured{Object: harness.FromYAML(t, specimen.first)}
+		child.SetNamespace(f.Namespace)
 		labels := child.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}
@@ -35,13 +36,13 @@ func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, 
 		leave(f, of, child)
 		left = append(left, *f.waitForChild(of, exists))
 	}
-	f.hook.Handle(hook.OnceShown(left, answers(t, wantedChildren)))
-	from := f.position()
-	f.controller = f.create(f.spec(changes...))
+	f.Hook.Handle(hook.OnceShown(left, answers(t, wantedChildren)))
+	from := env.AuditEnd(f)
+	f.RunComposite(f.CompositeSpec(changes...))
 	f.waitUntilChildrenAreShown(left...)
-	f.waitUntilQuiet("a")
+	f.Settle("a")
 	for of := range specimens {
-		if writes := f.requests(from, writesOf(of)); len(writes) > 0 {
+		if writes := f.RequestLines(from, writesOf(of)); len(writes) > 0 {
 			t.Errorf("what Metacontroller has left should be taken over as it is, but there was %v", writes)
 		}
 	}
@@ -51,7 +52,7 @@ func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, 
 // applyAsBefore does what Metacontroller does under server-side apply.
 func applyAsBefore(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
 	f.Helper()
-	_, err := env.Dynamic.Resource(of).Namespace(f.namespace).
+	_, err := env.Dynamic.Resource(of).Namespace(f.Namespace).
 		Apply(f.Context(), "it", child, metav1.ApplyOptions{FieldManager: "metacontroller", Force: true})
 	if err != nil {
 		f.Fatal(err)
@@ -60,9 +61,9 @@ func applyAsBefore(f *fixture, of schema.GroupVersionResource, child *unstructur
 
 func (f *fixture) expectLaterDrops(replaced map[schema.GroupVersionResource]types.UID) {
 	f.Helper()
-	f.patchParent("a", mustJSON(f, object{"spec": specimensOf(f, later)}))
+	f.PatchParent("a", object{"spec": specimensOf(f, later)})
 	for of, specimen := range specimens {
-		if child := f.waitForChild(of, contains(fromYAML(f, specimen.left))); child.GetUID() != replaced[of] {
+		if child := f.waitForChild(of, contains(harness.FromYAML(f, specimen.left))); child.GetUID() != replaced[of] {
 			f.Errorf("the %s was replaced", child.GetKind())
 		}
 	}
@@ -84,9 +85,9 @@ func TestQ7WhatHasTwoOwnersIsPutRight(t *testing.T) {
 	t.Parallel()
 	before := map[schema.GroupVersionResource]types.UID{}
 	f := leftBehind(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
-		client := env.Dynamic.Resource(of).Namespace(f.namespace)
+		client := env.Dynamic.Resource(of).Namespace(f.Namespace)
 		recorded := child.DeepCopy()
-		recorded.SetAnnotations(map[string]string{recordAnnotation: mustJSON(f, child)})
+		recorded.SetAnnotations(map[string]string{recordAnnotation: harness.JSON(f, child)})
 		if _, err := client.Create(f.Context(), recorded, metav1.CreateOptions{FieldManager: "metacontroller"}); err != nil {
 			f.Fatal(err)
 		}
@@ -111,17 +112,17 @@ func TestServerSideApplyDoesNotRepeatPhantomDifferences(t *testing.T) {
 		t.Run(string(method), func(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, wantedChildren), withSpecimens(method), byServerSideApply)
-			f.parent("a", object{"children": []any{fromYAML(t, deployment)}})
+			f.CreateParent("a", object{"children": []any{harness.FromYAML(t, deployment)}})
 			f.waitForChild(deployments, exists)
-			f.waitUntilQuiet("a")
-			from := f.position()
+			f.Settle("a")
+			from := env.AuditEnd(f)
 			f.addTheirs(deployments, specimens[deployments].others)
-			f.waitUntilQuiet("a")
-			f.waitUntilQuiet("a")
-			if writes := f.requests(from, writesOf(deployments)); len(writes) > 1 {
+			f.Settle("a")
+			f.Settle("a")
+			if writes := f.RequestLines(from, writesOf(deployments)); len(writes) > 1 {
 				t.Errorf("one request should show that nothing differs, but there were %v", writes)
 			}
-			if err := contains(fromYAML(t, `{spec: {minReadySeconds: 5}}`))(f.waitForChild(deployments, exists)); err != nil {
+			if err := contains(harness.FromYAML(t, `{spec: {minReadySeconds: 5}}`))(f.waitForChild(deployments, exists)); err != nil {
 				t.Error(err)
 			}
 		})

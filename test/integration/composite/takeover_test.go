@@ -62,16 +62,16 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 					o.leaveParent(name)
 					left = append(left, *o.leaveChild(name, record))
 				}
-				o.hook.Handle(hook.OnceShown(left, answers(t, o.answer)))
-				from := o.position()
+				o.Hook.Handle(hook.OnceShown(left, answers(t, o.answer)))
+				from := env.AuditEnd(o)
 				o.run()
 				for _, child := range left {
 					o.waitUntilChildrenAreShown(child)
 				}
 				o.waitUntilSynced("taken-over", everybody)
 				o.expectNoChildWrites("after taking over", from)
-				o.expectNoRequests(from, hostcluster.Request{
-					User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: o.parents.Group, Resource: o.parents.Resource,
+				env.ExpectNoRequests(o, from, hostcluster.Request{
+					Verbs: hostcluster.Writes(), Group: o.Parents.Group, Resource: o.Parents.Resource,
 				})
 			})
 		}
@@ -81,8 +81,8 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 // leaveParent creates a parent as Metacontroller leaves it.
 func (o *onlyChildren) leaveParent(name string) {
 	o.Helper()
-	parents := env.Dynamic.Resource(o.parents).Namespace(o.namespace)
-	parent := o.parent(name, object{})
+	parents := o.ParentClient()
+	parent := o.CreateParent(name, object{})
 	if err := unstructured.SetNestedField(parent.Object, parent.GetGeneration(), "status", "observedGeneration"); err != nil {
 		o.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (o *onlyChildren) leaveParent(name string) {
 // leaveChild creates a child as Metacontroller leaves it, and has others add to it.
 func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
 	o.Helper()
-	owner, err := o.getParent(o.Context(), name)
+	owner, err := o.GetParent(o.Context(), name)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	if err := json.Unmarshal(o.desired[name], &child.Object); err != nil {
 		o.Fatal(err)
 	}
-	child.SetNamespace(o.namespace)
+	child.SetNamespace(o.Namespace)
 	labels := child.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -110,7 +110,7 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	labels["controller-uid"] = string(owner.GetUID())
 	child.SetLabels(labels)
 
-	canonical := mustJSON(o, child.Object)
+	canonical := harness.JSON(o, child.Object)
 	annotations := child.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -121,7 +121,7 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	child.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: name, UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
 	}})
-	children := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace)
+	children := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.Namespace)
 	if _, err := children.Create(o.Context(), child, metav1.CreateOptions{FieldManager: originalManager}); err != nil {
 		o.Fatalf("create %s: %v", name, err)
 	}
@@ -143,7 +143,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 	o := newOnlyChildren(t, v1alpha1.ChildUpdateRecreate, texts)
 	before := map[string]types.UID{}
 	for name := range o.desired {
-		o.parent(name, object{})
+		o.CreateParent(name, object{})
 		before[name] = o.orphan(name).GetUID()
 	}
 	o.run()
@@ -166,7 +166,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 // orphan creates what is desired, without an owner and a record, by another client.
 func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
 	o.Helper()
-	owner, err := o.getParent(o.Context(), name)
+	owner, err := o.GetParent(o.Context(), name)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
 		o.Fatal(err)
 	}
 	child.SetLabels(map[string]string{"app": "x", "controller-uid": string(owner.GetUID())})
-	created, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace).Create(o.Context(), child, metav1.CreateOptions{FieldManager: "others"})
+	created, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.Namespace).Create(o.Context(), child, metav1.CreateOptions{FieldManager: "others"})
 	if err != nil {
 		o.Fatalf("create %s: %v", name, err)
 	}

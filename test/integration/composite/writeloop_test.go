@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -25,12 +24,9 @@ import (
 // writesOf are the times of the server's writes to a ConfigMap by one of the verbs.
 func (f *fixture) writesOf(name string, verbs ...string) []time.Time {
 	f.Helper()
-	events, err := env.Host.Audit().Find(0, hostcluster.Request{
-		User: harness.ServerUser, Verbs: verbs, Resource: "configmaps", Namespace: f.namespace, Name: name,
+	events := env.AuditEvents(f, 0, hostcluster.Request{
+		Verbs: verbs, Resource: "configmaps", Namespace: f.Namespace, Name: name,
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
 	var times []time.Time
 	for _, event := range events {
 		if event.ResponseStatus.Code < 300 {
@@ -56,30 +52,6 @@ func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
 	}
 }
 
-// waitForWriteLoop waits until the condition of a controller says all of the words.
-func waitForWriteLoop(t *testing.T, controller string, words ...string) {
-	t.Helper()
-	env.Eventually(t, func(ctx context.Context) error { return findWriteLoop(ctx, controller, words...) })
-}
-
-// findWriteLoop returns an error unless the condition of a controller says all of the words.
-func findWriteLoop(ctx context.Context, controller string, words ...string) error {
-	object, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, controller, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	condition := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionStable)
-	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
-		return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", object.Status.Conditions)
-	}
-	for _, word := range words {
-		if !strings.Contains(condition.Message, word) {
-			return fmt.Errorf("the condition should name %q, but says %q", word, condition.Message)
-		}
-	}
-	return nil
-}
-
 // A field that hook and somebody else set to different values is not fought over at full
 // speed, and nothing else waits for it.
 func TestAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
@@ -91,29 +63,29 @@ func testAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T, engine change) {
 	f := start(t, answers(t, func(asked request) object {
 		spec, _ := asked.Parent.Object["spec"].(object)
 		return object{"children": []object{
-			configMapChild("fought", object{"value": "ours"}),
-			configMapChild("other", object{"value": spec["value"]}),
+			hook.ConfigMap("fought", object{"value": "ours"}),
+			hook.ConfigMap("other", object{"value": spec["value"]}),
 		}}
 	}), engine)
-	f.parent("a", object{"value": "1"})
-	f.waitForConfigMap("fought", hasData("value", "ours"))
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("fought", harness.HasData("value", "ours"))
 
 	const undone = 8
 	count := 0
 	env.Eventually(t, func(ctx context.Context) error {
-		child, err := f.configMap(ctx, "fought")
+		child, err := f.GetConfigMap(ctx, "fought")
 		if err != nil {
 			return err
 		}
 		if child.Data["value"] == "ours" && count < undone {
-			_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(ctx, "fought", types.MergePatchType, []byte(`{"data":{"value":"theirs"}}`), metav1.PatchOptions{})
+			_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Patch(ctx, "fought", types.MergePatchType, []byte(`{"data":{"value":"theirs"}}`), metav1.PatchOptions{})
 			if err != nil {
 				return err
 			}
 			count++
 			if count == undone-1 {
-				f.patchParent("a", `{"spec":{"value":"2"}}`) // while a write is held back
-				f.waitForConfigMap("other", hasData("value", "2"))
+				f.PatchParent("a", object{"spec": object{"value": "2"}}) // while a write is held back
+				f.WaitForConfigMap("other", harness.HasData("value", "2"))
 			}
 		}
 		if count < undone {
@@ -127,11 +99,11 @@ func testAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T, engine change) {
 		t.Errorf("the child was written %d times, for %d changes", len(writes), undone)
 	}
 	f.expectSlower("writes", writes, 5)
-	event := env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "ConfigMap "+f.namespace+"/fought")
+	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "ConfigMap "+f.Namespace+"/fought")
 	if event.Type != "Warning" || !strings.Contains(event.Message, "data.value") {
 		t.Errorf("the event is a %s and says %q", event.Type, event.Message)
 	}
-	waitForWriteLoop(t, f.controller.Name, "ConfigMap "+f.namespace+"/fought", "data.value")
+	f.WaitForWriteLoop("ConfigMap "+f.Namespace+"/fought", "data.value")
 }
 
 // Two controllers with generated selectors that have children of the same types for the
@@ -140,13 +112,13 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 	t.Parallel()
 	of := func(name string) hook.Handler {
 		return answers(t, func(request) object {
-			return object{"children": []object{configMapChild(name, object{})}, "status": object{"by": name}}
+			return object{"children": []object{hook.ConfigMap(name, object{})}, "status": object{"by": name}}
 		})
 	}
 	f := start(t, of("one"))
 	other := hook.Serve(t, of("two"))
-	second := f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.URL = ptr.To(other.URL("/")) }))
-	f.parent("a", object{})
+	second := f.CreateComposite(harness.Name("test"), f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.URL = ptr.To(other.URL("/")) }))
+	f.CreateParent("a", object{})
 
 	// It may be but one of them whose children go again and again: the other finds its own time
 	// over whenever it sees what the first has written.
@@ -167,34 +139,31 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 	for _, name := range often {
 		f.expectSlower("creations of "+name, f.writesOf(name, "create"), 5)
 	}
-	events, err := env.Host.Audit().Find(0, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes(), Namespace: f.namespace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := env.AuditEvents(t, 0, hostcluster.Request{Verbs: hostcluster.Writes(), Namespace: f.Namespace})
 	// Of each child creations and deletions, and of each status, and some events.
 	if len(events) > 100 {
 		t.Errorf("there were %d writes in all", len(events))
 	}
 	env.Eventually(t, func(ctx context.Context) error {
-		one := findWriteLoop(ctx, f.controller.Name, "it is gone: somebody else deletes it")
-		two := findWriteLoop(ctx, second.Name, "it is gone: somebody else deletes it")
+		one := env.HasWriteLoop(ctx, f.Controller, "it is gone: somebody else deletes it")
+		two := env.HasWriteLoop(ctx, harness.Composite(second.Name), "it is gone: somebody else deletes it")
 		if one == nil || two == nil {
 			return nil
 		}
 		return errors.Join(one, two)
 	})
-	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "")
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "")
 }
 
 // A hook that never gives the same answer twice would have its child written for ever.
 func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object {
-		return object{"children": []object{configMapChild("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
+		return object{"children": []object{hook.ConfigMap("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
 	}))
-	f.parent("a", object{})
-	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at data.time")
-	waitForWriteLoop(t, f.controller.Name, "ConfigMap "+f.namespace+"/restless", "data.time")
+	f.CreateParent("a", object{})
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at data.time")
+	f.WaitForWriteLoop("ConfigMap "+f.Namespace+"/restless", "data.time")
 	// On a busy machine the writes may have been too far apart for a while, and the count began anew.
 	env.Eventually(t, func(context.Context) error {
 		writes := f.writesOf("restless", "update")

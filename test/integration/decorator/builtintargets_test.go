@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -25,7 +26,7 @@ func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
 	return func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Resources = []v1alpha1.DecoratorControllerResourceRule{{
 			ResourceRule:  v1alpha1.ResourceRule{APIVersion: of.GroupVersion().String(), Resource: of.Resource},
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.namespace}},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}},
 		}}
 		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 	}
@@ -36,7 +37,7 @@ func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
 func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
-		inside := configMap("inside", object{"of": asked.Object.GetName()})
+		inside := hook.ConfigMap("inside", object{"of": asked.Object.GetName()})
 		inside["metadata"].(object)["namespace"] = asked.Object.GetName()
 		return object{
 			"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"},
@@ -44,14 +45,14 @@ func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 		}
 	}))
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	f.controller = f.create(f.spec(f.ofBuiltIn(namespaces)))
+	f.RunDecorator(f.DecoratorSpec(f.ofBuiltIn(namespaces)))
 	made, err := env.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "decorated-", Labels: map[string]string{"test": f.namespace}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "decorated-", Labels: map[string]string{"test": f.Namespace}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := env.WaitForConfigMap(t, made.Name, "inside", hasData("of", made.Name))
+	inside := env.WaitForConfigMap(t, made.Name, "inside", harness.HasData("of", made.Name))
 	if owner := metav1.GetControllerOf(inside); owner == nil || owner.UID != made.UID {
 		t.Errorf("the attachment is owned by %v", owner)
 	}
@@ -66,14 +67,14 @@ func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 		return nil
 	})
 	mark := func(text string) {
-		patch := mustJSON(t, object{"metadata": object{"annotations": object{"mark": text}}})
+		patch := harness.JSON(t, object{"metadata": object{"annotations": object{"mark": text}}})
 		if _, err := env.Kube.CoreV1().Namespaces().Patch(t.Context(), made.Name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	in := *f
-	in.namespace = made.Name
-	in.expectRest(mark, f.hook)
+	in.Namespace = made.Name
+	in.expectRestAfter(mark, f.Hook)
 	if err := env.Kube.CoreV1().Namespaces().Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +91,8 @@ func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 func (f *fixture) deployment(name string) {
 	f.Helper()
 	container := object{"name": "c", "image": "x", "resources": object{"limits": object{"cpu": "1000m"}}}
-	_, err := env.Dynamic.Resource(deployments).Namespace(f.namespace).Create(f.Context(), &unstructured.Unstructured{Object: object{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": name, "labels": object{"test": f.namespace}},
+	_, err := env.Dynamic.Resource(deployments).Namespace(f.Namespace).Create(f.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": name, "labels": object{"test": f.Namespace}},
 		"spec": object{
 			"selector": object{"matchLabels": object{"app": "x"}},
 			"template": object{"metadata": object{"labels": object{"app": "x"}}, "spec": object{"containers": []any{container}}},
@@ -109,7 +110,7 @@ func TestADeploymentIsDecorated(t *testing.T) {
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
 		answer := object{
 			"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"},
-			"attachments": []object{configMap(asked.Object.GetName(), object{"of": asked.Object.GetName()})}, "finalized": asked.Finalizing,
+			"attachments": []object{hook.ConfigMap(asked.Object.GetName(), object{"of": asked.Object.GetName()})}, "finalized": asked.Finalizing,
 		}
 		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
 		if asked.Object.GetAnnotations()["status"] != "" {
@@ -118,29 +119,29 @@ func TestADeploymentIsDecorated(t *testing.T) {
 		}
 		return answer
 	}))
-	f.controller = f.create(f.spec(f.ofBuiltIn(deployments)))
-	f.targets = deployments
+	f.RunDecorator(f.DecoratorSpec(f.ofBuiltIn(deployments)))
+	f.Parents = deployments
 	f.deployment("a")
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("of", "a"))
+	f.WaitForConfigMap("a", harness.HasData("of", "a"))
 	decorated := func(target *unstructured.Unstructured) error {
 		if target.GetLabels()["decorated"] != "yes" || target.GetAnnotations()["decorated"] != "yes" || len(target.GetFinalizers()) != 1 {
 			return fmt.Errorf("it should be decorated: %v", target.Object["metadata"])
 		}
 		return nil
 	}
-	f.waitFor("a", decorated)
-	f.expectRest(f.markTarget("a"), f.hook)
-	f.patch("a", object{"status": object{"observedGeneration": 1, "replicas": 1}}, "status") // as its controller does
-	f.expectRest(f.markTarget("a"), f.hook)
-	f.patch("a", object{"metadata": object{"annotations": object{"status": "yes"}}})
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.WaitForParent("a", decorated)
+	f.expectRest("a", f.Hook)
+	f.PatchParent("a", object{"status": object{"observedGeneration": 1, "replicas": 1}}, "status") // as its controller does
+	f.expectRest("a", f.Hook)
+	f.PatchParent("a", object{"metadata": object{"annotations": object{"status": "yes"}}})
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		status, _, _ := unstructured.NestedMap(target.Object, "status")
 		if status["collisionCount"] != int64(7) || status["replicas"] != int64(1) {
 			return fmt.Errorf("the status is %v", status)
 		}
 		return decorated(target)
 	})
-	f.expectRest(f.markTarget("a"), f.hook)
-	f.delete("a")
-	f.waitUntilGone("a")
+	f.expectRest("a", f.Hook)
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 }

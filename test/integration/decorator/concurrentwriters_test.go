@@ -21,6 +21,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
@@ -48,12 +49,12 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 			"labels":      object{"fields": fields},
 			"annotations": object{"fields": fields},
 			"status":      object{"fields": fields},
-			"attachments": []object{configMap(asked.Object.GetName(), object{"fields": fields})},
+			"attachments": []object{hook.ConfigMap(asked.Object.GetName(), object{"fields": fields})},
 			"finalized":   true,
 		}
 	}))
-	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }))
-	f.target("a", nil, object{"first": "x"})
+	f.RunDecorator(f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }))
+	f.CreateParent("a", object{"first": "x"})
 	// More at once than these only keep the host from answering anybody: all but one of them fail.
 	places := make(chan struct{}, 8)
 	var running sync.WaitGroup
@@ -70,7 +71,7 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 		})
 	}
 	running.Wait()
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		fields := fmt.Sprint(1 + writers/2)
 		status, _, _ := unstructured.NestedString(target.Object, "status", "fields")
 		if label, annotation := target.GetLabels()["fields"], target.GetAnnotations()["fields"]; label != fields || annotation != fields || status != fields || len(target.GetFinalizers()) != 1 {
@@ -83,10 +84,10 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 		}
 		return nil
 	})
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("fields", fmt.Sprint(1+writers/2)))
-	f.expectRest(f.markTarget("a"), f.hook)
-	f.delete("a")
-	f.waitUntilGone("a")
+	f.WaitForConfigMap("a", harness.HasData("fields", fmt.Sprint(1+writers/2)))
+	f.expectRest("a", f.Hook)
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 }
 
 // busy is how clients try again whose write conflicts with that of others: for as long as
@@ -99,13 +100,13 @@ func mayTryAgain(err error) bool { return apierrors.IsConflict(err) || apierrors
 // label, by a replacement of the whole or by a patch.
 func (f *fixture) write(ctx context.Context, name string, i int) error {
 	path := pathOf(i)
-	targets := env.Dynamic.Resource(f.targets).Namespace(f.namespace)
+	targets := f.ParentClient()
 	if i%8 < 4 {
 		body := object{}
 		if err := unstructured.SetNestedField(body, "x", path...); err != nil {
 			return err
 		}
-		_, err := targets.Patch(ctx, name, types.MergePatchType, []byte(mustJSON(f, body)), metav1.PatchOptions{})
+		_, err := targets.Patch(ctx, name, types.MergePatchType, []byte(harness.JSON(f, body)), metav1.PatchOptions{})
 		return err
 	}
 	target, err := targets.Get(ctx, name, metav1.GetOptions{})
@@ -149,17 +150,17 @@ func meanwhile(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *
 		return object{
 			"labels":      object{"uid": uid},
 			"status":      object{"uid": uid},
-			"attachments": []object{configMap(asked.Object.GetName(), object{"uid": uid})},
+			"attachments": []object{hook.ConfigMap(asked.Object.GetName(), object{"uid": uid})},
 		}
 	}))
-	f.controller = f.create(f.spec())
+	f.RunDecorator(f.DecoratorSpec())
 	return f
 }
 
 // waitUntilIts waits until a target and its attachment bear its own UID.
 func (f *fixture) waitUntilIts(name string) *unstructured.Unstructured {
 	f.Helper()
-	target := f.waitFor(name, func(target *unstructured.Unstructured) error {
+	target := f.WaitForParent(name, func(target *unstructured.Unstructured) error {
 		uid := string(target.GetUID())
 		status, _, _ := unstructured.NestedString(target.Object, "status", "uid")
 		if target.GetLabels()["uid"] != uid || status != uid {
@@ -167,7 +168,7 @@ func (f *fixture) waitUntilIts(name string) *unstructured.Unstructured {
 		}
 		return nil
 	})
-	attachment := env.WaitForConfigMap(f, f.namespace, name, hasData("uid", string(target.GetUID())))
+	attachment := f.WaitForConfigMap(name, harness.HasData("uid", string(target.GetUID())))
 	if owner := metav1.GetControllerOf(attachment); owner == nil || owner.UID != target.GetUID() {
 		f.Errorf("the attachment is owned by %v", owner)
 	}
@@ -177,7 +178,7 @@ func (f *fixture) waitUntilIts(name string) *unstructured.Unstructured {
 func TestWhatHappensToATargetWhileItsHookIsAsked(t *testing.T) {
 	t.Parallel()
 	remove := func(f *fixture) {
-		err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Delete(f.Context(), "a", metav1.DeleteOptions{})
+		err := f.ParentClient().Delete(f.Context(), "a", metav1.DeleteOptions{})
 		if err != nil {
 			f.Errorf("delete: %v", err)
 		}
@@ -186,38 +187,38 @@ func TestWhatHappensToATargetWhileItsHookIsAsked(t *testing.T) {
 		t.Run("it vanishes, "+name, func(t *testing.T) {
 			t.Parallel()
 			f := meanwhile(t, crd, func(f *fixture, _ request) { remove(f) })
-			f.target("a", nil, object{})
-			f.waitUntilGone("a")
-			f.target("b", nil, object{})
+			f.CreateParent("a", object{})
+			f.WaitUntilParentIsGone("a")
+			f.CreateParent("b", object{})
 			f.waitUntilIts("b")
-			env.WaitUntilConfigMapIsGone(t, f.namespace, "a")
-			f.target("a", nil, object{})
+			f.WaitUntilConfigMapIsGone("a")
+			f.CreateParent("a", object{})
 			f.waitUntilIts("a")
-			f.expectNoSyncError("a")
+			f.ExpectNoSyncError("a")
 		})
 		t.Run("it is replaced, "+name, func(t *testing.T) {
 			t.Parallel()
 			f := meanwhile(t, crd, func(f *fixture, _ request) {
 				remove(f)
-				f.target("a", object{"labels": object{"new": "one"}}, object{})
+				f.CreateParentWith("a", object{"labels": object{"new": "one"}}, object{})
 			})
-			f.target("a", nil, object{})
+			f.CreateParent("a", object{})
 			if target := f.waitUntilIts("a"); target.GetLabels()["new"] == "" {
 				t.Errorf("the labels are %v", target.GetLabels())
 			}
-			f.expectNoSyncError("a")
+			f.ExpectNoSyncError("a")
 		})
 		t.Run("it is edited, "+name, func(t *testing.T) {
 			t.Parallel()
 			f := meanwhile(t, crd, func(f *fixture, _ request) {
-				f.patch("a", object{"metadata": object{"labels": object{"edited": "x"}}, "spec": object{"edited": "x"}})
+				f.PatchParent("a", object{"metadata": object{"labels": object{"edited": "x"}}, "spec": object{"edited": "x"}})
 			})
-			f.target("a", nil, object{})
+			f.CreateParent("a", object{})
 			target := f.waitUntilIts("a")
 			if edited, _, _ := unstructured.NestedString(target.Object, "spec", "edited"); edited != "x" || target.GetLabels()["edited"] != "x" {
 				t.Errorf("the edit is lost: %v", target.Object)
 			}
-			f.expectNoSyncError("a")
+			f.ExpectNoSyncError("a")
 		})
 	}
 }
@@ -233,41 +234,41 @@ func TestATargetThatVanishesIsNotCreatedAnew(t *testing.T) {
 		{Version: "v1", Resource: "services"},
 	}
 	kinds := []string{"Role", "Lease", "Service"}
-	f.hook.Handle(answers(t, func(asked request) object {
+	f.Hook.Handle(answers(t, func(asked request) object {
 		of := resources[slices.Index(kinds, asked.Object.GetKind())]
 		// The hook is asked again if the watch is late to tell that it has gone.
-		err := env.Dynamic.Resource(of).Namespace(f.namespace).Delete(t.Context(), "it", metav1.DeleteOptions{})
+		err := env.Dynamic.Resource(of).Namespace(f.Namespace).Delete(t.Context(), "it", metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("delete %s: %v", asked.Object.GetKind(), err)
 		}
 		return object{"labels": object{"decorated": "yes"}}
 	}))
-	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+	f.RunDecorator(f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Attachments = nil
 		for _, of := range resources {
 			spec.Resources = append(spec.Resources, v1alpha1.DecoratorControllerResourceRule{
 				ResourceRule:  v1alpha1.ResourceRule{APIVersion: of.GroupVersion().String(), Resource: of.Resource},
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.namespace}},
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}},
 			})
 		}
 	}))
-	things, from := f.targets, env.Now(t)
+	things, from := f.Parents, env.AuditEnd(t)
 	for i, of := range resources {
 		target := object{
 			"apiVersion": of.GroupVersion().String(), "kind": kinds[i],
-			"metadata": object{"name": "it", "labels": object{"test": f.namespace}},
+			"metadata": object{"name": "it", "labels": object{"test": f.Namespace}},
 		}
 		if kinds[i] == "Service" {
 			target["spec"] = object{"ports": []any{object{"port": int64(80)}}}
 		}
-		f.targets = of
-		targets := env.Dynamic.Resource(of).Namespace(f.namespace)
+		f.Parents = of
+		targets := env.Dynamic.Resource(of).Namespace(f.Namespace)
 		if _, err := targets.Create(t.Context(), &unstructured.Unstructured{Object: target}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		env.Eventually(t, func(context.Context) error {
 			writes, err := env.Host.Audit().Find(from, hostcluster.Request{
-				User: harness.ServerUser, Verbs: []string{"update"}, Group: of.Group, Resource: of.Resource, Namespace: f.namespace, Name: "it",
+				User: harness.ServerUser, Verbs: []string{"update"}, Group: of.Group, Resource: of.Resource, Namespace: f.Namespace, Name: "it",
 			})
 			if err != nil || len(writes) == 0 {
 				return fmt.Errorf("%s should be decorated, though in vain: %v", kinds[i], err)
@@ -279,8 +280,8 @@ func TestATargetThatVanishesIsNotCreatedAnew(t *testing.T) {
 			}
 			return nil
 		})
-		f.waitUntilGone("it")
+		f.WaitUntilParentIsGone("it")
 	}
-	f.targets = things
-	f.expectNoSyncError("it")
+	f.Parents = things
+	f.ExpectNoSyncError("it")
 }

@@ -21,7 +21,7 @@ import (
 // the children.
 type family struct {
 	*fixture
-	parents       schema.GroupVersionResource
+	wholes        schema.GroupVersionResource
 	composite     string
 	compositeHook *hook.Server
 }
@@ -38,27 +38,27 @@ func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1
 			"finalized":   asked.Finalizing,
 		}
 	}))}
-	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+	f.RunDecorator(f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Attachments = nil
 		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 	}))
-	f.parents = env.Install(t, harness.CRD{Kind: "Whole"})
-	f.composite, f.compositeHook = f.fixture.composite(f.parents, func(asked parentRequest) object {
+	f.wholes = env.Install(t, harness.CRD{Kind: "Whole"})
+	f.composite, f.compositeHook = f.fixture.composite(f.wholes, func(asked parentRequest) object {
 		spec, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec")
 		if spec["none"] == true {
 			return object{}
 		}
 		child := object{
-			"apiVersion": f.targets.GroupVersion().String(), "kind": "Part",
+			"apiVersion": f.Parents.GroupVersion().String(), "kind": "Part",
 			"metadata": object{"name": asked.Parent.GetName()}, "spec": object{"value": spec["value"], "list": []object{{"name": "x", "value": spec["value"]}}},
 		}
 		if labels, ok := spec["labels"].(object); ok {
 			child["metadata"] = object{"name": asked.Parent.GetName(), "labels": labels}
 		}
-		return object{"children": []object{child}, "status": object{"parts": len(asked.Children["Part."+f.targets.GroupVersion().String()])}}
+		return object{"children": []object{child}, "status": object{"parts": len(asked.Children["Part."+f.Parents.GroupVersion().String()])}}
 	}, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{{
-			ResourceRule:   v1alpha1.ResourceRule{APIVersion: f.targets.GroupVersion().String(), Resource: f.targets.Resource},
+			ResourceRule:   v1alpha1.ResourceRule{APIVersion: f.Parents.GroupVersion().String(), Resource: f.Parents.Resource},
 			UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: method, Apply: engine},
 		}}
 	})
@@ -68,8 +68,8 @@ func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1
 // whole creates a parent.
 func (f *family) whole(name string, spec object) {
 	f.Helper()
-	_, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Create(f.Context(), &unstructured.Unstructured{Object: object{
-		"apiVersion": f.parents.GroupVersion().String(), "kind": "Whole", "metadata": object{"name": name}, "spec": spec,
+	_, err := env.Dynamic.Resource(f.wholes).Namespace(f.Namespace).Create(f.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": f.wholes.GroupVersion().String(), "kind": "Whole", "metadata": object{"name": name}, "spec": spec,
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatal(err)
@@ -79,14 +79,14 @@ func (f *family) whole(name string, spec object) {
 func (f *family) patchWhole(name string, patch object) {
 	f.Helper()
 	parents := *f.fixture
-	parents.targets = f.parents
-	parents.patch(name, patch)
+	parents.Parents = f.wholes
+	parents.PatchParent(name, patch)
 }
 
 // waitUntilDecorated waits until a child has a value and all that the decorator puts on it.
 func (f *family) waitUntilDecorated(name, value string) *unstructured.Unstructured {
 	f.Helper()
-	return f.waitFor(name, func(part *unstructured.Unstructured) error {
+	return f.WaitForParent(name, func(part *unstructured.Unstructured) error {
 		have, _, _ := unstructured.NestedString(part.Object, "spec", "value")
 		decorated, _, _ := unstructured.NestedBool(part.Object, "status", "decorated")
 		switch {
@@ -104,8 +104,8 @@ func (f *family) waitUntilDecorated(name, value string) *unstructured.Unstructur
 // expectRest checks that neither writes anything when a child or its parent is looked at again.
 func (f *family) expectRest(name string) {
 	f.Helper()
-	f.fixture.expectRest(f.markTarget(name), f.hook, f.compositeHook)
-	f.fixture.expectRest(func(text string) {
+	f.fixture.expectRest(name, f.Hook, f.compositeHook)
+	f.expectRestAfter(func(text string) {
 		f.patchWhole(name, object{"metadata": object{"annotations": object{"mark": text}}})
 	}, f.compositeHook)
 }
@@ -114,7 +114,7 @@ func (f *family) expectRest(name string) {
 // and is not taken away by it.
 func TestADecoratorOfACompositesChildren(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+	for _, engine := range harness.Engines() {
 		for _, method := range []v1alpha1.ChildUpdateMethod{
 			v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate,
 			v1alpha1.ChildUpdateRollingInPlace, v1alpha1.ChildUpdateRollingRecreate,
@@ -134,7 +134,7 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	f.patchWhole("a", object{"spec": object{"value": "2"}})
 	value := "2"
 	if method == v1alpha1.ChildUpdateOnDelete {
-		f.settle(f.markTarget("a"), f.hook, f.compositeHook)
+		f.Settle("a", f.Hook, f.compositeHook)
 		value = "1"
 	}
 	second := f.waitUntilDecorated("a", value)
@@ -145,14 +145,14 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	f.expectRest("a")
 
 	f.patchWhole("a", object{"spec": object{"none": true}})
-	f.waitUntilGone("a")
+	f.WaitUntilParentIsGone("a")
 }
 
 // A label that both want alike belongs to both: the composite, when it does not want it any
 // more, takes away what it has put there, and the decorator puts it back.
 func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t, engine, v1alpha1.ChildUpdateInPlace)
@@ -175,31 +175,21 @@ func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
 // A server that starts anew knows nothing, and finds that nothing is to be written.
 func TestADecoratedChildIsAtRestAfterARestart(t *testing.T) {
 	var families []*family
-	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+	for _, engine := range harness.Engines() {
 		f := newFamily(t, engine, v1alpha1.ChildUpdateInPlace)
 		f.whole("a", object{"value": "1", "labels": object{"decorated": "dec"}})
 		f.waitUntilDecorated("a", "1")
 		f.expectRest("a")
 		families = append(families, f)
 	}
-	from := families[0].position()
-	restart(t)
+	from := env.AuditEnd(t)
+	env.KillServer(t)
+	env.StartServer(t)
 	for _, f := range families {
-		f.settle(f.markTarget("a"), f.hook, f.compositeHook)
+		f.Settle("a", f.Hook, f.compositeHook)
 		f.expectNoWrites(from)
 		f.patchWhole("a", object{"spec": object{"value": "2"}})
 		f.waitUntilDecorated("a", "2")
 		f.expectRest("a")
-	}
-}
-
-// restart kills the server and starts it again. Its other tests must have ended.
-func restart(t *testing.T) {
-	t.Helper()
-	if err := env.Server.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }

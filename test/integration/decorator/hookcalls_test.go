@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
@@ -24,7 +25,7 @@ import (
 func (f *fixture) waitUntilCalled(times int) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
-		if calls := len(f.hook.Calls()); calls < times {
+		if calls := len(f.Hook.Calls()); calls < times {
 			return fmt.Errorf("the hook was called %d times, want %d", calls, times)
 		}
 		return nil
@@ -45,7 +46,7 @@ func TestResync(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, func(request) object { return test.answer }),
 				func(spec *v1alpha1.DecoratorControllerSpec) { spec.ResyncPeriodSeconds = test.period })
-			f.target("a", nil, object{})
+			f.CreateParent("a", object{})
 			f.waitUntilCalled(4)
 		})
 	}
@@ -65,18 +66,18 @@ func TestQ30QuietSyncsLeaveTheHostAlone(t *testing.T) {
 	const targets = 20
 	name := func(i int) string { return fmt.Sprintf("t%d", i) }
 	for i := range targets {
-		f.target(name(i), nil, object{"value": "1"})
+		f.CreateParent(name(i), object{"value": "1"})
 	}
 	for i := range targets {
 		f.waitForLabel(name(i), "marked", "yes")
-		env.WaitForConfigMap(t, f.namespace, name(i), hasData("value", "1"))
-		f.quiesce(name(i))
+		f.WaitForConfigMap(name(i), harness.HasData("value", "1"))
+		f.Settle(name(i))
 	}
-	from := env.Now(t)
+	from := env.AuditEnd(t)
 	for i := range targets {
-		f.quiesce(name(i))
+		f.Settle(name(i))
 	}
-	if requests := env.Requests(t, from, hostcluster.Request{Namespace: f.namespace}); len(requests) > 0 {
+	if requests := env.Requests(t, from, hostcluster.Request{Namespace: f.Namespace}); len(requests) > 0 {
 		t.Errorf("quiet syncs made the requests %v", requests)
 	}
 }
@@ -90,21 +91,19 @@ func TestETag(t *testing.T) {
 			repeated.Add(1)
 			return hook.Text(http.StatusNotModified, "")
 		}
-		answer := hook.JSON(object{"labels": object{"marked": "yes"}, "attachments": []object{configMap("a", object{})}})
+		answer := hook.JSON(object{"labels": object{"marked": "yes"}, "attachments": []object{hook.ConfigMap("a", object{})}})
 		answer.Header.Set("ETag", `"1"`)
 		return answer
 	}, func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Hooks.Sync.Webhook.Etag = &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
 	})
-	f.target("a", nil, object{})
+	f.CreateParent("a", object{})
 	first := f.waitForAttachment("a")
 	f.waitForLabel("a", "marked", "yes")
-	f.patch("a", object{"metadata": object{"labels": object{"marked": nil}}})
+	f.PatchParent("a", object{"metadata": object{"labels": object{"marked": nil}}})
 	f.waitForLabel("a", "marked", "yes")
-	if err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	env.WaitForConfigMap(t, f.namespace, "a", func(again *corev1.ConfigMap) error {
+	f.DeleteConfigMap("a")
+	f.WaitForConfigMap("a", func(again *corev1.ConfigMap) error {
 		if again.UID == first.UID {
 			return fmt.Errorf("it is still the first one")
 		}
@@ -118,37 +117,27 @@ func TestETag(t *testing.T) {
 // A hook that asks for later is called later, which is no error.
 func TestQ8AHookThatAsksForLaterIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	for path, change := range map[string]change{syncPath: func(*v1alpha1.DecoratorControllerSpec) {}, customizePath: withCustomize} {
+	for path, change := range map[string]change{harness.SyncPath: func(*v1alpha1.DecoratorControllerSpec) {}, harness.CustomizePath: withCustomize} {
 		t.Run(strings.TrimPrefix(path, "/"), func(t *testing.T) {
 			t.Parallel()
 			const times = 6 // 5 ms, doubled each time
 			var refused atomic.Int32
-			good := byPath(t, map[string]func(request) object{syncPath: marks, customizePath: relating})
+			good := byPath(t, map[string]func(request) object{harness.SyncPath: marks, harness.CustomizePath: relating})
 			f := start(t, func(ctx context.Context, call hook.Call) hook.Answer {
 				if call.Path == path && refused.Add(1) <= times {
 					return hook.Text(http.StatusTooManyRequests, "")
 				}
 				return good(ctx, call)
 			}, change)
-			f.target("a", nil, object{})
+			f.CreateParent("a", object{})
 			f.waitForLabel("a", "marked", "yes")
-			calls := f.hook.Calls()
+			calls := f.Hook.Calls()
 			if took := calls[times].At.Sub(calls[0].At); took < 150*time.Millisecond {
 				t.Errorf("%d calls took %s", times+1, took)
 			}
-			f.expectNoSyncError("a")
+			f.ExpectNoSyncError("a")
 		})
 	}
-}
-
-// expectNoSyncError checks that no failed sync of a target has an event, nor is to get one.
-func (f *fixture) expectNoSyncError(about string) {
-	f.Helper()
-	const later = "unsupported status code: 418"
-	f.hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusTeapot, "") })
-	f.target("later", nil, object{})
-	env.WaitForEvent(f, f.namespace, "later", "SyncError", later)
-	env.ExpectNoSyncErrorBut(f, f.namespace, about, later)
 }
 
 // A hook that goes away is hardly called, and when it is back all targets are synced.
@@ -159,37 +148,26 @@ func TestTargetsConvergeAfterAHookWasAway(t *testing.T) {
 	const targets = 30
 	name := func(i int) string { return fmt.Sprintf("t%d", i) }
 	for i := range targets {
-		f.target(name(i), nil, object{"value": "1"})
+		f.CreateParent(name(i), object{"value": "1"})
 	}
 	waitForValue := func(value string) {
 		t.Helper()
 		for i := range targets {
-			env.WaitForConfigMap(t, f.namespace, name(i), hasData("value", value))
+			f.WaitForConfigMap(name(i), harness.HasData("value", value))
 		}
 	}
 	waitForValue("1")
-	f.hook.Handle(func(context.Context, hook.Call) hook.Answer { panic(http.ErrAbortHandler) })
-	away, before := time.Now(), len(f.hook.Calls())
+	f.Hook.Handle(func(context.Context, hook.Call) hook.Answer { panic(http.ErrAbortHandler) })
+	away, before := time.Now(), len(f.Hook.Calls())
 	for i := range targets {
-		f.patch(name(i), object{"spec": object{"value": "2"}})
+		f.PatchParent(name(i), object{"spec": object{"value": "2"}})
 	}
-	env.WaitForController(t, f.itself(), hasCondition("HooksReachable", metav1.ConditionFalse))
+	f.WaitForCondition("HooksReachable", metav1.ConditionFalse)
 	// Once each, some until it is noticed, and some probes.
-	if calls, most := len(f.hook.Calls())-before, targets+20+int(time.Since(away).Seconds()); calls > most {
+	if calls, most := len(f.Hook.Calls())-before, targets+20+int(time.Since(away).Seconds()); calls > most {
 		t.Errorf("the hook was called %d times in %s while it was away, want at most %d", calls, time.Since(away), most)
 	}
-	f.hook.Handle(here)
+	f.Hook.Handle(here)
 	waitForValue("2")
-	env.WaitForController(t, f.itself(), hasCondition("HooksReachable", metav1.ConditionTrue))
-}
-
-func hasCondition(kind string, status metav1.ConditionStatus) func(metav1.ObjectMeta, v1alpha1.ControllerStatus) error {
-	return func(_ metav1.ObjectMeta, have v1alpha1.ControllerStatus) error {
-		for _, condition := range have.Conditions {
-			if condition.Type == kind && condition.Status == status {
-				return nil
-			}
-		}
-		return fmt.Errorf("%s should be %s, but the conditions are %v", kind, status, have.Conditions)
-	}
+	f.WaitForCondition("HooksReachable", metav1.ConditionTrue)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 // Killing the server loses neither a finalizer nor what is to be done before it goes: each
@@ -30,37 +31,33 @@ func TestAKilledServerGoesOnFinalizing(t *testing.T) {
 	})
 	name := func(i int) string { return fmt.Sprintf("t%d", i) }
 	for i := range targets {
-		f.target(name(i), nil, object{"value": "1"})
+		f.CreateParent(name(i), object{"value": "1"})
 	}
 	for i := range targets {
-		env.WaitForConfigMap(t, f.namespace, name(i), hasData("value", "1"))
+		f.WaitForConfigMap(name(i), harness.HasData("value", "1"))
 	}
 	for i := range targets {
 		if i == targets/2 {
-			if err := env.Server.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			env.KillServer(t)
 			finish.Store(true)
 		}
-		f.delete(name(i))
+		f.DeleteParent(name(i))
 	}
 	for i := range targets { // nobody takes the finalizers off meanwhile
-		f.waitFor(name(i), func(target *unstructured.Unstructured) error {
+		f.WaitForParent(name(i), func(target *unstructured.Unstructured) error {
 			if len(target.GetFinalizers()) != 1 || target.GetDeletionTimestamp() == nil {
 				return fmt.Errorf("it should wait for its finalizer: %v", target.Object["metadata"])
 			}
 			return nil
 		})
 	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StartServer(t)
 	for i := range targets {
-		f.waitUntilGone(name(i))
-		env.WaitUntilConfigMapIsGone(t, f.namespace, name(i))
+		f.WaitUntilParentIsGone(name(i))
+		f.WaitUntilConfigMapIsGone(name(i))
 	}
 	finalized := map[string]bool{}
-	for _, call := range f.hook.Calls() {
+	for _, call := range f.Hook.Calls() {
 		var asked request
 		if err := call.Decode(&asked); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // selectors are the ways in which a composite may find its children. The attachments of
@@ -53,9 +54,9 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 	}
 	finalizes := func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, decorates(0, "-one")))
-	f.controller = f.create(f.spec(finalizes))
+	f.RunDecorator(f.DecoratorSpec(finalizes))
 	two := f.beside(answers(t, decorates(1, "-two")), finalizes)
-	composite, compositeHook := f.composite(f.targets, func(asked parentRequest) object {
+	composite, compositeHook := f.composite(f.Parents, func(asked parentRequest) object {
 		name := asked.Parent.GetName() + "-child"
 		expectOnly(t, asked.Children, name)
 		return object{
@@ -65,18 +66,18 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 		}
 	}, selector, func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
 
-	target := f.target("a", nil, object{"selector": object{"matchLabels": object{"app": "x"}}})
+	target := f.CreateParent("a", object{"selector": object{"matchLabels": object{"app": "x"}}})
 	uids := map[string]string{}
 	for _, suffix := range []string{"-one", "-two", "-child"} {
-		made := env.WaitForConfigMap(t, f.namespace, "a"+suffix, exists)
+		made := f.WaitForConfigMap("a"+suffix, harness.Exists)
 		uids[made.Name] = string(made.UID)
 	}
 	finalizers := []string{
-		"metacontroller.io/decoratorcontroller-" + f.controller.Name,
-		"metacontroller.io/decoratorcontroller-" + two.controller.Name,
+		"metacontroller.io/decoratorcontroller-" + f.Controller.Name,
+		"metacontroller.io/decoratorcontroller-" + two.Controller.Name,
 		"metacontroller.io/compositecontroller-" + composite,
 	}
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		labels, annotations := target.GetLabels(), target.GetAnnotations()
 		children, _, _ := unstructured.NestedInt64(target.Object, "status", "children")
 		if labels["label-one"] == "" || labels["label-two"] == "" || annotations["annotation-one"] == "" || annotations["annotation-two"] == "" || children != 1 {
@@ -84,25 +85,25 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 		}
 		return sameFinalizers(target, finalizers)
 	})
-	f.expectRest(f.markTarget("a"), f.hook, two.hook, compositeHook)
+	f.expectRest("a", f.Hook, two.Hook, compositeHook)
 	for name, uid := range uids {
-		made := env.WaitForConfigMap(t, f.namespace, name, exists)
+		made := f.WaitForConfigMap(name, harness.Exists)
 		owner := metav1.GetControllerOf(made)
 		if string(made.UID) != uid || owner == nil || owner.UID != target.GetUID() || len(made.OwnerReferences) != 1 {
 			t.Errorf("%s was replaced, or changed its owner: %v", name, made.OwnerReferences)
 		}
 	}
 
-	f.delete("a")
+	f.DeleteParent("a")
 	for i, last := range []int{1, 2, 0} { // not in the order in which they came
-		f.settle(f.markTarget("a"), f.hook, two.hook, compositeHook)
-		f.patch("a", object{"metadata": object{"annotations": object{finished(last): "yes"}}})
+		f.Settle("a", f.Hook, two.Hook, compositeHook)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{finished(last): "yes"}}})
 		finalizers[last] = ""
 		if i < 2 {
-			f.waitFor("a", func(target *unstructured.Unstructured) error { return sameFinalizers(target, finalizers) })
+			f.WaitForParent("a", func(target *unstructured.Unstructured) error { return sameFinalizers(target, finalizers) })
 			continue
 		}
-		f.waitUntilGone("a")
+		f.WaitUntilParentIsGone("a")
 	}
 }
 
@@ -144,19 +145,19 @@ func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
 		return shared(status, "two")
 	}))
-	_, compositeHook := f.composite(f.targets, func(asked parentRequest) object {
+	_, compositeHook := f.composite(f.Parents, func(asked parentRequest) object {
 		status, _, _ := unstructured.NestedMap(asked.Parent.Object, "status")
 		return shared(status, "composite")
 	})
-	f.target("a", nil, object{})
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.CreateParent("a", object{})
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		status, _, _ := unstructured.NestedMap(target.Object, "status")
 		if len(status) != 4 || status["observedGeneration"] == nil {
 			return fmt.Errorf("the status is %v", status)
 		}
 		return nil
 	})
-	f.expectRest(f.markTarget("a"), f.hook, two.hook, compositeHook)
+	f.expectRest("a", f.Hook, two.Hook, compositeHook)
 }
 
 // The second to want a name is told, and gets it when the first has no use for it any more.
@@ -166,22 +167,22 @@ func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
 		if wanted, _, _ := unstructured.NestedBool(asked.Object.Object, "spec", "wanted"); !wanted {
 			return object{}
 		}
-		return object{"attachments": []object{configMap("name", object{"of": "the first"})}}
+		return object{"attachments": []object{hook.ConfigMap("name", object{"of": "the first"})}}
 	}))
-	f.target("a", nil, object{"wanted": true})
-	first := env.WaitForConfigMap(t, f.namespace, "name", hasData("of", "the first"))
-	f.composite(f.targets, func(parentRequest) object {
-		return object{"children": []object{configMap("name", object{"of": "a composite"})}}
+	f.CreateParent("a", object{"wanted": true})
+	first := f.WaitForConfigMap("name", harness.HasData("of", "the first"))
+	f.composite(f.Parents, func(parentRequest) object {
+		return object{"children": []object{hook.ConfigMap("name", object{"of": "a composite"})}}
 	})
-	env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/name")
-	f.patch("a", object{"spec": object{"wanted": false}})
-	child := env.WaitForConfigMap(t, f.namespace, "name", hasData("of", "a composite"))
+	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/name")
+	f.PatchParent("a", object{"spec": object{"wanted": false}})
+	child := f.WaitForConfigMap("name", harness.HasData("of", "a composite"))
 	if child.UID == first.UID || child.Annotations["metacontroller.k8s.io/decorator-controller"] != "" {
 		t.Errorf("the composite's child should be another one, but is %v", child.ObjectMeta)
 	}
-	f.patch("a", object{"spec": object{"wanted": true}})
+	f.PatchParent("a", object{"spec": object{"wanted": true}})
 	env.Eventually(t, func(ctx context.Context) error {
-		if event := env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "name"); event.Count < 2 {
+		if event := env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "name"); event.Count < 2 {
 			return fmt.Errorf("the decorator should tell so too, but there is %d event", event.Count)
 		}
 		return nil
@@ -199,14 +200,14 @@ func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	}
 	ofType := func(resource string, group string) change {
 		return func(spec *v1alpha1.DecoratorControllerSpec) {
-			spec.Attachments = []v1alpha1.DecoratorControllerAttachmentRule{attachmentRule(group+"/v1", resource, v1alpha1.ChildUpdateInPlace)}
+			spec.Attachments = []v1alpha1.DecoratorControllerAttachmentRule{harness.AttachmentRule(group+"/v1", resource, v1alpha1.ChildUpdateInPlace)}
 		}
 	}
 	top := start(t, answers(t, func(asked request) object {
 		return object{"attachments": []object{made("Part", parts.GroupVersion().String(), asked.Object)}}
 	}), ofType(parts.Resource, parts.Group))
 	middle := *top
-	middle.targets = parts
+	middle.Parents = parts
 	second := middle.beside(answers(t, func(asked request) object {
 		return object{
 			"attachments": []object{made("Piece", pieces.GroupVersion().String(), asked.Object)},
@@ -216,23 +217,23 @@ func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	}), ofType(pieces.Resource, pieces.Group))
 	_, bottom := top.composite(pieces, func(asked parentRequest) object {
 		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
-		return object{"children": []object{configMap(asked.Parent.GetName(), object{"value": value})}, "status": object{}}
+		return object{"children": []object{hook.ConfigMap(asked.Parent.GetName(), object{"value": value})}, "status": object{}}
 	})
-	top.target("a", nil, object{"value": "1"})
-	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "1"))
-	top.patch("a", object{"spec": object{"value": "2"}})
-	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "2"))
+	top.CreateParent("a", object{"value": "1"})
+	top.WaitForConfigMap("a", harness.HasData("value", "1"))
+	top.PatchParent("a", object{"spec": object{"value": "2"}})
+	top.WaitForConfigMap("a", harness.HasData("value", "2"))
 	last := *second
-	last.targets = pieces
-	last.waitFor("a", func(piece *unstructured.Unstructured) error { // it is written last of all
+	last.Parents = pieces
+	last.WaitForParent("a", func(piece *unstructured.Unstructured) error { // it is written last of all
 		if of, _, _ := unstructured.NestedInt64(piece.Object, "status", "observedGeneration"); of != piece.GetGeneration() {
 			return fmt.Errorf("the status is not of generation %d: %v", piece.GetGeneration(), piece.Object["status"])
 		}
 		return nil
 	})
-	top.expectRest(top.markTarget("a"), top.hook)
-	second.expectRest(second.markTarget("a"), top.hook, second.hook)
-	last.expectRest(last.markTarget("a"), second.hook, bottom)
-	top.delete("a")
-	env.WaitUntilConfigMapIsGone(t, top.namespace, "a")
+	top.expectRest("a", top.Hook)
+	second.expectRest("a", top.Hook, second.Hook)
+	last.expectRest("a", second.Hook, bottom)
+	top.DeleteParent("a")
+	top.WaitUntilConfigMapIsGone("a")
 }

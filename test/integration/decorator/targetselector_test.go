@@ -58,13 +58,13 @@ func (f *fixture) expectMarked(mark string, all []string, marked ...string) {
 	for _, name := range marked {
 		f.waitForLabel(name, mark, "yes")
 	}
-	f.quiesce(marked[0]) // what came before that has been seen
+	f.Settle(marked[0]) // what came before that has been seen
 	for _, name := range all {
 		if slices.Contains(marked, name) {
 			continue
 		}
 		f.waitForLabel(name, mark, "")
-		if calls := f.calls(syncPath, name); len(calls) > 0 {
+		if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, name); len(calls) > 0 {
 			f.Errorf("the hook was called %d times about %s, which is not selected", len(calls), name)
 		}
 	}
@@ -86,11 +86,11 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 		"long":    {"annotations": object{"a": long}},
 		"empty":   {"annotations": object{"a": ""}},
 	}
-	all := &fixture{T: t, targets: env.Install(t, harness.CRD{Kind: "Thing"}), namespace: env.Namespace(t)}
+	all := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing"}), Namespace: env.Namespace(t)}}
 	var names []string
 	for name, metadata := range targets {
 		names = append(names, name)
-		all.target(name, metadata, object{})
+		all.CreateParentWith(name, metadata, object{})
 	}
 	labelsAndNotes := byLabel("a", "1")
 	labelsAndNotes.AnnotationSelector = byAnnotations(map[string]string{"a": "1"}).AnnotationSelector
@@ -113,8 +113,8 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mark := harness.Name("marked")
-			f := &fixture{T: t, targets: all.targets, namespace: all.namespace, hook: hook.Serve(t, answers(t, marksBy(mark)))}
-			f.controller = f.create(f.spec(rules(test.rule)))
+			f := &fixture{harness.Fixture{T: t, Env: env, Parents: all.Parents, Namespace: all.Namespace, Hook: hook.Serve(t, answers(t, marksBy(mark)))}}
+			f.RunDecorator(f.DecoratorSpec(rules(test.rule)))
 			f.expectMarked(mark, names, test.want...)
 		})
 	}
@@ -124,14 +124,14 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 func TestQ41RulesOfOneTypeAddUp(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, marks), rules(byLabel("a", "1"), byLabel("b", "1"), byAnnotations(map[string]string{"c": "1"})))
-	f.target("by-first", object{"labels": object{"a": "1"}}, object{})
-	f.target("by-second", object{"labels": object{"b": "1"}}, object{})
-	f.target("by-third", object{"annotations": object{"c": "1"}}, object{})
-	f.target("by-none", object{"labels": object{"c": "1"}, "annotations": object{"a": "1"}}, object{})
+	f.CreateParentWith("by-first", object{"labels": object{"a": "1"}}, object{})
+	f.CreateParentWith("by-second", object{"labels": object{"b": "1"}}, object{})
+	f.CreateParentWith("by-third", object{"annotations": object{"c": "1"}}, object{})
+	f.CreateParentWith("by-none", object{"labels": object{"c": "1"}, "annotations": object{"a": "1"}}, object{})
 	f.expectMarked("marked", []string{"by-first", "by-second", "by-third", "by-none"}, "by-first", "by-second", "by-third")
 
-	f.patch("by-second", object{"metadata": object{"labels": object{"a": "1"}}})
-	f.touch(syncPath, "by-second")
+	f.PatchParent("by-second", object{"metadata": object{"labels": object{"a": "1"}}})
+	f.touch(harness.SyncPath, "by-second")
 }
 
 // A deleted target leaves no key behind that is tried again and again, and neither metrics
@@ -140,16 +140,16 @@ func TestQ41ADeletedTargetLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, marks), rules(byLabel("a", "1"), byLabel("b", "1")))
 	for _, name := range []string{"one", "two", "three"} {
-		f.target(name, object{"labels": object{"a": "1", "b": "1"}}, object{})
+		f.CreateParentWith(name, object{"labels": object{"a": "1", "b": "1"}}, object{})
 		f.waitForLabel(name, "marked", "yes")
 	}
 	for _, name := range []string{"one", "two"} {
-		f.delete(name)
-		f.waitUntilGone(name)
+		f.DeleteParent(name)
+		f.WaitUntilParentIsGone(name)
 	}
-	f.quiesce("three")
-	calls := len(f.hook.Calls())
-	queue := "DecoratorController-" + f.controller.Name
+	f.Settle("three")
+	calls := len(f.Hook.Calls())
+	queue := "DecoratorController-" + f.Controller.Name
 	env.Eventually(t, func(ctx context.Context) error {
 		families, err := env.Metrics(ctx)
 		if err != nil {
@@ -167,13 +167,13 @@ func TestQ41ADeletedTargetLeavesNothingBehind(t *testing.T) {
 		}
 		return errors.Join(errs...)
 	})
-	env.WaitForController(t, f.itself(), func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
 		if status.Parents == nil || status.Parents.Total != 1 || status.Parents.Failing != 0 {
 			return fmt.Errorf("the counts are %+v, want 1 target", status.Parents)
 		}
 		return nil
 	})
-	if after := len(f.hook.Calls()); after != calls {
+	if after := len(f.Hook.Calls()); after != calls {
 		t.Errorf("the hook was called %d times with nothing to do", after-calls)
 	}
 }
@@ -183,22 +183,22 @@ func TestQ41ADeletedTargetLeavesNothingBehind(t *testing.T) {
 func TestATargetComesToMatchAndCeasesTo(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), selecting)
-	f.target("a", nil, object{"value": "1"})
-	f.target("b", selected(), object{"value": "1"})
-	env.WaitForConfigMap(t, f.namespace, "b", hasData("value", "1"))
-	if calls := f.calls(syncPath, "a"); len(calls) > 0 {
+	f.CreateParent("a", object{"value": "1"})
+	f.CreateParentWith("b", selected(), object{"value": "1"})
+	f.WaitForConfigMap("b", harness.HasData("value", "1"))
+	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "a"); len(calls) > 0 {
 		t.Errorf("the hook was called %d times about a target that is not selected", len(calls))
 	}
-	f.patch("a", object{"metadata": object{"labels": object{label: "here"}}})
-	kept := env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+	f.PatchParent("a", object{"metadata": object{"labels": object{label: "here"}}})
+	kept := f.WaitForConfigMap("a", harness.HasData("value", "1"))
 
-	f.patch("a", object{"metadata": object{"labels": object{label: "elsewhere"}}, "spec": object{"value": "2"}})
-	f.patch("b", object{"spec": object{"value": "2"}})
-	env.WaitForConfigMap(t, f.namespace, "b", hasData("value", "2"))
-	if still := env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1")); still.UID != kept.UID {
+	f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere"}}, "spec": object{"value": "2"}})
+	f.PatchParent("b", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("b", harness.HasData("value", "2"))
+	if still := f.WaitForConfigMap("a", harness.HasData("value", "1")); still.UID != kept.UID {
 		t.Error("the attachment of a target that is no longer selected was made anew")
 	}
-	for _, asked := range f.calls(syncPath, "a") {
+	for _, asked := range hook.Requests[request](f, f.Hook, harness.SyncPath, "a") {
 		if asked.Object.GetLabels()[label] != "here" {
 			t.Error("the hook was called about a target that is no longer selected")
 		}
@@ -210,25 +210,25 @@ func TestATargetTypeThatComesLateIsNoticed(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, oneConfigMap))
 	late := harness.CRD{Kind: "Late", Group: harness.Name("late") + ".example.com"}
-	f.controller = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+	f.RunDecorator(f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Resources = append(spec.Resources, v1alpha1.DecoratorControllerResourceRule{
 			ResourceRule: v1alpha1.ResourceRule{APIVersion: late.Group + "/v1", Resource: "lates"},
 		})
 	}))
-	env.WaitForReady(t, f.itself(), metav1.ConditionFalse, "UnknownType")
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError",
+	f.WaitForReady(metav1.ConditionFalse, "UnknownType")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "CreateError",
 		fmt.Sprintf(`Cannot create new controller: target type: can't find resource "lates" in apiVersion "%s/v1"`, late.Group))
 	resource := env.Install(t, late)
-	env.WaitForReady(t, f.itself(), metav1.ConditionTrue, "Running")
-	f.target("a", nil, object{"value": "1"})
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
-	_, err := env.Dynamic.Resource(resource).Namespace(f.namespace).Create(t.Context(), &unstructured.Unstructured{Object: object{
+	f.WaitForReady(metav1.ConditionTrue, "Running")
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	_, err := env.Dynamic.Resource(resource).Namespace(f.Namespace).Create(t.Context(), &unstructured.Unstructured{Object: object{
 		"apiVersion": resource.GroupVersion().String(), "kind": "Late", "metadata": object{"name": "b"}, "spec": object{"value": "1"},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env.WaitForConfigMap(t, f.namespace, "b", hasData("value", "1"))
+	f.WaitForConfigMap("b", harness.HasData("value", "1"))
 }
 
 // Status changes are passed over if all rules that select a target say so.
@@ -243,17 +243,17 @@ func TestQ34IgnoredStatusChanges(t *testing.T) {
 			return got == phase
 		}
 	}
-	f.target("quiet", object{"labels": object{"a": "1"}}, object{})
-	f.target("loud", object{"labels": object{"a": "1", "b": "1"}}, object{})
-	f.quiesce("quiet")
-	f.quiesce("loud")
-	before := len(f.calls(syncPath, "quiet"))
-	f.patch("quiet", object{"status": object{"phase": "1"}}, "status")
-	f.patch("loud", object{"status": object{"phase": "1"}}, "status")
-	f.waitForCall(syncPath, "loud", seen("1"))
-	f.patch("quiet", object{"spec": object{"changed": true}})
-	f.waitForCall(syncPath, "quiet", func(asked request) bool { return asked.Object.GetGeneration() == 2 && seen("1")(asked) })
-	if calls := len(f.calls(syncPath, "quiet")) - 1; calls != before {
+	f.CreateParentWith("quiet", object{"labels": object{"a": "1"}}, object{})
+	f.CreateParentWith("loud", object{"labels": object{"a": "1", "b": "1"}}, object{})
+	f.Settle("quiet")
+	f.Settle("loud")
+	before := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "quiet"))
+	f.PatchParent("quiet", object{"status": object{"phase": "1"}}, "status")
+	f.PatchParent("loud", object{"status": object{"phase": "1"}}, "status")
+	harness.WaitForRequest(&f.Fixture, harness.SyncPath, "loud", seen("1"))
+	f.PatchParent("quiet", object{"spec": object{"changed": true}})
+	harness.WaitForRequest(&f.Fixture, harness.SyncPath, "quiet", func(asked request) bool { return asked.Object.GetGeneration() == 2 && seen("1")(asked) })
+	if calls := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "quiet")) - 1; calls != before {
 		t.Errorf("the hook was called %d times about a change of the status", calls-before)
 	}
 }
@@ -262,8 +262,8 @@ func TestQ34IgnoredStatusChanges(t *testing.T) {
 // it does not run.
 func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
-	f := &fixture{T: t, hook: hook.Serve(t, answers(t, marks)), namespace: env.Namespace(t)}
-	f.targets = harness.Sorts()["the type of the children"].Resource
+	f := &fixture{harness.Fixture{T: t, Env: env, Hook: hook.Serve(t, answers(t, marks)), Namespace: env.Namespace(t)}}
+	f.Parents = harness.ParentTypes()["the type of the children"].Resource
 	for name, test := range map[string]struct {
 		rule v1alpha1.DecoratorControllerResourceRule
 		says string
@@ -273,7 +273,7 @@ func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Create(t.Context(), &v1alpha1.DecoratorController{
-				ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: f.spec(rules(test.rule)),
+				ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: f.DecoratorSpec(rules(test.rule)),
 			}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "annotationSelector") {
 				t.Errorf("error is %v", err)

@@ -88,20 +88,20 @@ func TestWhatBecomesOfATarget(t *testing.T) {
 			}
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
-				f := &fixture{T: t, targets: types[noStatus], namespace: env.Namespace(t)}
-				f.hook = hook.Serve(t, answers(t, func(request) object { return test.answer }))
+				f := &fixture{harness.Fixture{T: t, Env: env, Parents: types[noStatus], Namespace: env.Namespace(t)}}
+				f.Hook = hook.Serve(t, answers(t, func(request) object { return test.answer }))
 				with := func(labels object) object {
 					labels = maps.Clone(labels)
 					if labels == nil {
 						labels = object{}
 					}
-					labels["test"] = f.namespace // by which it is selected
+					labels["test"] = f.Namespace // by which it is selected
 					return labels
 				}
-				f.target("a", object{"labels": with(both), "annotations": both}, object{})
-				f.patch("a", object{"status": old}, subresources...)
-				from := env.Now(t)
-				f.controller = f.create(f.spec(rules(byLabel("test", f.namespace))))
+				f.CreateParentWith("a", object{"labels": with(both), "annotations": both}, object{})
+				f.PatchParent("a", object{"status": old}, subresources...)
+				from := env.AuditEnd(t)
+				f.RunDecorator(f.DecoratorSpec(rules(byLabel("test", f.Namespace))))
 				is := func(target *unstructured.Unstructured) error {
 					got := object{"labels": target.GetLabels(), "annotations": target.GetAnnotations(), "status": target.Object["status"]}
 					want := object{"labels": texts(with(test.labels)), "annotations": texts(test.annotations), "status": test.status}
@@ -110,14 +110,14 @@ func TestWhatBecomesOfATarget(t *testing.T) {
 					}
 					return nil
 				}
-				f.waitFor("a", is)
-				f.waitForCall(syncPath, "a", func(request) bool { return true })
-				f.quiesce("a")
-				f.waitFor("a", func(target *unstructured.Unstructured) error {
-					unstructured.RemoveNestedField(target.Object, "metadata", "annotations", f.touched())
+				f.WaitForParent("a", is)
+				harness.WaitForRequest(&f.Fixture, harness.SyncPath, "a", func(request) bool { return true })
+				f.Settle("a")
+				f.WaitForParent("a", func(target *unstructured.Unstructured) error {
+					unstructured.RemoveNestedField(target.Object, "metadata", "annotations", f.TouchAnnotation())
 					return is(target)
 				})
-				if diff := cmp.Diff(append([]string{}, requests...), f.requests(from, "a")); diff != "" {
+				if diff := cmp.Diff(append([]string{}, requests...), f.ParentRequests(from, "a")); diff != "" {
 					t.Errorf("requests about the target (-want +got):\n%s", diff)
 				}
 			})
@@ -145,18 +145,18 @@ func TestQ18NoNullStatusIsWritten(t *testing.T) {
 		return object{"labels": object{"value": value}}
 	}))
 	withNull := &unstructured.Unstructured{Object: object{
-		"apiVersion": f.targets.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": "null"}, "spec": object{"value": "1"}, "status": nil,
+		"apiVersion": f.Parents.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": "null"}, "spec": object{"value": "1"}, "status": nil,
 	}}
-	if _, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Create(t.Context(), withNull, metav1.CreateOptions{}); err != nil {
+	if _, err := f.ParentClient().Create(t.Context(), withNull, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.target("none", nil, object{"value": "1"})
-	f.controller = f.create(f.spec())
+	f.CreateParent("none", object{"value": "1"})
+	f.RunDecorator(f.DecoratorSpec())
 	for _, value := range []string{"1", "2"} {
 		for _, name := range []string{"null", "none"} {
-			f.patch(name, object{"spec": object{"value": value}})
+			f.PatchParent(name, object{"spec": object{"value": value}})
 			f.waitForLabel(name, "value", value)
-			found := f.waitFor(name, func(*unstructured.Unstructured) error { return nil })
+			found := f.WaitForParent(name, func(*unstructured.Unstructured) error { return nil })
 			if status, there := found.Object["status"]; there {
 				t.Errorf("%s has the status %v", name, status)
 			}
@@ -168,31 +168,29 @@ func TestQ18NoNullStatusIsWritten(t *testing.T) {
 // finalized, and nobody else's status is touched.
 func TestQ18TargetsOfEverySort(t *testing.T) {
 	t.Parallel()
-	for name, sort := range harness.Sorts() {
+	for name, sort := range harness.ParentTypes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startSorted(t, sort)
-			from := env.Now(t) // from its creation on it may be held
-			target := env.Make(t, sort, f.namespace, map[string]string{"test": f.namespace}).GetName()
+			from := env.AuditEnd(t) // from its creation on it may be held
+			target := env.Make(t, sort, f.Namespace, map[string]string{"test": f.Namespace}).GetName()
 			f.waitForSorted(sort, target, "test", "decorated")
-			env.WaitForConfigMap(t, f.namespace, "attached", hasData("of", target))
-			changed, err := env.Objects(sort, f.namespace).Patch(t.Context(), target, types.MergePatchType, []byte(sort.Changes), metav1.PatchOptions{})
+			f.WaitForConfigMap("attached", harness.HasData("of", target))
+			changed, err := env.Objects(sort, f.Namespace).Patch(t.Context(), target, types.MergePatchType, []byte(sort.Changes), metav1.PatchOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.waitForCall(syncPath, target, func(asked request) bool { return asked.Object.GetGeneration() >= changed.GetGeneration() })
-			if err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), "attached", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			env.WaitForConfigMap(t, f.namespace, "attached", hasData("of", target))
+			harness.WaitForRequest(&f.Fixture, harness.SyncPath, target, func(asked request) bool { return asked.Object.GetGeneration() >= changed.GetGeneration() })
+			f.DeleteConfigMap("attached")
+			f.WaitForConfigMap("attached", harness.HasData("of", target))
 
 			// Opting out undoes it, in one write with that of the finalizer.
-			if _, err := env.Objects(sort, f.namespace).Patch(t.Context(), target, types.MergePatchType, []byte(`{"metadata":{"labels":{"test":null}}}`), metav1.PatchOptions{}); err != nil {
+			if _, err := env.Objects(sort, f.Namespace).Patch(t.Context(), target, types.MergePatchType, []byte(`{"metadata":{"labels":{"test":null}}}`), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			f.waitForSorted(sort, target)
-			env.WaitUntilConfigMapIsGone(t, f.namespace, "attached")
-			about := hostcluster.Request{Group: f.targets.Group, Resource: f.targets.Resource, Name: target}
+			f.WaitUntilConfigMapIsGone("attached")
+			about := hostcluster.Request{Group: f.Parents.Group, Resource: f.Parents.Resource, Name: target}
 			made := env.Requests(t, from, about)
 			if sort.Kind == "DecoratorController" { // whose status the server writes, perhaps at that very moment
 				made = slices.DeleteFunc(made, func(request string) bool { return request == "update 409" })
@@ -200,7 +198,7 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 			if diff := cmp.Diff([]string{"update", "update", "update"}, made); diff != "" {
 				t.Errorf("requests to hold it, to decorate it and to let it go (-want +got):\n%s", diff)
 			}
-			if err := env.Objects(sort, f.namespace).Delete(t.Context(), target, metav1.DeleteOptions{}); err != nil {
+			if err := env.Objects(sort, f.Namespace).Delete(t.Context(), target, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -210,26 +208,26 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 // startSorted runs a controller for the objects of a sort that have a label of the test's
 // own. Each has a ConfigMap called attached in the test's namespace, a label and an
 // annotation, until it is finalized.
-func startSorted(t *testing.T, of harness.Sort) *fixture {
+func startSorted(t *testing.T, of harness.ParentType) *fixture {
 	t.Helper()
 	namespace := env.Namespace(t)
 	handler := byPath(t, map[string]func(request) object{
-		syncPath: func(asked request) object {
-			attached := configMap("attached", object{"of": asked.Object.GetName()})
+		harness.SyncPath: func(asked request) object {
+			attached := hook.ConfigMap("attached", object{"of": asked.Object.GetName()})
 			attached["metadata"].(object)["namespace"] = namespace
 			return object{
 				"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"}, "attachments": []object{attached},
 			}
 		},
-		finalizePath: func(asked request) object {
+		harness.FinalizePath: func(asked request) object {
 			if len(asked.Attachments["ConfigMap.v1"]) > 0 {
 				return object{}
 			}
 			return object{"labels": object{"decorated": nil}, "annotations": object{"decorated": nil}, "finalized": true}
 		},
 	})
-	f := &fixture{T: t, targets: of.Resource, namespace: namespace, hook: hook.Serve(t, handler)}
-	f.controller = f.create(f.spec(withFinalize, func(spec *v1alpha1.DecoratorControllerSpec) {
+	f := &fixture{harness.Fixture{T: t, Env: env, Parents: of.Resource, Namespace: namespace, Hook: hook.Serve(t, handler)}}
+	f.RunDecorator(f.DecoratorSpec(withFinalize, func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
 	}))
 	return f
@@ -237,10 +235,10 @@ func startSorted(t *testing.T, of harness.Sort) *fixture {
 
 // waitForSorted waits until an object of a sort has exactly these labels, of which decorated
 // goes with an annotation and a finalizer.
-func (f *fixture) waitForSorted(of harness.Sort, name string, labels ...string) {
+func (f *fixture) waitForSorted(of harness.ParentType, name string, labels ...string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
-		found, err := env.Objects(of, f.namespace).Get(ctx, name, metav1.GetOptions{})
+		found, err := env.Objects(of, f.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -253,7 +251,7 @@ func (f *fixture) waitForSorted(of harness.Sort, name string, labels ...string) 
 		}
 		slices.Sort(have)
 		slices.Sort(labels)
-		held := slices.Contains(found.GetFinalizers(), f.finalizer())
+		held := slices.Contains(found.GetFinalizers(), f.Finalizer())
 		if !slices.Equal(have, labels) || held != decorated || (found.GetAnnotations()["decorated"] != "") != decorated {
 			return fmt.Errorf("it should have the labels %v, but is %v", labels, found.Object["metadata"])
 		}

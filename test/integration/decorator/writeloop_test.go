@@ -12,60 +12,20 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
-
-// waitForLoop waits until the condition Stable of the decorator says all of the words.
-func (f *fixture) waitForLoop(words ...string) {
-	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		controller, err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Get(ctx, f.controller.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return saysLoop(controller.Status.Conditions, words...)
-	})
-}
-
-func (f *fixture) waitForLoopOf(composite string, words ...string) {
-	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		controller, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, composite, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return saysLoop(controller.Status.Conditions, words...)
-	})
-}
-
-func saysLoop(conditions []metav1.Condition, words ...string) error {
-	condition := meta.FindStatusCondition(conditions, v1alpha1.ConditionStable)
-	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
-		return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", conditions)
-	}
-	for _, word := range words {
-		if !strings.Contains(condition.Message, word) {
-			return fmt.Errorf("the condition should name %q, but says %q", word, condition.Message)
-		}
-	}
-	return nil
-}
 
 // writtenAt are the times of the server's writes to an object that changed it.
 func (f *fixture) writtenAt(resource, group, name string) []time.Time {
 	f.Helper()
-	events, err := env.Host.Audit().Find(0, hostcluster.Request{
-		User: harness.ServerUser, Verbs: []string{"update", "patch"}, Group: group, Resource: resource, Namespace: f.namespace, Name: name,
+	events := env.AuditEvents(f, 0, hostcluster.Request{
+		Verbs: []string{"update", "patch"}, Group: group, Resource: resource, Namespace: f.Namespace, Name: name,
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
 	var times []time.Time
 	for _, event := range events {
 		if event.ResponseStatus.Code < 300 {
@@ -86,15 +46,15 @@ func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
 			"finalized": asked.Finalizing && finalized.Load(),
 		}
 	}), func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
-	f.target("a", nil, object{})
-	event := env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at metadata.labels[time]")
+	f.CreateParent("a", object{})
+	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at metadata.labels[time]")
 	if event.Type != "Warning" {
 		t.Errorf("the event is a %s", event.Type)
 	}
-	f.waitForLoop("Thing "+f.namespace+"/a", "metadata.labels[time]")
+	f.WaitForWriteLoop("Thing "+f.Namespace+"/a", "metadata.labels[time]")
 	finalized.Store(true)
-	f.delete("a")
-	f.waitUntilGone("a")
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 }
 
 // The generation of a Deployment rises with its annotations, which is no reason for another answer.
@@ -103,12 +63,12 @@ func TestARestlessDecoratorOfADeploymentIsSlowedDown(t *testing.T) {
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
 		return object{"annotations": object{"time": fmt.Sprint(time.Now().UnixNano())}, "finalized": asked.Finalizing}
 	}))
-	f.controller = f.create(f.spec(f.ofBuiltIn(deployments)))
+	f.RunDecorator(f.DecoratorSpec(f.ofBuiltIn(deployments)))
 	f.deployment("a")
-	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "the hook answers something else at metadata.annotations[time]")
-	f.targets = deployments
-	f.delete("a")
-	f.waitUntilGone("a")
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at metadata.annotations[time]")
+	f.Parents = deployments
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 }
 
 // A label that the hook and somebody else set to different values is written ever later,
@@ -119,21 +79,21 @@ func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 		value, _, _ := unstructured.NestedString(asked.Object.Object, "spec", "value")
 		return object{
 			"labels":      object{"fought": "ours"},
-			"attachments": []object{configMap(asked.Object.GetName(), object{"value": value})},
+			"attachments": []object{hook.ConfigMap(asked.Object.GetName(), object{"value": value})},
 			"status":      object{"value": value},
 			"finalized":   asked.Finalizing,
 		}
 	}), func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
-	f.target("a", nil, object{"value": "1"})
+	f.CreateParent("a", object{"value": "1"})
 	const undone = 7
 	count := 0
 	env.Eventually(t, func(ctx context.Context) error {
-		target, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Get(ctx, "a", metav1.GetOptions{})
+		target, err := f.GetParent(ctx, "a")
 		if err != nil {
 			return err
 		}
 		if target.GetLabels()["fought"] == "ours" && count < undone {
-			f.patch("a", object{"metadata": object{"labels": object{"fought": "theirs"}}})
+			f.PatchParent("a", object{"metadata": object{"labels": object{"fought": "theirs"}}})
 			count++
 		}
 		if count < undone {
@@ -141,22 +101,22 @@ func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 		}
 		return nil
 	})
-	f.patch("a", object{"spec": object{"value": "2"}}) // while the label is held back
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "2"))
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.PatchParent("a", object{"spec": object{"value": "2"}}) // while the label is held back
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		if value, _, _ := unstructured.NestedString(target.Object, "status", "value"); value != "2" {
 			return fmt.Errorf("the status says %q", value)
 		}
 		return nil
 	})
-	event := env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "metadata.labels[fought]")
+	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.labels[fought]")
 	if !strings.Contains(event.Message, "somebody else changes it") {
 		t.Errorf("the event says %q", event.Message)
 	}
-	f.waitForLoop("metadata.labels[fought]: somebody else changes it")
-	f.delete("a") // which takes the finalizer off together with the label
+	f.WaitForWriteLoop("metadata.labels[fought]: somebody else changes it")
+	f.DeleteParent("a") // which takes the finalizer off together with the label
 	env.Within(t, 30*time.Second, func(ctx context.Context) error {
-		_, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Get(ctx, "a", metav1.GetOptions{})
+		_, err := f.GetParent(ctx, "a")
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the target should be gone: %v", err)
 		}
@@ -168,16 +128,16 @@ func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 // both are slowed down, and both are told with whom they fight.
 func TestACompositeAndADecoratorThatFightAreCalmed(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
+	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			f := newFamily(t, engine, v1alpha1.ChildUpdateInPlace)
 			f.whole("a", object{"value": "1", "labels": object{"decorated": "otherwise"}})
-			env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "metadata.labels.decorated: DecoratorController "+f.controller.Name+", which also writes it")
-			env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "metadata.labels[decorated]: CompositeController "+f.composite+", which also writes it")
-			f.waitForLoop("Part "+f.namespace+"/a", "CompositeController "+f.composite)
-			f.waitForLoopOf(f.composite, "Part "+f.namespace+"/a", "DecoratorController "+f.controller.Name)
-			if writes := f.writtenAt(f.targets.Resource, f.targets.Group, "a"); len(writes) > 30 {
+			env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.labels.decorated: DecoratorController "+f.Controller.Name+", which also writes it")
+			env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.labels[decorated]: CompositeController "+f.composite+", which also writes it")
+			f.WaitForWriteLoop("Part "+f.Namespace+"/a", "CompositeController "+f.composite)
+			env.WaitForWriteLoop(t, harness.Composite(f.composite), "Part "+f.Namespace+"/a", "DecoratorController "+f.Controller.Name)
+			if writes := f.writtenAt(f.Parents.Resource, f.Parents.Group, "a"); len(writes) > 30 {
 				t.Errorf("the child was written %d times", len(writes))
 			}
 		})
@@ -188,10 +148,10 @@ func TestACompositeAndADecoratorThatFightAreCalmed(t *testing.T) {
 func TestTwoWhoAnswerTheStatusOfOneObjectAreCalmed(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{"status": object{"by": "decorator"}} }))
-	composite, _ := f.composite(f.targets, func(parentRequest) object { return object{"status": object{"by": "composite"}} })
-	f.target("a", nil, object{})
-	f.waitForLoop("the status of Thing "+f.namespace+"/a", "CompositeController "+composite)
-	f.waitForLoopOf(composite, "the status of Thing "+f.namespace+"/a", "DecoratorController "+f.controller.Name)
+	composite, _ := f.composite(f.Parents, func(parentRequest) object { return object{"status": object{"by": "composite"}} })
+	f.CreateParent("a", object{})
+	f.WaitForWriteLoop("the status of Thing "+f.Namespace+"/a", "CompositeController "+composite)
+	env.WaitForWriteLoop(t, harness.Composite(composite), "the status of Thing "+f.Namespace+"/a", "DecoratorController "+f.Controller.Name)
 }
 
 // A finalizer that somebody else takes off again and again is put on ever later.
@@ -199,16 +159,16 @@ func TestAFinalizerThatIsTakenOffIsPutOnEverLater(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object { return object{"finalized": asked.Finalizing} }),
 		func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
-	f.target("a", nil, object{})
+	f.CreateParent("a", object{})
 	const undone = 7
 	count := 0
 	env.Eventually(t, func(ctx context.Context) error {
-		target, err := env.Dynamic.Resource(f.targets).Namespace(f.namespace).Get(ctx, "a", metav1.GetOptions{})
+		target, err := f.GetParent(ctx, "a")
 		if err != nil {
 			return err
 		}
 		if len(target.GetFinalizers()) > 0 && count < undone {
-			f.patch("a", object{"metadata": object{"finalizers": nil}})
+			f.PatchParent("a", object{"metadata": object{"finalizers": nil}})
 			count++
 		}
 		if count < undone {
@@ -216,7 +176,7 @@ func TestAFinalizerThatIsTakenOffIsPutOnEverLater(t *testing.T) {
 		}
 		return nil
 	})
-	writes := f.writtenAt(f.targets.Resource, f.targets.Group, "a")
+	writes := f.writtenAt(f.Parents.Resource, f.Parents.Group, "a")
 	if len(writes) > undone+1 {
 		t.Errorf("the target was written %d times, for %d changes", len(writes), undone)
 	}
@@ -226,14 +186,14 @@ func TestAFinalizerThatIsTakenOffIsPutOnEverLater(t *testing.T) {
 			t.Errorf("write %d came %s after the one before, want at least %s", i+1, pause, want)
 		}
 	}
-	env.WaitForEvent(t, f.namespace, "a", "WriteLoop", "metadata.finalizers: somebody else changes it")
-	f.waitForLoop("Thing "+f.namespace+"/a", "metadata.finalizers")
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.finalizers: somebody else changes it")
+	f.WaitForWriteLoop("Thing "+f.Namespace+"/a", "metadata.finalizers")
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		if len(target.GetFinalizers()) != 1 {
 			return fmt.Errorf("it should be held: %v", target.GetFinalizers())
 		}
 		return nil
 	})
-	f.delete("a")
-	f.waitUntilGone("a")
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 }

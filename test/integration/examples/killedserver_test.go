@@ -34,12 +34,8 @@ func killedInTheMiddle(t *testing.T, apply v1alpha1.ChildApplyStrategy) {
 			k.waitForSomePoint(from, pods, random)
 			killed++
 			t.Logf("rollout %d, kill %d: after %d events of Pods", rollout, killed, k.now()-from)
-			if err := env.Server.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			if err := env.Server.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			env.KillServer(t)
+			env.StartServer(t)
 		}
 		k.waitForRollout(t)
 		k.expectOneAtATime(from, pods, 4, 3, 2, 1, 0)

@@ -33,16 +33,16 @@ func TestAChildOfAMegabyte(t *testing.T) {
 	for engine, change := range map[v1alpha1.ChildApplyStrategy]string{v1alpha1.ChildApplyDynamic: "update", v1alpha1.ChildApplyServerSide: "patch"} {
 		t.Run(string(engine), func(t *testing.T) {
 			f := prepare(t, hook.Answering(t, func(asked request) object {
-				return object{"children": []object{configMap("p", megabyte(letterOf(asked)))}}
+				return object{"children": []object{hook.ConfigMap("p", object{"value": megabyte(letterOf(asked))})}}
 			}))
 			f.start(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].UpdateStrategy.Apply = engine })
-			f.parent("p", "a")
+			f.CreateParent("p", object{"value": "a"})
 			t.Logf("created after %s", f.reaches("p", megabyte("a")))
 			calls := f.settle("p")
 
-			from := env.Now(t)
-			f.touch("p", "1")
-			f.waitForCalls(calls + 1)
+			from := env.AuditEnd(t)
+			f.Touch("p", "1")
+			f.WaitForCalls(calls + 1)
 			if made := f.settle("p") - harness.SettleCalls - calls; made != 1 {
 				t.Errorf("a touch leads to %d calls", made)
 			}
@@ -56,11 +56,11 @@ func TestAChildOfAMegabyte(t *testing.T) {
 				t.Errorf("a change leads to the writes %v", writes)
 			}
 
-			from = env.Now(t)
+			from = env.AuditEnd(t)
 			if err := errors.Join(env.Server.Stop(), env.Server.Start(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			f.waitForCalls(calls + 1)
+			f.WaitForCalls(calls + 1)
 			f.settle("p")
 			if writes := f.writes(from, configMaps); len(writes) > 0 {
 				t.Errorf("a restart leads to the writes %v", writes)
@@ -80,8 +80,8 @@ func TestARefusedMegabyteIsNotInTheLog(t *testing.T) {
 	f.start(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources[0].APIVersion, spec.ChildResources[0].Resource = parts.GroupVersion().String(), parts.Resource
 	})
-	f.parent("p", "z")
-	event := env.WaitForEvent(t, f.namespace, "p", "SyncError", "can't create Part "+f.namespace+"/p")
+	f.CreateParent("p", object{"value": "z"})
+	event := env.WaitForEvent(t, f.Namespace, "p", "SyncError", "can't create Part "+f.Namespace+"/p")
 	if len(event.Message) > 1024 {
 		t.Errorf("the event has %d bytes", len(event.Message))
 	}

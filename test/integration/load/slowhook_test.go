@@ -58,14 +58,14 @@ func TestASlowHookDelaysNoOtherController(t *testing.T) {
 		return answer(ctx, call)
 	})
 	for i := range parents {
-		other.parent(fmt.Sprintf("p%d", i), "1")
+		other.CreateParent(fmt.Sprintf("p%d", i), object{"value": "1"})
 	}
 	other.start(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ResyncPeriodSeconds = ptr.To(int32(1))
 		spec.Hooks.Sync.Webhook.Timeout = ptr.To(v1alpha1.Duration("1h"))
 	})
 	quick := prepare(t, answer)
-	quick.parent("p", "0")
+	quick.CreateParent("p", object{"value": "0"})
 	quick.start()
 	quick.reaches("p", "0")
 
