@@ -4,14 +4,11 @@
 package conformance
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
@@ -57,59 +54,4 @@ func TestChildOfAClusterScopedParentNeedsANamespace(t *testing.T) {
 	s.Answers(answers{"/sync": func(object) object { return object{"children": list{hook.ConfigMap("a", nil)}} }})
 	s.Create(things + "\n---\n" + strings.ReplaceAll(aThing, ", namespace: $NAMESPACE", ""))
 	s.Event(ref{APIVersion: "$Thing", Kind: "Thing", Name: "a"}, "SyncError", "namespace")
-}
-
-// pruning is a kind whose schema drops what it does not know of the status, observedGeneration too.
-const pruning = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.$NAME.example.com}
-spec:
-  group: $NAME.example.com
-  scope: Namespaced
-  names: {plural: things, singular: thing, kind: Thing}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status:
-            type: object
-            properties: {share: {type: number}, size: {type: string, default: small}}
-`
-
-// A status that the host stores otherwise than it was sent is written once, and not with every sync.
-func TestStatusThatTheHostPrunesIsWrittenOnce(t *testing.T) {
-	t.Parallel()
-	s := newScenario(t)
-	s.Create(pruning)
-	s.Say("$Thing", s.Unique+".example.com/v1")
-	s.Answers(answers{"/sync": func(object) object {
-		return object{"status": object{"share": 10.0, "unknown": "x"}}
-	}})
-	s.Create(things)
-	env.Eventually(t, func(ctx context.Context) error {
-		_, err := s.Get(ctx, theThing)
-		if err != nil && !strings.Contains(err.Error(), `"a" not found`) {
-			return fmt.Errorf("the kind is not served yet: %w", err)
-		}
-		return nil
-	})
-	s.Create(aThing)
-	s.Exists(theThing, scenario.Has("status", object{"share": int64(10), "size": "small"}))
-	s.Settle(theThing) // until the status that was written is seen as it is stored
-	from := env.AuditEnd(t)
-	s.Settle(theThing)
-	s.Settle(theThing)
-	writes, err := env.Host.Audit().Find(from, hostcluster.Request{
-		User: harness.ServerUser, Verbs: hostcluster.Writes(), Namespace: s.Namespace, Group: s.Unique + ".example.com", Resource: "things",
-	})
-	if err != nil || len(writes) > 0 {
-		t.Errorf("the status is written again %d times: %v", len(writes), err)
-	}
 }

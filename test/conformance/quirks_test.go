@@ -59,6 +59,22 @@ func TestQ31NullStatusErasesTheStatus(t *testing.T) {
 	}
 }
 
+// An answer without children, or none at all, deletes all children.
+func TestQ32EmptyAnswersMeanNoChildren(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"null", "{}"} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			s := withThings(t, func(object) object { return object{"children": list{hook.ConfigMap("a", nil)}} })
+			s.Create(things + "\n---\n" + aThing)
+			s.Exists(scenario.ConfigMap("a"))
+			s.Hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(200, body) })
+			s.Patch(theThing, `{spec: {value: "2"}}`)
+			s.Gone(scenario.ConfigMap("a"))
+		})
+	}
+}
+
 func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{"children": list{hook.ConfigMap("a", nil)}} })

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
@@ -175,6 +176,67 @@ func TestResyncAfter(t *testing.T) {
 	if seconds := scenario.At(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 {
 		t.Errorf("the sync that was asked for after 0.1 s came after %v s", seconds)
 	}
+}
+
+// customizing is a controller of custom parents with a customize hook.
+const customizing = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: $NAME}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: $Parent, resource: parents}
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
+  hooks:
+    sync: {webhook: {url: $HOOK/sync}}
+    customize: {webhook: {url: $HOOK/customize}}
+`
+
+const relatedConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: $NAME, namespace: $NAMESPACE}
+data: {value: "1"}
+`
+
+// customized is a scenario whose hook names a child after the related ConfigMap, with its data. The
+// status says under which keys related objects are sent.
+func customized(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Parent"})
+	s.Answers(answers{
+		"/customize": func(object) object {
+			return object{"relatedResources": list{object{"apiVersion": "v1", "resource": "configmaps", "names": list{s.Unique}}}}
+		},
+		"/sync": func(asked object) object {
+			children, keys := list{}, list{}
+			for key, related := range scenario.At(asked, "related", "ConfigMap.v1").(object) {
+				name := scenario.At(related.(object), "metadata", "name").(string)
+				children = append(children, hook.ConfigMap("of-"+name, related.(object)["data"].(object)))
+				keys = append(keys, key)
+			}
+			return object{"children": children, "status": object{"keys": keys}}
+		},
+	})
+	s.Create(relatedConfigMap + "\n---\n" + customizing + "\n---\n" + customParent)
+	return s
+}
+
+func TestCustomizeWebhook(t *testing.T) {
+	t.Parallel()
+	s := customized(t)
+	s.Exists(scenario.ConfigMap("of-$NAME"), scenario.Has("data.value", "1"))
+}
+
+// The version can be changed while the controller runs.
+func TestCustomizeWebhookV2(t *testing.T) {
+	t.Parallel()
+	s := customized(t)
+	s.Exists(customParentRef, scenario.Has("status.keys", list{s.Unique}))
+	s.Patch(itself, `{spec: {hooks: {sync: {version: v2}, customize: {version: v2}}}}`)
+	s.Exists(customParentRef, scenario.Has("status.keys", list{s.Namespace + "/" + s.Unique}))
+	s.Exists(scenario.ConfigMap("of-$NAME"), scenario.Has("data.value", "1"))
 }
 
 func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {

@@ -96,19 +96,3 @@ func TestTimeoutIsReported(t *testing.T) {
 	f.CreateParent("slow", object{})
 	env.WaitForEvent(t, f.Namespace, "slow", "SyncError", "no complete answer within 100ms")
 }
-
-// null and {} are readable and mean: no children.
-func TestQ32EmptyAnswersMeanNoChildren(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{"null", "{}"} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
-			f := start(t, answers(t, oneConfigMap))
-			f.CreateParent("a", object{"value": "1"})
-			f.WaitForConfigMap("a", harness.HasData("value", "1"))
-			f.Hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusOK, body) })
-			f.PatchParent("a", object{"spec": object{"value": "2"}})
-			f.WaitUntilConfigMapIsGone("a")
-		})
-	}
-}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
@@ -113,24 +112,6 @@ func testFieldsOfOthersStay(t *testing.T, engine change) {
 	f.PatchConfigMap("a", object{"data": object{"other": "theirs", "value": "overwritten"}})
 	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
 		return errors.Join(harness.HasData("value", "1")(child), harness.HasData("other", "theirs")(child))
-	})
-}
-
-func TestFieldTheHookDropsIsRemoved(t *testing.T) {
-	underBothEngines(t, testFieldTheHookDropsIsRemoved)
-}
-
-func testFieldTheHookDropsIsRemoved(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, func(asked request) object {
-		data, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec", "data")
-		return object{"children": []object{hook.ConfigMap("a", data)}}
-	}), engine)
-	f.CreateParent("a", object{"data": object{"kept": "1", "dropped": "1"}})
-	f.WaitForConfigMap("a", harness.HasData("dropped", "1"))
-	f.PatchParent("a", object{"spec": object{"data": object{"dropped": nil}}})
-	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
-		return errors.Join(harness.HasData("kept", "1")(child), harness.HasData("dropped", "")(child))
 	})
 }
 

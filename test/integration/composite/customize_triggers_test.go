@@ -44,27 +44,6 @@ func configMapsNamed(names ...any) object {
 	return object{"apiVersion": "v1", "resource": "configmaps", "names": names}
 }
 
-func TestCustomizeWebhook(t *testing.T) {
-	t.Parallel()
-	f := start(t, relating(t, childOfEach), allV1)
-	name := harness.Name("cm")
-	putConfigMap(t, f.Namespace, name, nil, map[string]string{"value": "1"})
-	f.CreateParent("a", rules(configMapsNamed(name)))
-	f.WaitForConfigMap("a-"+name, harness.HasData("value", "1"))
-}
-
-func TestCustomizeWebhookV2(t *testing.T) {
-	t.Parallel()
-	f := start(t, relating(t, childOfEach), allV1)
-	name := harness.Name("cm")
-	putConfigMap(t, f.Namespace, name, nil, map[string]string{"value": "1"})
-	f.CreateParent("a", rules(configMapsNamed(name)))
-	f.waitUntilShown("a", "ConfigMap.v1", name)
-	f.PatchController(object{"spec": object{"hooks": object{"sync": object{"version": "v2"}, "customize": object{"version": "v2"}}}})
-	f.waitUntilShown("a", "ConfigMap.v1", f.Namespace+"/"+name)
-	f.WaitForConfigMap("a-"+name, harness.HasData("value", "1"))
-}
-
 func TestRelatedObjectsTriggerASync(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2)

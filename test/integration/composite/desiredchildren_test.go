@@ -161,20 +161,25 @@ func TestQ30ParentIsNotReadToCompareItsStatus(t *testing.T) {
 	env.ExpectNoRequests(f, from, hostcluster.Request{Verbs: []string{"get"}, Group: f.Parents.Group, Resource: f.Parents.Resource})
 }
 
-// A schema without status.observedGeneration drops it from each status that is written.
+// A schema without status.observedGeneration drops it from each status that is written. It may also
+// add a default and store a number in another form.
 func TestAStatusThatTheSchemaCutsShortIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, hook.Serve(t, answers(t, func(request) object {
-		return object{"status": object{"ready": true, "unknown": "x"}, "children": []object{}}
+		return object{"status": object{"ready": true, "share": 10.0, "unknown": "x"}, "children": []object{}}
 	})))
 	f.Parents = env.Install(t, harness.CRD{Kind: "Thing", Schema: object{
-		"spec":   object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-		"status": object{"type": "object", "properties": object{"ready": object{"type": "boolean"}}},
+		"spec": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		"status": object{"type": "object", "properties": object{
+			"ready": object{"type": "boolean"}, "share": object{"type": "number"}, "size": object{"type": "string", "default": "small"},
+		}},
 	}})
 	f.RunComposite(f.CompositeSpec())
 	from := env.AuditEnd(f)
 	f.CreateParent("a", object{})
-	env.Eventually(t, func(ctx context.Context) error { return f.statusIs(ctx, "a", object{"ready": true}) })
+	env.Eventually(t, func(ctx context.Context) error {
+		return f.statusIs(ctx, "a", object{"ready": true, "share": int64(10), "size": "small"})
+	})
 	f.Settle("a")
 	f.Settle("a")
 	if writes := f.RequestLines(from, writesOf(f.Parents)); len(writes) != 1 {

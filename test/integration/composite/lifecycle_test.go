@@ -21,20 +21,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-func TestLifeOfAControllerIsToldByEvents(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
-	name := f.Controller.Name
-	for _, reason := range []string{"Starting", "Started"} {
-		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
-	}
-	env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+name, "--timeout=60s")
-	env.Kubectl(t, "delete", "cc", name)
-	for _, reason := range []string{"Stopping", "Stopped"} {
-		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
-	}
-}
-
 func TestDeletedControllerLeavesParentsAlone(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))

@@ -181,25 +181,6 @@ func TestQ1ANullChildIsTheErrorOfOneParent(t *testing.T) {
 	}
 }
 
-func TestQ31ANullStatusEmptiesTheParents(t *testing.T) {
-	t.Parallel()
-	for name, body := range map[string]string{"null": `{"status":null}`, "missing": `{}`} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := start(t, answers(t, func(request) object { return object{"status": object{"phase": "Ready"}} }))
-			f.CreateParent("a", object{})
-			env.Eventually(t, func(ctx context.Context) error {
-				return f.statusIs(ctx, "a", object{"phase": "Ready", "observedGeneration": int64(1)})
-			})
-			f.Hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusOK, body) })
-			f.PatchParent("a", object{"spec": object{"value": "2"}})
-			env.Eventually(t, func(ctx context.Context) error {
-				return f.statusIs(ctx, "a", object{"observedGeneration": int64(2)})
-			})
-		})
-	}
-}
-
 // A URL may hold what lets one in.
 func TestEventsDoNotTellCredentialsOfURLs(t *testing.T) {
 	t.Parallel()

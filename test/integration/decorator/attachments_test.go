@@ -4,11 +4,9 @@
 package decorator
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,20 +34,6 @@ func TestAttachmentIsMadeChangedAndDeleted(t *testing.T) {
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 	f.PatchParent("a", object{"spec": object{"value": "none"}})
 	f.WaitUntilConfigMapIsGone("a")
-}
-
-func TestADeletedAttachmentComesBack(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
-	f.CreateParent("a", object{"value": "1"})
-	first := f.WaitForConfigMap("a", harness.HasData("value", "1"))
-	f.DeleteConfigMap("a")
-	f.WaitForConfigMap("a", func(again *corev1.ConfigMap) error {
-		if again.UID == first.UID {
-			return errors.New("it is still the first one")
-		}
-		return nil
-	})
 }
 
 // Labels and annotations that the answer does not name stay.
