@@ -1,16 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness gives a test package a real cluster to work with: a host control plane, and metacontroller-apiserver
-// as a process of its own joined to it through the aggregation layer.
-//
-//	var env *harness.Env
-//
-//	func TestMain(m *testing.M) {
-//		os.Exit(harness.Main(m, func(e *harness.Env) { env = e }))
-//	}
-//
-// All tests of the package share it, so each uses names of its own: see Env.Namespace and Env.CRD.
 package harness
 
 import (

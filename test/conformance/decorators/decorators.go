@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decorators holds what is to hold of DecoratorControllers in whichever way the process writes attachments.
-// They have no say in that themselves, so the tests are run with one server in each way.
 package decorators
 
 import (

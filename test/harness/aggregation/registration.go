@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aggregation runs metacontroller-apiserver outside a cluster and joins it to that cluster's API through the
-// aggregation layer: for tests, for the demo and for `make run`.
 package aggregation
 
 import (

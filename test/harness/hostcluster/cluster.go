@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostcluster runs the control plane of a Kubernetes cluster on loopback: etcd, kube-apiserver with the
-// aggregation layer and an audit log, and kube-controller-manager. There are no nodes, so Pods are stored but never run.
 package hostcluster
 
 import (

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs child processes that do not outlive the program that started them.
 package process
 
 import (

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario writes tests as users work: manifests in YAML, hooks over HTTP, and looks at what comes of them.
 package scenario
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests the API as users see it: with kubectl, through the host's aggregation layer.
+// Package api tests the API as users see it: with kubectl, through the aggregation layer of the host.
 package api
 
 import (
