@@ -28,7 +28,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
-// builder makes of an object all that its controller needs and that needs no host.
+// builder builds the parts of a controller that need no host.
 type builder struct {
 	kind            line.Kind
 	name            string
@@ -71,7 +71,8 @@ func newBuilder(t testing.TB, internal runtime.Object) builder {
 	return builder{}
 }
 
-// build returns why the controller can never run, as if the host had whatever it refers to.
+// build returns an error if the controller can never run. It assumes that the host has all that the
+// controller refers to.
 func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 	if b.hooks == nil {
 		return errors.New("no hooks")
@@ -122,7 +123,8 @@ func (b builder) connect(ctx context.Context, name string, of *v1alpha1.Hook, pa
 // sources are the Secrets and ConfigMaps of a host: by kind, namespace and name, then by key.
 type sources map[string]map[string][]byte
 
-// sources are those that the hook may refer to, all with something useful under each key.
+// sources returns the Secrets and ConfigMaps that the hook may refer to, with a usable value under
+// each key.
 func (b builder) sources(of *v1alpha1.Hook, pair pki.KeyPair) sources {
 	made := sources{}
 	put := func(kind, namespace, name, key string, value []byte) {

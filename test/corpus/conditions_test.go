@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// Every reason of a condition is explained, and no other.
+// Every reason of a condition is explained, and nothing else is.
 func TestReasonsOfConditionsAreDocumented(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "controller", "report", "status.go"))
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	Decorator = "DecoratorController"
 )
 
-// good are the objects that are changed. There is nothing to say about them. Nobody installs the parent type, so that only the
-// API acts on them.
+// good are the objects that are changed. They have no errors and no warnings. Their parent type is
+// not installed, so no controller runs.
 var good = map[string]string{
 	Composite: `
 apiVersion: metacontroller.k8s.io/v1alpha1
@@ -50,7 +50,8 @@ spec:
 `,
 }
 
-// change is an entry of the files: what is changed in a good object, and what is to be said then.
+// change is an entry of the files: what is changed in a good object, and the errors and warnings to
+// expect.
 type change struct {
 	// Case names the change.
 	Case string `json:"case"`
@@ -59,31 +60,33 @@ type change struct {
 	// Metadata and Spec are merged into the object's; null removes a field.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Spec     json.RawMessage `json:"spec,omitempty"`
-	// Webhook, if it is there, stands in the place of the one of the sync hook.
+	// Webhook, if set, replaces the webhook of the sync hook.
 	Webhook json.RawMessage `json:"webhook,omitempty"`
 
 	Errors   []string `json:"errors,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Case is an object, and what is to be said about it.
+// Case is an object with the errors or warnings to expect.
 type Case struct {
-	// Name says what is particular to the object.
+	// Name describes the change.
 	Name   string
 	Object *unstructured.Unstructured
-	// Errors is everything that the object is refused for, each with its field. Empty: it is accepted.
+	// Errors are all errors that the object is refused for, each with its field. Empty: it is
+	// accepted.
 	Errors []string
-	// Warnings is everything that is said about an object that is accepted.
+	// Warnings are all warnings about an object that is accepted.
 	Warnings []string
 }
 
-// Refused returns the objects that are to be refused for what is in their fields.
+// Refused returns the objects that validation must refuse.
 func Refused(t testing.TB) []Case { return load(t, "refused.yaml") }
 
-// Accepted returns the objects that are to be accepted, with warnings or without.
+// Accepted returns the objects that must be accepted, with or without warnings.
 func Accepted(t testing.TB) []Case { return load(t, "accepted.yaml") }
 
-// Unreadable returns the objects with a field that cannot be read as what it is; Errors are only the paths of these fields.
+// Unreadable returns the objects with a field of the wrong JSON type. Errors are only the paths of
+// these fields.
 func Unreadable(t testing.TB) []Case { return load(t, "unreadable.yaml") }
 
 func load(t testing.TB, name string) []Case {

@@ -24,7 +24,7 @@ func decoder(t testing.TB) runtime.Decoder {
 	return serializer.NewCodecFactory(newScheme(t)).UniversalDecoder(metacontroller.SchemeGroupVersion)
 }
 
-// judge returns what is said about an object.
+// judge returns the errors and warnings of validation.
 func judge(object runtime.Object) (errs field.ErrorList, warnings []string) {
 	switch object := object.(type) {
 	case *metacontroller.CompositeController:
@@ -88,7 +88,7 @@ func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 				t.Errorf("warnings differ (-want +got):\n%s", diff)
 			}
 			for _, warning := range warnings {
-				// What is longer is cut off on its way once there is much to say.
+				// Longer warnings are cut off if there are many.
 				if len(warning) > 256 {
 					t.Errorf("the warning has %d characters, want 256 at most: %s", len(warning), warning)
 				}
@@ -97,7 +97,7 @@ func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	}
 }
 
-// tooLarge is an object that the storage would not take.
+// tooLarge returns an object that is too large for the storage.
 func tooLarge(t testing.TB) Case {
 	t.Helper()
 	c := Accepted(t)[0]

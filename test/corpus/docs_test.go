@@ -17,7 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// documented is a row of a table in docs/admission.md: what is said, and about which fields. Each matches the whole of a text.
+// documented is a row of a table in docs/admission.md: messages, and the fields that they are
+// about. Each expression matches a whole text.
 type documented struct {
 	row      string
 	messages []*regexp.Regexp
@@ -76,7 +77,7 @@ func wildcards(text string) string {
 	return strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*")
 }
 
-// say marks the row that tells about a message, and fails the test if there is none.
+// say marks the row that explains a message. It fails the test if there is none.
 func say(t *testing.T, rows []*documented, path, message string) {
 	t.Helper()
 	matches := func(patterns []*regexp.Regexp, text string) bool {
@@ -129,7 +130,7 @@ func TestDocsHaveEveryWarning(t *testing.T) {
 	}
 }
 
-// What validation can say is in the docs even if no object has it said.
+// Each message of validation is in the docs, also those that no object of the corpus leads to.
 func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 	docs := readDocs(t)
 	files, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "apis", "metacontroller", "validation", "*.go"))

@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// Who copies from the examples is not to begin with warnings.
+// The examples lead to no errors and no warnings.
 func TestThereIsNothingToSayAboutTheExamples(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", "*", "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -18,7 +18,7 @@ import (
 // ours begins the names of the models of the group.
 const ours = "io.k8s.metacontroller.v1alpha1."
 
-// What kubectl explain prints of a field: what it is, and what holds if it is left out.
+// kubectl explain prints what a field is and what its default is.
 func TestEveryFieldIsExplained(t *testing.T) {
 	definitions := openapi.GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) })
 	explained := 0
@@ -44,7 +44,8 @@ func explainModel(t *testing.T, model string, definition common.OpenAPIDefinitio
 	for _, name := range slices.Sorted(maps.Keys(definition.Schema.Properties)) {
 		switch name {
 		case "apiVersion", "kind", "metadata", "status":
-			// Said by Kubernetes of all kinds, or not written by people, except where apiVersion is that of a rule.
+			// Kubernetes explains these fields for all kinds, or people do not write them. The
+			// apiVersion of a rule is a field of ours.
 			if name != "status" && !strings.HasSuffix(model, "Rule") {
 				continue
 			}
@@ -62,7 +63,7 @@ func explainModel(t *testing.T, model string, definition common.OpenAPIDefinitio
 	return explained
 }
 
-// isStatus says whether a model is of what the server writes, which has no defaults.
+// isStatus reports whether the server writes the model. Such models have no defaults.
 func isStatus(model string) bool {
 	return slices.Contains([]string{"ControllerStatus", "ParentCounts", "LastSyncError", "ControllerRevision", "ControllerRevisionChildren"}, model)
 }

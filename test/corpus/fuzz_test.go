@@ -19,7 +19,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
-// FuzzAdmission reads, defaults and validates whatever a client may send. What is accepted can be built.
+// FuzzAdmission reads, defaults and validates any text that a client may send. A controller can be
+// built from each object that is accepted.
 func FuzzAdmission(f *testing.F) {
 	for _, c := range append(append(Refused(f), Accepted(f)...), Unreadable(f)...) {
 		text, err := c.Object.MarshalJSON()
@@ -38,7 +39,7 @@ func FuzzAdmission(f *testing.F) {
 	})
 }
 
-// FuzzWebhook fills in the texts and numbers that have a form of their own.
+// FuzzWebhook varies the texts and numbers whose format is validated.
 func FuzzWebhook(f *testing.F) {
 	seed := func(with uint16) {
 		f.Add("http://hooks.tools/sync", "hooks", "tools", "/sync", "https", "10s", "hooks.tools:8443", "Bearer", "", "key", int32(8443), int32(60), with)
@@ -100,7 +101,7 @@ func FuzzWebhook(f *testing.F) {
 	})
 }
 
-// checkJudgement checks what holds of whatever is said about whichever object.
+// checkJudgement checks what must be true of all errors and warnings.
 func checkJudgement(t *testing.T, scheme *runtime.Scheme, read runtime.Object, pair pki.KeyPair) {
 	t.Helper()
 	errs, warnings := judge(read)
@@ -126,7 +127,7 @@ func checkJudgement(t *testing.T, scheme *runtime.Scheme, read runtime.Object, p
 	}
 }
 
-// judgeUpdate is what is said if nothing changes.
+// judgeUpdate returns the errors of an update that changes nothing.
 func judgeUpdate(object runtime.Object) field.ErrorList {
 	switch object := object.(type) {
 	case *metacontroller.CompositeController:
@@ -137,7 +138,7 @@ func judgeUpdate(object runtime.Object) field.ErrorList {
 	return nil
 }
 
-// checkDefaults checks that an object that has its defaults gets no others when it is read again.
+// checkDefaults checks that defaulting an object twice changes nothing more.
 func checkDefaults(t *testing.T, scheme *runtime.Scheme, read runtime.Object) {
 	t.Helper()
 	public, err := scheme.ConvertToVersion(read.DeepCopyObject(), v1alpha1.SchemeGroupVersion)

@@ -45,7 +45,7 @@ func (c Controller) versioned() schema.GroupVersionResource {
 	return v1alpha1.SchemeGroupVersion.WithResource(c.Resource)
 }
 
-// controllerState is what is the same of all kinds of controllers.
+// controllerState holds the fields that all kinds of controllers share.
 type controllerState struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Status            v1alpha1.ControllerStatus `json:"status"`
@@ -63,7 +63,8 @@ func CreateController[T metav1.Object](t testing.TB, client interface {
 		t.Fatalf("create %T %s: %v", object, object.GetName(), err)
 	}
 	t.Cleanup(func() {
-		// A server that has just come back is down for the host for some moments more, and a busy one may not answer in time.
+		// The host may regard a server that has just restarted as down, and a busy server may
+		// answer too late.
 		err := poll.Within(context.WithoutCancel(t.Context()), deadline, func(ctx context.Context) error {
 			err := client.Delete(ctx, created.GetName(), metav1.DeleteOptions{})
 			if apierrors.IsNotFound(err) {
@@ -91,7 +92,7 @@ func (e *Env) PatchController(t testing.TB, controller Controller, patch map[str
 	}
 }
 
-// DeleteController deletes a controller, which may stay until it has let go of its parents.
+// DeleteController deletes a controller, which may stay until its finalizer is off its parents.
 func (e *Env) DeleteController(t testing.TB, controller Controller) {
 	t.Helper()
 	err := e.Dynamic.Resource(controller.versioned()).Delete(t.Context(), controller.Name, metav1.DeleteOptions{})
@@ -100,7 +101,7 @@ func (e *Env) DeleteController(t testing.TB, controller Controller) {
 	}
 }
 
-// WaitForController waits until a controller is there and its metadata and status are as they should be.
+// WaitForController waits until check accepts the metadata and status of a controller.
 func (e *Env) WaitForController(t testing.TB, controller Controller, check func(metav1.ObjectMeta, v1alpha1.ControllerStatus) error) {
 	t.Helper()
 	e.Eventually(t, func(ctx context.Context) error {

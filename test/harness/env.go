@@ -26,7 +26,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
-// ServerUser is who the server is at the host: the service account of artifacts/deploy, with exactly its rights.
+// ServerUser is the user that the server is at the host: the service account of artifacts/deploy,
+// with exactly its rights.
 const ServerUser = "system:serviceaccount:" + aggregation.Namespace + ":metacontroller-apiserver"
 
 // binaryVariable names a ready-made server binary, for instance one built with the race detector.
@@ -129,7 +130,8 @@ func (e *Env) serverBinary(ctx context.Context) (string, error) {
 }
 
 func (e *Env) startServer(ctx context.Context, binary string, flags []string) error {
-	// The rights that a deployed server has, no more: what is missing in the manifest fails here.
+	// The server gets the rights of the deployment manifests and no others, so that a missing right
+	// fails here.
 	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
 	for _, file := range []string{"namespace.yaml", "rbac.yaml"} {
 		if _, err := e.Host.RunKubectl(ctx, "apply", "--server-side", "-f", filepath.Join(manifests, file)); err != nil {
@@ -154,7 +156,8 @@ func (e *Env) startServer(ctx context.Context, binary string, flags []string) er
 	return err
 }
 
-// Stop ends the server, which has to end well, and the host. The files stay.
+// Stop stops the server and the host. It is an error if the server does not exit in order. The
+// files stay.
 func (e *Env) Stop() error {
 	var errs []error
 	if e.Server != nil {
@@ -177,7 +180,7 @@ func (e *Env) Remove() error {
 	return nil
 }
 
-// raceFree returns an error if a server that was built with the race detector has reported something.
+// raceFree returns an error if the race detector of the server has reported a data race.
 func raceFree(logPath string) error {
 	log, err := os.ReadFile(logPath)
 	if err != nil {
@@ -198,5 +201,6 @@ func (e *Env) printLogs() {
 	}
 }
 
-// deadline of a condition that a test waits for; long enough for a loaded machine, and only failing tests use it up.
+// deadline is how long tests wait for a condition. It is long enough for a loaded machine, and only
+// failing tests use it up.
 const deadline = 2 * time.Minute

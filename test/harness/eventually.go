@@ -18,7 +18,7 @@ func (e *Env) Eventually(t testing.TB, check func(context.Context) error) {
 	e.Within(t, deadline, check)
 }
 
-// Within is Eventually with another deadline, for what has to happen soon and for what takes longer.
+// Within is Eventually with another deadline.
 func (e *Env) Within(t testing.TB, timeout time.Duration, check func(context.Context) error) {
 	t.Helper()
 	if err := poll.Within(t.Context(), timeout, check); err != nil {
@@ -26,5 +26,6 @@ func (e *Env) Within(t testing.TB, timeout time.Duration, check func(context.Con
 	}
 }
 
-// exited tells about processes of the environment that have ended, since nothing can be waited for without them.
+// exited returns an error if a process of the environment has ended: no condition can come true
+// then.
 func (e *Env) exited() error { return errors.Join(e.Host.Exited(), e.Server.Exited()) }

@@ -18,7 +18,7 @@ func (e *Env) Kubectl(t testing.TB, args ...string) string {
 	return out
 }
 
-// KubectlError runs a kubectl command that has to fail and returns what it says about it.
+// KubectlError runs a kubectl command that must fail, and returns the error.
 func (e *Env) KubectlError(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := e.Host.RunKubectl(t.Context(), args...)

@@ -29,7 +29,7 @@ func (e *Env) Namespace(t testing.TB) string {
 	return created.Name
 }
 
-// Name returns a name that nothing else in the cluster has, for cluster-scoped objects of a test.
+// Name returns a unique name, for cluster-scoped objects of a test.
 func Name(prefix string) string { return prefix + "-" + rand.String(8) }
 
 // CRD describes a custom resource that a test needs. Objects may have any fields unless there is a schema.
@@ -42,7 +42,8 @@ type CRD struct {
 	Schema map[string]any
 }
 
-// Install creates the CustomResourceDefinition in version v1 and returns its resource once the host serves it, and says so.
+// Install creates the CustomResourceDefinition in version v1. It returns the resource once the host
+// serves it and lists it in its discovery document.
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	resource := schema.GroupVersionResource{
@@ -86,7 +87,7 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 		if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
 			return err
 		}
-		// It is not in the discovery document from the same moment on.
+		// The discovery document follows later.
 		told, err := e.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
 		if err != nil {
 			return err

@@ -15,7 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// ParentType is a type of the host that controllers may be for, with what its objects hold.
+// ParentType is a type of parents or targets that does not come from a CustomResourceDefinition,
+// with the content of an object of that type.
 type ParentType struct {
 	Resource      schema.GroupVersionResource
 	Kind          string
@@ -24,7 +25,8 @@ type ParentType struct {
 	Changes       string // a JSON merge patch
 }
 
-// ParentTypes are types of every sort that does not come from a CustomResourceDefinition, by what is special about them.
+// ParentTypes returns one ParentType for each case that controllers may treat differently, by a
+// description of the case.
 func ParentTypes() map[string]ParentType {
 	return map[string]ParentType{
 		"a built-in type with a status": {

@@ -10,8 +10,9 @@ const (
 	memoryNeeded = 4 << 30 // bytes; some environments run at once, of some hundred megabytes each
 )
 
-// testFolder is where the files of tests go. It is in memory where there is room for them, unless TMPDIR is set:
-// an etcd waits for the disk at each write, and while a compiler keeps the disk busy, that can take many seconds.
+// testFolder returns the folder for the files of tests. It is in memory if there is enough and
+// TMPDIR is not set. Reason: etcd waits for the disk at each write, which can take many seconds
+// while a compiler keeps the disk busy.
 func testFolder() string {
 	if os.Getenv("TMPDIR") == "" && memoryIsFree() {
 		return memory

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryIsFree tells whether what is needed is left both of the machine's memory and of the part of it that files may
-// take, and whether a server that is built there can be run.
+// memoryIsFree reports whether there is enough free memory, both of the machine and for files in
+// it, and whether programs there can be run.
 func memoryIsFree() bool {
 	var files unix.Statfs_t
 	if unix.Statfs(memory, &files) != nil || files.Flags&unix.ST_NOEXEC != 0 || files.Bavail*uint64(files.Bsize) < memoryNeeded {

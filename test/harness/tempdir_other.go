@@ -5,5 +5,5 @@
 
 package harness
 
-// There is no folder here whose files are known to be in memory.
+// No folder is known to be in memory on this system.
 func memoryIsFree() bool { return false }

@@ -41,7 +41,8 @@ func (e *Env) WaitForEvent(t testing.TB, namespace, about, reason, text string) 
 	return found
 }
 
-// ExpectNoSyncErrorBut checks that no event SyncError about an object says anything else.
+// ExpectNoSyncErrorBut fails the test for each event SyncError about an object whose message does
+// not contain the text.
 func (e *Env) ExpectNoSyncErrorBut(t testing.TB, namespace, about, text string) {
 	t.Helper()
 	events, err := e.Kube.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + about})

@@ -47,7 +47,7 @@ var (
 	apiServices    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// Registration tells a cluster where our API is served.
+// Registration registers our API at a cluster.
 type Registration struct {
 	ExternalName string // name or IPv4 address under which kube-apiserver reaches the server
 	Port         int
@@ -58,7 +58,7 @@ type Registration struct {
 	ByEndpoint bool
 }
 
-// errNameRefused tells that kube-apiserver wants an endpoint.
+// errNameRefused means that kube-apiserver wants an endpoint.
 var errNameRefused = errors.New("kube-apiserver takes no Service of type ExternalName, since it runs with --enable-aggregator-routing")
 
 // Apply registers the API, or renews a registration of ours. It refuses to take the API over from somebody else.

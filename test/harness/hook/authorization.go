@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
-// ServeGuarded starts a hook that is called by https and lets in only who sends a header Authorization. Authority is the
-// certificate, in PEM, of who vouches for it.
+// ServeGuarded starts a hook that is called by https and requires a header Authorization. Authority
+// is the certificate, in PEM, of the authority that issued the serving certificate.
 func ServeGuarded(t testing.TB, authorization string, handler Handler) (server *Server, authority []byte) {
 	t.Helper()
 	made, err := pki.NewAuthority("hooks")

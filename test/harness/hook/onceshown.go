@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// OnceShown puts off the calls about a parent until one has shown all of these objects that it controls as they are
-// here. A controller that begins with a watch which others have already may see late what was just written, and would
-// be told to create what it does not see.
+// OnceShown answers 429 to calls about a parent until one call has shown all of these objects that
+// the parent controls, in these versions. A controller that shares a watch may see objects late
+// that were just written, and would create them again.
 func OnceShown(objects []unstructured.Unstructured, handler Handler) Handler {
 	var mu sync.Mutex
 	shown := map[string]bool{} // by version

@@ -60,7 +60,7 @@ func Text(status int, body string) Answer {
 // Handler answers a call. To let a caller wait for its timeout, wait for ctx: it ends when the caller gives up.
 type Handler func(ctx context.Context, call Call) Answer
 
-// Answering is a handler that decodes requests as R and answers JSON.
+// Answering returns a handler that decodes requests as R and answers JSON.
 func Answering[R any](t testing.TB, answer func(R) map[string]any) Handler {
 	return func(_ context.Context, call Call) Answer {
 		var asked R

@@ -94,8 +94,8 @@ func (a *AuditLog) OpenWatches(request Request) (int, error) {
 	return len(open), err
 }
 
-// Refused tells whether the request was answered with an error. Of a type that has just come the host refuses
-// watches for a moment.
+// Refused reports whether the request was answered with an error. The host refuses watches of a new
+// type for a moment.
 func Refused(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code >= http.StatusBadRequest
 }
@@ -138,8 +138,8 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	return nil
 }
 
-// mayFit tells of most lines that they do not fit. To decode all lines of a long log again and again would keep the
-// machine busy.
+// mayFit reports whether a line may fit. It is a cheap filter: decoding all lines of a long log
+// repeatedly would keep the machine busy.
 func (r Request) mayFit(line []byte) bool {
 	for _, word := range []string{r.User, r.Resource, r.Namespace, r.Name} {
 		if word != "" && !bytes.Contains(line, []byte(strconv.Quote(word))) {

@@ -45,13 +45,14 @@ type Scenario struct {
 	Namespace string
 	Unique    string
 	Hook      *hook.Server
-	// Engine is how children of the controllers are written, one of harness.Engines; empty is the process's way.
+	// Engine is how children of the controllers are written, one of harness.Engines. Empty is the
+	// default of the process.
 	Engine v1alpha1.ChildApplyStrategy
 
 	words map[string]string
 }
 
-// New makes a scenario with a namespace and a hook that answers as Answer says.
+// New returns a scenario with a namespace and a hook, whose answers Answers sets.
 func New(t testing.TB, env *harness.Env) *Scenario {
 	t.Helper()
 	s := &Scenario{
@@ -96,7 +97,7 @@ func (s *Scenario) Text(text string) string {
 	})
 }
 
-// Answers makes the hook answer each path, such as "/sync", with what a function makes of the request. Other paths are
+// Answers sets the function that answers each path of the hook, such as "/sync". Other paths are
 // answered 404.
 func (s *Scenario) Answers(answers Answers) {
 	s.Hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
@@ -149,7 +150,7 @@ func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
 	return last
 }
 
-// setEngine has the children of a controller written by the engine of the scenario.
+// setEngine sets the engine of the scenario for all children of a controller.
 func (s *Scenario) setEngine(controller *unstructured.Unstructured) {
 	rules, found, err := unstructured.NestedSlice(controller.Object, "spec", "childResources")
 	if s.Engine == "" || !found || err != nil {

@@ -17,9 +17,9 @@ type place struct {
 	externalName string
 }
 
-// placeFor stays on loopback if the cluster's kube-apiserver is there too. Else kube-apiserver comes back by the
-// address from which we reach it. Who knows better, as with a kube-apiserver in a container whose port is forwarded to
-// loopback, gives the external name, and the server listens everywhere.
+// placeFor returns a loopback address if the cluster's kube-apiserver is on loopback too. Otherwise
+// it is the address from which we reach kube-apiserver. With an external name the server listens on
+// all addresses: a kube-apiserver in a container, whose port is forwarded to loopback, needs that.
 func placeFor(cluster *rest.Config, externalName string) (place, error) {
 	if externalName != "" {
 		return place{bindAddress: "0.0.0.0", externalName: externalName}, nil
