@@ -15,7 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// A child that is being deleted and not gone yet is left as it is, whatever the method, and comes back when it is gone.
+// A child that is being deleted is not written, whatever the update method. It is created again
+// when it is gone.
 func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"OnDelete", "Recreate", "InPlace"} {
@@ -47,7 +48,8 @@ func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The generated label is on the children themselves and not in what they contain; a hook may set it itself.
+// The generated label is set on children, but not on the Pod template inside a child. A hook may
+// set it itself.
 func TestGeneratedLabelIsOnTopLevelObjects(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object {
@@ -69,8 +71,8 @@ func TestGeneratedLabelIsOnTopLevelObjects(t *testing.T) {
 		scenario.Has("spec.selector.matchLabels", object{"app": "web"}))
 }
 
-// A cluster-scoped parent has children in namespaces and outside, which the hook sees under their names with and without
-// a namespace, and the host collects them with their parent.
+// A cluster-scoped parent has namespaced and cluster-scoped children. The keys of the former have a
+// namespace. The host's garbage collector deletes both with the parent.
 func TestClusterScopedParentHasChildrenOfBothScopes(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"v1", "v2"} {
@@ -126,7 +128,7 @@ metadata: {name: $NAME}
 	}
 }
 
-// A child of a type that the host does not have is an error, and the others are still looked after.
+// A child of a type that the host does not have is an error. The other children are still created.
 func TestChildOfAnUnknownTypeDoesNotKeepTheOthersBack(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object {
@@ -141,7 +143,7 @@ func TestChildOfAnUnknownTypeDoesNotKeepTheOthersBack(t *testing.T) {
 	s.Exists(theThing, scenario.Has("status.ok", true))
 }
 
-// The status of a child is for others to write: what a hook says of it is passed over.
+// The status in a desired child is ignored.
 func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object {
@@ -159,7 +161,7 @@ func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 		scenario.Has("status", object{"loadBalancer": object{}}))
 }
 
-// Deletions come before creations: a new child may need what an old one holds.
+// Children are deleted before others are created: a new child may need a resource of an old one.
 func TestChildrenAreDeletedBeforeOthersAreCreated(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
@@ -168,7 +170,7 @@ func TestChildrenAreDeletedBeforeOthersAreCreated(t *testing.T) {
 	})
 	s.Create(things + "\n---\n" + aThing + `spec: {name: old}`)
 	s.Exists(scenario.ConfigMap("old"))
-	// The status is written after the answers to the writes of children, which are in the audit log then.
+	// The status is written last, so the writes of children are in the audit log now.
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
 	from := env.AuditEnd(t)
 	s.Patch(theThing, `{spec: {name: new}}`)

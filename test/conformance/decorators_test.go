@@ -19,7 +19,7 @@ import (
 
 func TestDecorators(t *testing.T) { decorators.Run(t, env) }
 
-// guarded is a decorator of things whose hook wants to be called with a credential.
+// guarded is a decorator of things whose hook requires a credential.
 const guarded = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController

@@ -38,10 +38,10 @@ spec:
     spec: {selector: {app: nginx}, ports: [{port: 80}]}
 `
 
-// podTemplate is the annotation in which a ReplicaSet has the template of its parent that it was made of.
+// podTemplate is the annotation of a ReplicaSet that holds the template of its parent.
 const podTemplate = "example.com/pod-template"
 
-// colour is one of the two ReplicaSets as the hook decides about it.
+// colour is one of the two ReplicaSets, observed and desired.
 type colour struct {
 	name     string
 	replicas any
@@ -95,8 +95,8 @@ func (c colour) replicaSet(parent object) object {
 	}
 }
 
-// blueGreenSync is the hook of the example: the new template is brought up in the other colour, and when that is
-// available, the Service turns to it.
+// blueGreenSync is the hook of the example. It creates the new template in the inactive colour.
+// When all its replicas are available, the Service switches to it.
 func blueGreenSync(asked object) object {
 	parent := asked["parent"].(object)
 	active, inactive := observedColour(asked, "blue"), observedColour(asked, "green")
@@ -126,8 +126,8 @@ func blueGreenSync(asked object) object {
 	return object{"status": status, "children": list{service, active.replicaSet(parent), inactive.replicaSet(parent)}}
 }
 
-// scaled plays the controller of ReplicaSets, which the host does not have: it waits until a ReplicaSet is to have so many
-// replicas, and says that they are there.
+// scaled does the work of the controller of ReplicaSets, which the host lacks. It waits until a
+// ReplicaSet has the desired number of replicas, and reports them as available.
 func scaled(s *scenario.Scenario, name string, replicas int64) {
 	s.Helper()
 	of := ref{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "$NAMESPACE", Name: name}

@@ -36,7 +36,7 @@ metadata: {name: all, namespace: $NAMESPACE}
 
 var overview = ref{APIVersion: "$Overview", Kind: "Overview", Namespace: "$NAMESPACE", Name: "all"}
 
-// listed is what a hook answers that lists the keys of the related objects of a kind.
+// listed returns an answer with a ConfigMap that lists the keys of the related objects of a kind.
 func listed(asked object, kind string) object {
 	keys := slices.Sorted(maps.Keys(scenario.At(asked, "related", kind+".v1").(object)))
 	child := hook.ConfigMap("all-list", object{"list": strings.Join(keys, "\n")})

@@ -30,7 +30,7 @@ spec:
     customize: {webhook: {url: $HOOK/customize}}
 `
 
-// copies is what a hook answers that copies the one related object of a kind into namespaces.
+// copies returns copies of the related object of a kind, one for each namespace.
 func copies(asked object, kind string, namespaces []string) list {
 	copied := list{}
 	for _, source := range scenario.At(asked, "related", kind+".v1").(object) {
@@ -44,7 +44,7 @@ func copies(asked object, kind string, namespaces []string) list {
 	return copied
 }
 
-// otherNamespaces are the related ones but for that of the source.
+// otherNamespaces returns the related namespaces without that of the source.
 func otherNamespaces(asked object) []string {
 	var names []string
 	for name := range scenario.At(asked, "related", "Namespace.v1").(object) {
@@ -55,13 +55,13 @@ func otherNamespaces(asked object) []string {
 	return names
 }
 
-// source is the rule for the object that the parent wants copied.
+// source returns the rule that selects the object to copy.
 func source(asked object, resource string) object {
 	spec := scenario.At(asked, "parent", "spec").(object)
 	return object{"apiVersion": "v1", "resource": resource, "namespace": spec["sourceNamespace"], "names": list{spec["sourceName"]}}
 }
 
-// namespaces creates namespaces with a label, or none if it is empty.
+// namespaces creates a namespace for each word. They have the label unless it is empty.
 func namespaces(s *scenario.Scenario, label string, words ...string) {
 	s.Helper()
 	for _, word := range words {
@@ -77,7 +77,8 @@ func namespaces(s *scenario.Scenario, label string, words ...string) {
 	}
 }
 
-// In the example, a cluster-scoped parent lists the namespaces, and one that is not selected does nothing.
+// In the example, a cluster-scoped parent lists the namespaces. A parent that is not selected has
+// no effect.
 func TestExampleConfigMapPropagation(t *testing.T) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
@@ -137,8 +138,8 @@ func settingsIn(namespace string) ref {
 	return ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "settings"}
 }
 
-// In the example, a ConfigMap goes into all namespaces there are. Here, other tests have some of their own, so one that
-// is theirs is only watched and not written to.
+// In the example, a ConfigMap is copied into all namespaces. Here it is not copied into those of
+// other tests, which are only watched.
 func TestExampleGlobalConfigMap(t *testing.T) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
@@ -222,7 +223,7 @@ spec: {sourceName: shareable, sourceNamespace: $NAMESPACE, targetNamespaceLabelS
 		s.Exists(secretIn("$BETA"), scenario.Has("data.some", "dmFsdWUK"))
 		s.Exists(ref{APIVersion: "$Propagation", Kind: "Propagation", Name: "$NAME"}, scenario.Has("status.working", "fine"))
 		s.Absent(secretIn("$GAMMA"))
-		// A namespace that gets the label gets the copy.
+		// A copy is created in a namespace that gets the label.
 		s.Patch(ref{APIVersion: "v1", Kind: "Namespace", Name: "$GAMMA"}, fmt.Sprintf(`{metadata: {labels: {%s: "true"}}}`, label))
 		s.Exists(secretIn("$GAMMA"), scenario.Has("data.some", "dmFsdWUK"))
 	})

@@ -12,7 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// updateStrategy runs a controller whose parents have one child with their value, and adds data of somebody else to it.
+// updateStrategy runs a controller whose parents have one child with their value. Another client
+// adds data to the child.
 func updateStrategy(s *scenario.Scenario, method string) {
 	s.Helper()
 	s.Define(harness.CRD{Kind: "Thing"})
@@ -26,8 +27,8 @@ func updateStrategy(s *scenario.Scenario, method string) {
 	s.Patch(scenario.ConfigMap("a"), `{data: {theirs: kept}}`)
 }
 
-// In Metacontroller's example update-strategy, what somebody else adds to a child is no reason to replace it, and after
-// a change it is replaced once and not again and again.
+// In Metacontroller's example update-strategy, a child is not replaced because another client adds
+// to it. After a change it is replaced exactly once.
 func TestExampleUpdateStrategyRecreate(t *testing.T) {
 	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		updateStrategy(s, "Recreate")

@@ -19,7 +19,7 @@ type (
 // list is a JSON array.
 type list = []any
 
-// things is a controller of things. It has the words of defaults.
+// things is a controller of things. Its words are those of defaults.
 const things = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
@@ -67,7 +67,7 @@ var (
 	itself   = ref{APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "$NAME"}
 )
 
-// inBothEngines runs a test with each way of writing children: what it tells holds in either.
+// inBothEngines runs a test once with each engine.
 func inBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) {
 	t.Helper()
 	t.Parallel()

@@ -14,7 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// The metrics of a controller have the names and labels that dashboards look for, and are gone when it is.
+// The metrics of a controller have the names and labels that dashboards use. They are removed with
+// the controller.
 func TestMetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{"status": object{"ok": true}} })
@@ -81,7 +82,7 @@ func TestMetricsTellHowControllersAreBroughtUp(t *testing.T) {
 	})
 }
 
-// Events have the texts that people and tools look for.
+// Events have the texts that people and tools search for.
 func TestEventsOfTheLifeOfAController(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{} })

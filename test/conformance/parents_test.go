@@ -12,7 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// A parent that is no longer selected keeps its children and its status, and its hook is not called any more.
+// A parent that is no longer selected keeps its children and its status. The hook is no longer
+// called about it.
 func TestParentThatIsNoLongerSelectedIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
@@ -28,7 +29,7 @@ func TestParentThatIsNoLongerSelectedIsLeftAsItIs(t *testing.T) {
 	// Another parent shows that the change has arrived.
 	s.Create(strings.Replace(aThing, "name: a,", "name: b,", 1) + `spec: {value: "1"}`)
 	s.Exists(ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "b"}, scenario.Has("status.observedGeneration", int64(1)))
-	// Its child shows that those of children arrive.
+	// Its child shows that changes of children have arrived.
 	for _, name := range []string{"a", "b"} {
 		s.Patch(scenario.ConfigMap(name), `{data: {value: theirs}}`)
 	}
@@ -46,7 +47,7 @@ func TestParentThatIsNoLongerSelectedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// A child of a cluster-scoped parent has to say which namespace it is in, unless it is in none.
+// A namespaced child of a cluster-scoped parent must have a namespace.
 func TestChildOfAClusterScopedParentNeedsANamespace(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t)

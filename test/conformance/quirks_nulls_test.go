@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// A null, which the host drops or makes something else of, is no difference for ever: a child that has one is neither
-// written to nor replaced again and again.
+// The host drops a null or replaces it by a default. That is no difference: a child with a null is
+// neither written nor replaced with each sync.
 func TestQ19NullsLeadToNoLoop(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"InPlace", "Recreate"} {

@@ -19,7 +19,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// A timeout that cannot be read is refused. It would otherwise be in the way of everybody who reads controllers.
+// A timeout that cannot be parsed is refused. If it were stored, clients could not read any
+// controller.
 func TestQ22TimeoutThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{} })
@@ -102,7 +103,8 @@ func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 	}
 }
 
-// Hooks are sent the controller as it is, also when only its metadata changed, and that does not restart it.
+// Hooks are sent the present controller, also when only its metadata changed. Such a change does
+// not restart the controller.
 func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
@@ -121,7 +123,8 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 		s.Patch(theThing, fmt.Sprintf(`{metadata: {annotations: {touched: "%d"}}}`, touches))
 		return fmt.Errorf("the hook was not sent the annotation, the status is %v", thing.Object["status"])
 	})
-	// Events are written one after the other: those of another controller come after what there may be of this one.
+	// Events are written in order: an event of another controller comes after all events of this
+	// one.
 	s.Say("$CONTROLLER", "$NAME-later")
 	s.Say("$SELECTOR", "labelSelector: {matchLabels: {nobody: has}}")
 	s.Create(things)
@@ -156,8 +159,8 @@ func TestQ45ResponseUnMarshallModeKeepsItsName(t *testing.T) {
 	}
 }
 
-// A hook given by its Service is called at <protocol>://<name>.<namespace>:<port><path>, without ".svc". Here, name and
-// namespace make up an address on which the test listens.
+// A hook given by its Service is called at <protocol>://<name>.<namespace>:<port><path>, without
+// ".svc". Here, name and namespace form an IP address on which the test listens.
 func TestQ49ServiceFormOfAWebhookHasNoSVC(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, nil)
@@ -173,7 +176,7 @@ func TestQ49ServiceFormOfAWebhookHasNoSVC(t *testing.T) {
 	s.Exists(theThing, scenario.Has("status.path", "/by/service"))
 }
 
-// The port is 80 if none is given, also with https, where that is hardly ever meant.
+// The default port is 80, also with https. There it is rarely intended, so a warning says so.
 func TestQ49PortOfAServiceIs80AlsoWithHTTPS(t *testing.T) {
 	t.Parallel()
 	for protocol, warned := range map[string]bool{"http": false, "https": true} {

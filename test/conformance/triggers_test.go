@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// What leads to a sync: the hook is called with what has changed.
+// Each of these changes leads to a sync, and the hook is sent the change.
 func TestWhatLeadsToASync(t *testing.T) {
 	t.Parallel()
 	orphan := `
@@ -23,7 +23,7 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 `
 	tests := map[string]struct {
 		do func(*scenario.Scenario)
-		// seen tells whether a request shows what was done.
+		// seen reports whether a request shows the change.
 		seen func(asked object) bool
 	}{
 		"a label of the parent": {
@@ -89,7 +89,7 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 	}
 }
 
-// An error is told, and tried again soon and then ever later.
+// An error is reported by an event. The sync is retried with growing delays.
 func TestErrorsAreTriedAgainWithGrowingDelays(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, nil)

@@ -21,7 +21,7 @@ import (
 
 // The tests of this file are those that Metacontroller itself has to pass, under the same names.
 
-// custom is a controller of custom parents and children, with selectors of the parents' own.
+// custom is a controller of custom parents and children. The parents have selectors.
 const custom = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
@@ -89,8 +89,8 @@ func testSyncWebhook(t *testing.T, version string) {
 	})
 }
 
-// updateTooLate sets the version of a controller's hook upon what its creation has answered. Whoever does so at once must
-// not be in conflict with anybody; on a busy machine it may be too late for that.
+// updateTooLate creates a controller and updates the version of its hook at once. That must not be
+// a conflict. It returns true if there was one because the machine was too slow.
 func updateTooLate(s *scenario.Scenario, version string) bool {
 	s.Helper()
 	const atOnce = 250 * time.Millisecond
@@ -120,7 +120,8 @@ spec:
       containers: [{name: pi, image: perl}]
 `
 
-// Children are deleted with all that depends on them, also where that is not the host's default.
+// The dependents of a deleted child are deleted too, also for types where that is not the host's
+// default.
 func TestCascadingDelete(t *testing.T) {
 	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Parent"})
@@ -141,8 +142,8 @@ func TestCascadingDelete(t *testing.T) {
 	})
 }
 
-// A sync that the hook asked for comes in time, and nothing else leads to one. On a busy machine one may be late, so the
-// hook asks again until one is not.
+// A sync that the hook requested comes in time. Nothing else leads to a sync. On a busy machine it
+// may be late, so the hook repeats the request until one is in time.
 func TestResyncAfter(t *testing.T) {
 	t.Parallel()
 	s := newScenario(t)
@@ -252,7 +253,7 @@ func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
 	}
 }
 
-// A child that is there already is adopted, and let go when it no longer matches.
+// An existing child is adopted. It is released when it no longer matches.
 func TestClaimAndOrphanChildren(t *testing.T) {
 	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)

@@ -19,14 +19,14 @@ func attachValue(asked object) object {
 	return object{"attachments": list{hook.ConfigMap("a", object{"value": value(asked)})}}
 }
 
-// What becomes of an attachment of which something else is wanted.
+// These say what happens to an attachment when the hook wants another one.
 const (
 	kept     = "it stays as it is"
 	replaced = "it is deleted and made anew"
 	updated  = "it is updated"
 )
 
-// updateMethod changes what is wanted of an attachment. There are no rollouts.
+// updateMethod changes a desired attachment. There are no rollouts.
 func updateMethod(method, becomes string) func(*scenario.Scenario) {
 	return func(s *scenario.Scenario) {
 		rule := ""
@@ -47,14 +47,15 @@ func updateMethod(method, becomes string) func(*scenario.Scenario) {
 			s.Errorf("it is the same object: %v, but %s", same, becomes)
 		}
 		if becomes == kept {
-			// Deleted, it comes back in its new form.
+			// After a deletion it is created in its new form.
 			s.Delete(scenario.ConfigMap("a"))
 			s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "2"))
 		}
 	}
 }
 
-// fieldsOfOthers has a field that somebody else adds stay, and one that the hook drops go.
+// fieldsOfOthers checks that a field of another client stays, and that a field which the hook drops
+// is removed.
 func fieldsOfOthers(s *scenario.Scenario) {
 	inPlace(s, func(asked object) object {
 		data := object{"value": value(asked)}
@@ -70,7 +71,7 @@ func fieldsOfOthers(s *scenario.Scenario) {
 	s.Exists(scenario.ConfigMap("a"), scenario.Has("data", object{"value": "2", "others": "yes"}), scenario.Has("metadata.labels.others", "yes"))
 }
 
-// drift puts right what somebody else changes or deletes.
+// drift checks that changes and deletions by another client are repaired.
 func drift(s *scenario.Scenario) {
 	inPlace(s, attachValue)
 	s.Create(thing)
@@ -93,8 +94,8 @@ metadata: {name: a, namespace: $NAMESPACE}
 data: {value: somebody's}
 `
 
-// nameTaken has an object of somebody else that has the name of an attachment be left alone, told of, and replaced when
-// it is gone.
+// nameTaken checks a name conflict: the other object is left alone and an event reports it. The
+// attachment is created when the other object is gone.
 func nameTaken(s *scenario.Scenario) {
 	s.Create(somebodys)
 	inPlace(s, attachValue)
@@ -105,7 +106,8 @@ func nameTaken(s *scenario.Scenario) {
 	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "1"))
 }
 
-// otherAnnotation changes whose an attachment is: it is not seen any more, neither updated nor deleted, and has its name.
+// otherAnnotation gives an attachment to another decorator. It is then neither observed nor updated
+// nor deleted, and its name is in conflict.
 func otherAnnotation(s *scenario.Scenario) {
 	inPlace(s, attachValue)
 	s.Create(thing)
@@ -115,12 +117,12 @@ func otherAnnotation(s *scenario.Scenario) {
 	s.Patch(theThing, `{spec: {value: "2"}}`)
 	s.Settle(theThing)
 	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "another's"))
-	// Given back, it is seen to again.
+	// It is updated again once it is given back.
 	s.Patch(scenario.ConfigMap("a"), `{metadata: {annotations: {metacontroller.k8s.io/decorator-controller: $NAME}}}`)
 	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "2"))
 }
 
-// quiet has syncs in which nothing changes ask nothing of the host.
+// quiet checks that syncs which change nothing send no requests to the host.
 func quiet(s *scenario.Scenario) {
 	inPlace(s, func(asked object) object {
 		answer := attachValue(asked)
@@ -138,7 +140,8 @@ func quiet(s *scenario.Scenario) {
 	}
 }
 
-// optingOut has a finalize hook undo what was done to a target that is no longer selected, which is then let go.
+// optingOut checks that a finalize hook can undo all changes of a target that is no longer
+// selected. The finalizer is removed then.
 func optingOut(s *scenario.Scenario) {
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Say("$ATTACHMENTS", "[{apiVersion: v1, resource: configmaps}]")

@@ -21,7 +21,7 @@ type (
 func Run(t *testing.T, env *harness.Env) {
 	t.Parallel()
 	for name, test := range map[string]func(*scenario.Scenario){
-		// Those that Metacontroller itself has to pass.
+		// Metacontroller's own tests.
 		"SyncWebhook":        syncWebhook("v1"),
 		"SyncWebhookV2":      syncWebhook("v2"),
 		"ResyncAfter":        resyncAfter,
@@ -72,8 +72,8 @@ spec: {value: "1"}
 
 var theThing = ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "a"}
 
-// start defines the kind Thing and runs a controller of things with ConfigMaps as attachments, whose rule may say more,
-// with a hook for each answer.
+// start defines the kind Thing and runs a controller of things with ConfigMaps as attachments. Rule
+// adds to the attachment rule. There is a hook for each answer.
 func start(s *scenario.Scenario, rule string, hooks answers) {
 	s.Helper()
 	s.Define(harness.CRD{Kind: "Thing"})
@@ -82,7 +82,8 @@ func start(s *scenario.Scenario, rule string, hooks answers) {
 	run(s, "v1", hooks)
 }
 
-// run runs a controller of what the words of its manifest say. Its hooks speak a version of the protocol.
+// run runs a controller after the words of its manifest were said. Its hooks have a version of the
+// protocol.
 func run(s *scenario.Scenario, version string, hooks answers) {
 	s.Helper()
 	named := ""
@@ -99,5 +100,5 @@ func inPlace(s *scenario.Scenario, sync func(asked object) object) {
 	start(s, "updateStrategy: {method: InPlace}", answers{"/sync": sync})
 }
 
-// value is what a target wants to be in its attachment.
+// value returns the value in the target's spec.
 func value(asked object) any { return scenario.At(asked, "object", "spec", "value") }

@@ -40,9 +40,9 @@ func syncWebhook(version string) func(*scenario.Scenario) {
 	}
 }
 
-// resyncAfter has a sync that the hook asked for come in time, with nothing else that leads to one within that time. On a
-// busy machine one may be late, so the hook asks again until one is not. A process that syncs all targets again every
-// second may come before it, but not earlier than it was asked for.
+// resyncAfter checks that a sync which the hook requested comes in time. On a busy machine it may
+// be late, so the hook repeats the request until one is in time. With --cache-flush-interval=1s
+// another sync may come before it, but not earlier than it was requested.
 func resyncAfter(s *scenario.Scenario) {
 	var mu sync.Mutex
 	var asked time.Time

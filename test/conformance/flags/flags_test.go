@@ -32,7 +32,7 @@ spec:
   hooks: {sync: {webhook: {url: $URL}}}
 `
 
-// decorator gives each thing a label, if it is run.
+// decorator gives each thing a label if it runs.
 const decorator = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
@@ -53,8 +53,8 @@ var (
 	itself = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
 )
 
-// start runs a controller with these labels that gives each thing a ConfigMap, whose rule
-// may say more.
+// start runs a controller with these labels that gives each thing a ConfigMap. Rule adds to the
+// child rule.
 func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	t.Helper()
 	s := scenario.New(t, env)
@@ -74,7 +74,7 @@ func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	return s
 }
 
-// Decorators have all their attachments written as the process says.
+// The flags of the process say how decorators write their attachments.
 func TestDecorators(t *testing.T) { decorators.Run(t, env) }
 
 func TestWithMatchingController(t *testing.T) {
@@ -84,7 +84,7 @@ func TestWithMatchingController(t *testing.T) {
 	s.Exists(child)
 }
 
-// One of two decorators that differ in nothing but their labels is run.
+// Of two decorators that differ only in their labels, one runs.
 func TestDecoratorsWithAndWithoutMatchingLabels(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, env)
@@ -173,12 +173,12 @@ func TestApplyStrategyHoldsWhereTheTypeOfTheChildSaysNothing(t *testing.T) {
 	}
 }
 
-// The end of the process is an end of its controllers, and they tell about it.
+// When the process stops, events report that its controllers have stopped.
 func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
 	s := start(t, `{run: here}`)
 	s.Event(itself, "Started", "Started controller: $NAME")
 	env.StopServer(t)
-	// What is not written by now never is.
+	// No more events follow once the process has stopped.
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.name=" + s.Unique,
 	})

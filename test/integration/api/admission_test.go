@@ -17,13 +17,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// ways to apply have the flags of kubectl apply.
+// ways are the ways to apply, with their flags of kubectl apply.
 var ways = map[string][]string{
 	"client-side": nil,
 	"server-side": {"--server-side"},
 }
 
-// applyAll applies the objects of cases with one run of kubectl and returns all that it says. It goes on after an error.
+// applyAll applies the objects of cases with one run of kubectl and returns its output. kubectl
+// continues after an error.
 func applyAll(t *testing.T, cases []corpus.Case, flags ...string) string {
 	t.Helper()
 	var manifest strings.Builder
@@ -44,7 +45,8 @@ func applyAll(t *testing.T, cases []corpus.Case, flags ...string) string {
 	return string(output)
 }
 
-// refusal is what kubectl says about an object that is refused, if it has more to say about others.
+// refusal returns what kubectl prints about an object that is refused when it applies several
+// objects.
 func refusal(c corpus.Case) string {
 	what := strings.Join(c.Errors, ", ")
 	if len(c.Errors) > 1 {
@@ -53,7 +55,8 @@ func refusal(c corpus.Case) string {
 	return fmt.Sprintf("%s.metacontroller.k8s.io %q is invalid: %s\n", c.Object.GetKind(), c.Object.GetName(), what)
 }
 
-// published waits until the host publishes the schemas of the group. Before, kubectl validates by itself.
+// published waits until the host publishes the schemas of the group. Until then kubectl cannot
+// validate on the server.
 func published(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, func(context.Context) error {
@@ -111,8 +114,8 @@ func notStored(t *testing.T, cases []corpus.Case) {
 	}
 }
 
-// Kubectl says the same warning only once, so they are looked at together. Others may be said, too: what is odd in view of the
-// cluster is not in the cases.
+// kubectl prints the same warning only once, so all cases are checked together. There may be more
+// warnings: those that depend on the cluster are not in the cases.
 func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	published(t)
 	cases := corpus.Accepted(t)
@@ -133,7 +136,8 @@ func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	}
 }
 
-// An object that the storage could not take is refused in words, however it comes.
+// An object that is too large for the storage is refused with a clear message, whichever way it is
+// applied.
 func TestObjectsThatAreTooLargeAreRefused(t *testing.T) {
 	published(t)
 	rules := make([]string, 30_000)

@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	os.Exit(harness.Main(m, func(e *harness.Env) { env = e }))
 }
 
-// manifest is a CompositeController that waits for a parent type nobody installs, so that only the API acts on it.
-// More lines of the spec can be given, indented by two spaces.
+// manifest returns a CompositeController whose parent type is not installed, so that no controller
+// runs. More lines of the spec can be given, indented by two spaces.
 func manifest(name string, moreSpec ...string) string {
 	text := fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1

@@ -40,7 +40,7 @@ func TestAWatchFromTheFutureIsGone(t *testing.T) {
 	}
 }
 
-// A storage that was lost starts to count again from one. Informers still hold a high number from before.
+// A new storage counts resource versions from one again. Informers still hold a higher version.
 func TestAnInformerRecoversWhenTheStorageIsLost(t *testing.T) {
 	before := created(t)
 	for i := range 40 { // so that the new storage does not soon catch up with the old number

@@ -127,8 +127,8 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	})
 }
 
-// The metrics of a controller have the names and labels that dashboards look for, and are
-// gone when it is.
+// The metrics of a controller have the names and labels that dashboards use. They are removed with
+// the controller.
 func TestQ46MetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 	t.Parallel()
 	f := start(t, byPath(t, map[string]func(request) object{

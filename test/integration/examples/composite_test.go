@@ -32,7 +32,8 @@ func TestTheImmortalContainerComesBack(t *testing.T) {
 	}
 }
 
-// A ConfigMap is copied into the namespaces with a label, and follows both.
+// A ConfigMap is copied into the namespaces with a label. The copies follow changes of the
+// ConfigMap and of the labels.
 func TestTheGlobalConfigMapIsCopied(t *testing.T) {
 	t.Parallel()
 	example := startExample(t, "globalconfigmap", "8082", "")
@@ -40,7 +41,7 @@ func TestTheGlobalConfigMapIsCopied(t *testing.T) {
 	env.Kubectl(t, "label", "namespace", one, "settings=yes")
 	env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))
 
-	// A copy is there if there is a greeting for it.
+	// A copy exists if it has the greeting.
 	waitForGreetings := func(greetings map[string]string) {
 		t.Helper()
 		for namespace, greeting := range greetings {

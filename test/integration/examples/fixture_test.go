@@ -19,11 +19,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
-// patience is how long kubectl waits; only failing tests use it up.
+// patience is the timeout of kubectl. Only failing tests use it up.
 const patience = "--timeout=120s"
 
-// startExample runs the hook of an example, whose controllers look for it at the usual port, and creates all but its
-// objects. It goes when the test has ended. The protocol is the version of the hooks; empty leaves it as it is.
+// startExample runs the hook of an example and creates its types and controllers. The controllers
+// of the manifests call the hook at the usual port, which is replaced. All is deleted when the test
+// ends. The protocol is the version of the hooks; empty leaves it as it is.
 func startExample(t *testing.T, name, usualPort, protocol string) (directory string) {
 	t.Helper()
 	directory = filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", name)
@@ -61,7 +62,7 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 	return directory
 }
 
-// startHook runs the hook of an example, in whatever language it is.
+// startHook runs the hook of an example with the interpreter that it needs.
 func startHook(t *testing.T, directory string) (port string) {
 	t.Helper()
 	file := filepath.Join(directory, "hook.js")
@@ -76,7 +77,8 @@ func startPython(t *testing.T, file string) (port string) {
 	return startServer(t, file, "python3", "-B")
 }
 
-// startServer runs a server that takes the port as its argument and says that it listens, and returns the port.
+// startServer runs a server that takes the port as its argument, and returns the port once the
+// server prints that it listens.
 func startServer(t *testing.T, file string, interpreter ...string) (port string) {
 	t.Helper()
 	free, err := process.FreePort()
@@ -107,7 +109,8 @@ func startServer(t *testing.T, file string, interpreter ...string) (port string)
 	return port
 }
 
-// inBothProtocols plays an example with hooks of either version, one after the other: their objects have the same names.
+// inBothProtocols plays an example with hooks of each version, one after the other, since the
+// objects have the same names.
 func inBothProtocols(t *testing.T, play func(t *testing.T, protocol string)) {
 	t.Helper()
 	for _, protocol := range []string{"v1", "v2"} {
@@ -115,8 +118,8 @@ func inBothProtocols(t *testing.T, play func(t *testing.T, protocol string)) {
 	}
 }
 
-// waitFor waits until a field of an object, as jsonpath prints it, is as wanted. There is nothing to print while the
-// object is not there, or is about to go.
+// waitFor waits until a field of an object, as jsonpath prints it, has a value. The value is empty
+// while the object is missing or being deleted.
 func waitFor(t *testing.T, namespace, object, field, want string) {
 	t.Helper()
 	env.Eventually(t, func(ctx context.Context) error {
@@ -142,13 +145,13 @@ func waitForNone(t *testing.T, namespace, object string) {
 	env.Kubectl(t, "wait", "--for=delete", object, "-n", namespace, patience)
 }
 
-// uid is the present identity of an object.
+// uid returns the present UID of an object.
 func uid(t *testing.T, namespace, object string) string {
 	t.Helper()
 	return env.Kubectl(t, "get", object, "-n", namespace, "-o", "jsonpath={.metadata.uid}")
 }
 
-// waitForAnother waits until an object has come back as another one.
+// waitForAnother waits until an object was created again.
 func waitForAnother(t *testing.T, namespace, object, former string) {
 	t.Helper()
 	env.Eventually(t, func(ctx context.Context) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// A server that is killed anywhere in a rollout, and comes back, moves the same Pods in the same order, one at a time.
+// A server that is killed at any point of a rollout and restarted moves the same Pods in the same
+// order, one at a time.
 func TestKilledInTheMiddleOfARollout(t *testing.T) {
 	for _, apply := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
 		t.Run(string(apply), func(t *testing.T) { killedInTheMiddle(t, apply) })
@@ -42,14 +43,14 @@ func killedInTheMiddle(t *testing.T, apply v1alpha1.ChildApplyStrategy) {
 	}
 }
 
-// isOver tells whether all Pods have gone and come back since an instant.
+// isOver reports whether all Pods were deleted and created again since an instant.
 func (k *kubelet) isOver(from, pods int) bool {
 	past := k.since(from)
 	return len(past) > 0 && past[len(past)-1].ready == pods && len(k.gone(from)) == pods
 }
 
-// waitForSomePoint waits until some events later of a rollout of so many Pods that began at an instant, and then some
-// milliseconds, in which the server asks and writes.
+// waitForSomePoint waits for a random point of a rollout of so many Pods that began at an instant:
+// some events, and then some milliseconds in which the server calls hooks and writes.
 func (k *kubelet) waitForSomePoint(from, pods int, random *rand.Rand) {
 	const eventsOfPod = 4 // it is being deleted, is gone, is there again, is ready
 	ctx, cancel := context.WithTimeout(k.Context(), 2*time.Second)

@@ -18,17 +18,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// megabyte is as much as a ConfigMap can hold, of a letter.
+// megabyte returns as many of a letter as a ConfigMap can hold.
 func megabyte(letter string) string { return strings.Repeat(letter, 1_000_000) }
 
-// letterOf is the value of the parent's spec.
+// letterOf returns the value in the parent's spec.
 func letterOf(asked request) string {
 	letter, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
 	return letter
 }
 
-// A child of a megabyte is written once a change in either engine, although the annotation that
-// dynamic apply keeps its record in may hold a quarter of that.
+// A child of a megabyte is written once for each change with either engine, although the annotation
+// with the last applied configuration may hold only a quarter of that.
 func TestAChildOfAMegabyte(t *testing.T) {
 	for engine, change := range map[v1alpha1.ChildApplyStrategy]string{v1alpha1.ChildApplyDynamic: "update", v1alpha1.ChildApplyServerSide: "patch"} {
 		t.Run(string(engine), func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAChildOfAMegabyte(t *testing.T) {
 	}
 }
 
-// What the host says of a child that it refuses may quote all of it. The log does not.
+// The host's error about a refused child may quote all of it. The log does not.
 func TestARefusedMegabyteIsNotInTheLog(t *testing.T) {
 	parts := env.Install(t, harness.CRD{Kind: "Part", Schema: object{"text": object{"type": "string", "pattern": "^b*$"}}})
 	f := prepare(t, hook.Answering(t, func(asked request) object {

@@ -27,7 +27,7 @@ type fixture struct{ harness.Fixture }
 
 type object = harness.Object
 
-// request is what a hook is sent, without what is not looked at.
+// request is the part of a hook's request that the tests read.
 type request struct {
 	Parent   unstructured.Unstructured             `json:"parent"`
 	Children map[string]map[string]json.RawMessage `json:"children"`
@@ -74,16 +74,16 @@ func (f *fixture) reaches(name, value string) time.Duration {
 	return time.Since(started)
 }
 
-// settle waits until a sync of a parent is over that saw all that went before, and returns how often the hook has been
-// called by then. It is called about the last mark only when the sync that was about the one before is over.
+// settle waits until a sync of a parent is over that saw all earlier changes, and returns how often
+// the hook was called by then.
 func (f *fixture) settle(name string) int {
 	f.Helper()
 	f.Settle(name)
 	return len(f.Hook.Calls())
 }
 
-// slowness is how many times as long the host takes now as it does on an idle machine like the one on which the bounds of
-// times were set, and at least one.
+// slowness returns how much slower the host is now than on the idle machine on which the time
+// bounds were set, at least 1.
 func (f *fixture) slowness() float64 {
 	f.Helper()
 	const creates, idle = 200, 800 * time.Millisecond
@@ -97,7 +97,7 @@ func (f *fixture) slowness() float64 {
 	return max(float64(time.Since(started))/float64(idle), 1)
 }
 
-// writes are those of the server to a resource of the fixture's namespace.
+// writes returns the server's writes to a resource of the fixture's namespace.
 func (f *fixture) writes(from hostcluster.Position, of schema.GroupVersionResource) []string {
 	f.Helper()
 	return env.Requests(f, from, hostcluster.Request{Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource, Namespace: f.Namespace})

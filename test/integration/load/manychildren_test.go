@@ -18,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// A parent of thousands of children is one parent: it is looked at once a change, and what
-// does not change is not written.
+// A parent with thousands of children is synced once for each change, and unchanged children are
+// not written.
 func TestAParentWithThousandsOfChildren(t *testing.T) {
 	const children, most = 5000, 45 * time.Second
 	var wanted, version atomic.Int64
@@ -94,7 +94,7 @@ func TestAParentWithThousandsOfChildren(t *testing.T) {
 
 func child(i int) string { return fmt.Sprintf("child-%04d", i) }
 
-// waitForChildren waits until there are that many in the namespace.
+// waitForChildren waits until there are so many ConfigMaps in the namespace.
 func (f *fixture) waitForChildren(count int) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {

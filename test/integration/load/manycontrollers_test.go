@@ -80,7 +80,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	env.WaitForGoroutines(t, before)
 }
 
-// allReady tells whether there are that many controllers, all of them ready.
+// allReady returns a check that there are so many controllers and all are ready.
 func allReady(count int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})

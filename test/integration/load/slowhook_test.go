@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// gate keeps the calls of a hook waiting, round by round.
+// gate blocks the calls of a hook, round by round.
 type gate struct{ now atomic.Pointer[round] }
 
 type round struct {
@@ -25,14 +25,14 @@ type round struct {
 	waiting atomic.Int32
 }
 
-// next lets those go who wait, and keeps those waiting who come later.
+// next releases the blocked calls. Later calls are blocked in the next round.
 func (g *gate) next() {
 	if before := g.now.Swap(&round{over: make(chan struct{})}); before != nil {
 		close(before.over)
 	}
 }
 
-// waiting is how many calls wait for the end of this round.
+// waiting returns how many calls are blocked in this round.
 func (g *gate) waiting() int32 { return g.now.Load().waiting.Load() }
 
 // pass waits for the end of this round, or of ctx.
@@ -46,8 +46,8 @@ func (g *gate) pass(ctx context.Context) {
 	}
 }
 
-// While an edit of another controller's parent is made and carried out, no call of the slow hook is answered, and all
-// workers of its controller wait for one. In between those calls are.
+// While another controller carries out an edit, no call of the slow hook is answered, so that all
+// workers of its controller are blocked. The calls are answered between the edits.
 func TestASlowHookDelaysNoOtherController(t *testing.T) {
 	const workers, parents, edits = 5, 40, 20
 	var slow gate
