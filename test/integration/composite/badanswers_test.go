@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// One bad hook harms one parent: it gets an event its author understands, its
-// children stay, and everything else goes on.
+// A bad answer affects one parent only: an event explains the error, the children stay, and other
+// parents are synced.
 func TestBadAnswersHarmOneParent(t *testing.T) {
 	t.Parallel()
 	huge := append([]byte(`{"status":{"text":"`), bytes.Repeat([]byte("x"), 100<<20)...)

@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// Parents of every sort have children, are watched, held and finalized.
+// Parents of every type have children, are watched, get the finalizer and are finalized.
 func TestParentsOfEverySort(t *testing.T) {
 	t.Parallel()
 	for name, sort := range harness.ParentTypes() {
@@ -67,8 +67,8 @@ func TestParentsOfEverySort(t *testing.T) {
 	}
 }
 
-// The status of what does not come from a CustomResourceDefinition has a writer of its
-// own: it is replaced only by an answer that has one.
+// A built-in parent has another writer of its status. An answer without a status does not replace
+// it.
 func TestStatusOfABuiltInParent(t *testing.T) {
 	t.Parallel()
 	sort := harness.ParentTypes()["a built-in type with a status"]
@@ -111,14 +111,14 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 	}
 }
 
-// sorted is the fixture of parents of one sort.
+// sorted is a fixture for parents of one ParentType.
 type sorted struct {
 	*fixture
 	harness.ParentType
 }
 
-// startSorted runs a controller for the parents of the sort that have a label of the test's
-// own, with both hooks. The answer is told the namespace of children.
+// startSorted runs a controller with a sync and a finalize hook, for parents of the type with a
+// label of the test's own. Answer is given the namespace of the children.
 func startSorted(t *testing.T, of harness.ParentType, answer func(namespace string, asked request) object) *sorted {
 	namespace := env.Namespace(t)
 	f := &sorted{ParentType: of, fixture: &fixture{harness.Fixture{

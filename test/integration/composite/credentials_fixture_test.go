@@ -28,21 +28,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
-// guarded is a fixture whose hook is called by https and lets in only who knows a
-// credential, if it is told one.
+// guarded is a fixture whose hook is called by https. The hook may require a credential.
 type guarded struct {
 	*fixture
 	ca *pki.Authority
-	// clients are who may call the hook by their certificates; nil if none is needed.
+	// clients issues the client certificates that the hook requires, nil if it requires none.
 	clients *pki.Authority
 	serving atomic.Pointer[tls.Config]
-	// accepted is the header that lets in; empty lets in everybody.
+	// accepted is the required header Authorization, empty if none is required.
 	accepted atomic.Pointer[string]
 	// seen is the header of the last call.
 	seen atomic.Pointer[string]
 }
 
-// guard prepares a hook that answers oneConfigMap. Its controller is still to be created.
+// guard returns a fixture with a hook that answers oneConfigMap, without a controller.
 func guard(t *testing.T, accepted string, clients *pki.Authority) *guarded {
 	t.Helper()
 	g := &guarded{ca: newAuthority(t, "hooks"), clients: clients}
@@ -69,7 +68,7 @@ func newAuthority(t *testing.T, name string) *pki.Authority {
 	return made
 }
 
-// serve has the hook serve with a certificate of an authority from the next handshake on.
+// serve replaces the serving certificate from the next handshake on by one of another authority.
 func (g *guarded) serve(t *testing.T, by *pki.Authority) {
 	t.Helper()
 	made, err := by.Serving(net.IPv4(127, 0, 0, 1), "hooks.example")
@@ -89,13 +88,13 @@ func (g *guarded) serve(t *testing.T, by *pki.Authority) {
 	g.serving.Store(config)
 }
 
-// inline is the hook's authority as it stands in a spec.
+// inline returns the hook's authority for a spec.
 func (g *guarded) inline() *v1alpha1.CABundle {
 	return &v1alpha1.CABundle{Inline: ptr.To(string(g.ca.Cert))}
 }
 
-// secret creates or changes a Secret. What is in it must not be found in the server's log
-// nor in an event when the test ends.
+// secret creates or changes a Secret. When the test ends, its values must not be in the server's
+// log or in an event.
 func (g *guarded) secret(name string, data map[string]string) {
 	g.Helper()
 	apply(g.T, env.Kube.CoreV1().Secrets(g.Namespace).Patch, name, object{
@@ -116,7 +115,7 @@ func encoded(data map[string]string) map[string][]byte {
 	return encoded
 }
 
-// notTold fails the test if a value can be read where it must not.
+// notTold fails the test if a value is in the server's log or in an event.
 func (g *guarded) notTold(key, value string) {
 	log, err := os.ReadFile(env.Server.LogPath)
 	if err != nil {
@@ -162,19 +161,19 @@ func (g *guarded) run(change func(*v1alpha1.CompositeControllerSpec, *v1alpha1.W
 	g.RunComposite(g.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) { change(spec, spec.Hooks.Sync.Webhook) }))
 }
 
-// token is a setting that refers to a key of a Secret.
+// token returns a setting that refers to a key of a Secret.
 func (g *guarded) token(name, key string) *v1alpha1.Authorization {
 	return &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: g.Namespace, Name: name, Key: key}}
 }
 
-// sync has the parent synced once more and waits for the child.
+// sync changes the parent and waits for the child.
 func (g *guarded) sync(parent, value string) {
 	g.Helper()
 	g.PatchParent(parent, object{"spec": object{"value": value}})
 	g.WaitForConfigMap(parent, harness.HasData("value", value))
 }
 
-// syncUntil has the parent synced until something holds.
+// syncUntil syncs the parent until holds returns true.
 func (g *guarded) syncUntil(parent, what string, holds func() bool) {
 	g.Helper()
 	for count := 0; !holds(); count++ {
@@ -185,7 +184,7 @@ func (g *guarded) syncUntil(parent, what string, holds func() bool) {
 	}
 }
 
-// peer is where the last call came from.
+// peer returns the address that the last call came from.
 func (g *guarded) peer() string {
 	calls := g.Hook.Calls()
 	return calls[len(calls)-1].Peer

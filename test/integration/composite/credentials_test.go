@@ -79,7 +79,7 @@ func TestEndpointConfigsBearerToken(t *testing.T) {
 		})
 }
 
-// What a hook sets itself stands for all, the endpoint's is not added to it.
+// If a hook has settings of its own, those of the endpoint are not used at all.
 func TestAHooksOwnSettingsReplaceThoseOfItsEndpoint(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "Bearer a-token-of-the-endpoint", nil)
@@ -170,7 +170,7 @@ func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
 	}
 }
 
-// The rights that the documentation names are enough, and each is for one object.
+// The rights that the documentation names suffice. Each is for one object.
 func TestRightsOnOneSecretSuffice(t *testing.T) {
 	t.Parallel()
 	namespace, user := env.Namespace(t), harness.Name("reader")

@@ -24,7 +24,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// customizing has a customize hook of one protocol version and a sync hook of another.
+// customizing sets the protocol versions of a customize and a sync hook.
 func customizing(customize, sync v1alpha1.HookVersion) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.Hooks.Customize = harness.HookBeside(spec.Hooks.Sync, harness.CustomizePath)
@@ -33,8 +33,8 @@ func customizing(customize, sync v1alpha1.HookVersion) change {
 	}
 }
 
-// relating answers customize requests with the rules in the parent's spec.rules, and
-// sync requests as it is told.
+// relating answers customize requests with the rules in the parent's spec.rules, and other requests
+// with sync.
 func relating(t testing.TB, sync func(request) object) hook.Handler {
 	synced := answers(t, sync)
 	return func(ctx context.Context, call hook.Call) hook.Answer {
@@ -50,11 +50,11 @@ func relating(t testing.TB, sync func(request) object) hook.Handler {
 	}
 }
 
-// nothing is the answer of a sync hook that wants nothing.
+// nothing is an empty answer.
 func nothing(request) object { return object{} }
 
-// shown tells which objects of a type the sync hook was last shown as related, by key; "absent" if there is
-// no group for the type.
+// shown returns the keys of the related objects of a type in the last sync request, "absent" if
+// there is no group for the type.
 func (f *fixture) shown(parent, group string) (string, error) {
 	f.Helper()
 	calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent)
@@ -68,7 +68,7 @@ func (f *fixture) shown(parent, group string) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(objects)), " "), nil
 }
 
-// waitUntilShown waits until the sync hook was last shown these objects of a type as related.
+// waitUntilShown waits until the last sync request has these related objects of a type.
 func (f *fixture) waitUntilShown(parent, group, want string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
@@ -80,7 +80,7 @@ func (f *fixture) waitUntilShown(parent, group, want string) {
 	})
 }
 
-// putConfigMap makes a ConfigMap have labels and data.
+// putConfigMap creates or updates a ConfigMap.
 func putConfigMap(t testing.TB, namespace, name string, labels, data map[string]string) {
 	t.Helper()
 	client := env.Kube.CoreV1().ConfigMaps(namespace)
@@ -103,7 +103,7 @@ func labelNamespace(t testing.TB, name, patch string) {
 	}
 }
 
-// rules is the spec of a parent for which the customize hook answers these.
+// rules returns the spec of a parent for which the customize hook answers these rules.
 func rules(rules ...any) object {
 	if rules == nil {
 		rules = []any{}
@@ -113,10 +113,10 @@ func rules(rules ...any) object {
 
 func matchLabels(key, value string) object { return object{"matchLabels": object{key: value}} }
 
-// ofNamespace is the label by which the host lets every namespace be selected.
+// ofNamespace is the label with the name that the host sets on each namespace.
 const ofNamespace = corev1.LabelMetadataName
 
-// What the sync hook is shown depends on the protocol versions of both hooks.
+// The related objects in sync requests depend on the protocol versions of both hooks.
 func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 	t.Parallel()
 	const v1, v2, configMaps, namespaces = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2, "ConfigMap.v1", "Namespace.v1"
@@ -192,7 +192,7 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 	}
 }
 
-// The customize hook of a cluster-scoped parent may ask for anything in either version.
+// The customize hook of a cluster-scoped parent may select any objects in both versions.
 func TestRelatedObjectsOfAClusterScopedParent(t *testing.T) {
 	t.Parallel()
 	one, two, name := env.Namespace(t), env.Namespace(t), harness.Name("cm")
@@ -242,7 +242,7 @@ func TestQ27NamesWithoutNamespaceStayInTheParentsNamespace(t *testing.T) {
 	f.waitUntilShown("a", "ConfigMap.v1", f.Namespace+"/"+name)
 }
 
-// Each wrong answer is told about with the rule, and the sync hook is not asked.
+// An error names the wrong rule, and the sync hook is not called.
 func TestRulesThatCannotBeMet(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, nothing), customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2))
@@ -258,7 +258,7 @@ func TestRulesThatCannotBeMet(t *testing.T) {
 		{"unknown-resource", object{"resource": "configmap"}, `can't find resource "configmap" in apiVersion "v1"`},
 		{"unknown-version", object{"apiVersion": "v7"}, `can't find resource "configmaps" in apiVersion "v7"`},
 		{"wrong-selector", object{"labelSelector": object{"matchExpressions": []any{object{"key": "a", "operator": "Like"}}}}, `"Like" is not a valid label selector operator`},
-		// Nobody may list these, whatever their rights.
+		// These cannot be listed at all.
 		{"what-cannot-be-listed", object{"apiVersion": "authorization.k8s.io/v1", "resource": "subjectaccessreviews"}, "related SubjectAccessReview.authorization.k8s.io/v1 cannot be observed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

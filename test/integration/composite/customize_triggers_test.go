@@ -28,7 +28,7 @@ var (
 	allV2 = customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2)
 )
 
-// childOfEach answers a child named after the parent and each related ConfigMap, with its data.
+// childOfEach answers one child for each related ConfigMap, with its data.
 func childOfEach(asked request) object {
 	var children []object
 	for _, related := range asked.Related["ConfigMap.v1"] {
@@ -76,8 +76,8 @@ func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
 	f.WaitUntilConfigMapIsGone("a-settings")
 }
 
-// A change of a related object calls no customize hook, and no hook at all about parents
-// that the controller is not for.
+// A change of a related object calls no customize hook, and no hook about parents that are not
+// selected.
 func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2, func(spec *v1alpha1.CompositeControllerSpec) {
@@ -125,7 +125,7 @@ func TestQ26CustomizeAnswerLastsUntilSpecLabelsOrAnnotationsChange(t *testing.T)
 	}
 }
 
-// waitUntilSynced waits until the sync hook was shown the parent in this version or a later one.
+// waitUntilSynced waits until the sync hook was sent the parent in this version or a later one.
 func (f *fixture) waitUntilSynced(parent, version string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {

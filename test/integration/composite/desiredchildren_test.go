@@ -24,7 +24,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// beside answers a child beside one that can be had.
+// beside answers a child beside a good one.
 func beside(child func() object) func(request) object {
 	return func(request) object {
 		return object{"children": []object{hook.ConfigMap("good", object{"value": "1"}), child()}}
@@ -35,7 +35,8 @@ func secretChild(metadata object) object {
 	return object{"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
 }
 
-// A child that a parent cannot own would be created and collected again and again.
+// The garbage collector would delete a child that its parent cannot own, and it would be created
+// again.
 func TestQ15ChildrenElsewhereAreRefused(t *testing.T) {
 	t.Parallel()
 	elsewhere := env.Namespace(t)
@@ -97,7 +98,7 @@ func TestQ39GeneratedNamesAreRefused(t *testing.T) {
 	}
 }
 
-// What has another type than the field is sent, and what the host says about it is told.
+// A value of the wrong JSON type is sent, and an event reports the host's error.
 func TestQ21AnotherTypeIsTheHostsToRefuse(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -116,8 +117,7 @@ func TestQ21AnotherTypeIsTheHostsToRefuse(t *testing.T) {
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 }
 
-// A parent that changes while its status is written has another sync ahead. What was wrong
-// with its children is told all the same.
+// A conflict of the status leads to another sync. Errors of children are reported all the same.
 func TestQ36AConflictOfTheStatusHidesNoError(t *testing.T) {
 	t.Parallel()
 	var f *fixture
@@ -148,7 +148,7 @@ func TestQ36AConflictOfTheStatusHidesNoError(t *testing.T) {
 	f.waitUntilObserved("a", 1)
 }
 
-// The status is compared with what the cache has, in syncs that write it and in others.
+// The status is compared with the cache, whether or not it is written.
 func TestQ30ParentIsNotReadToCompareItsStatus(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
@@ -187,7 +187,7 @@ func TestAStatusThatTheSchemaCutsShortIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A list is merged as its definition says by now.
+// A list is merged as the present definition of its type says.
 func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 	t.Parallel()
 	list := object{"type": "array", "items": object{"type": "object", "required": []any{"id"}, "properties": object{"id": object{"type": "string"}, "value": object{"type": "string"}}}}
@@ -262,7 +262,7 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 	})
 }
 
-// A hook that stops naming labels and annotations takes back its own.
+// Labels and annotations that the hook no longer answers are removed. Those of others stay.
 func TestLabelsAndAnnotationsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -289,7 +289,7 @@ func TestLabelsAndAnnotationsOfOthersStay(t *testing.T) {
 	f.WaitForConfigMap("a", has("", "z"))
 }
 
-// The host drops the namespace of what is in none; this is no reason to write it again.
+// The host drops the namespace of a cluster-scoped object. That is no difference.
 func TestAClusterScopedChildWithANamespaceIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}

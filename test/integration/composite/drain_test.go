@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// never answers finalize calls that there is something left to do.
+// never answers finalize calls without finalized.
 func never(request) object { return object{} }
 
 // getController reads the fixture's CompositeController.
@@ -30,7 +30,7 @@ func (f *fixture) getController(ctx context.Context) (*v1alpha1.CompositeControl
 	return env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.Controller.Name, metav1.GetOptions{})
 }
 
-// heldParents creates parents and waits until all are held.
+// heldParents creates parents and waits until all have the finalizer.
 func (f *fixture) heldParents(count int) {
 	f.Helper()
 	for i := range count {
@@ -77,8 +77,8 @@ func TestAControllerWithoutFinalizeHookIsNotHeld(t *testing.T) {
 	f.WaitForParentsWithFinalizer(0)
 }
 
-// Whoever creates a controller and changes it right away, with what the creation
-// answered, is not in conflict with the server.
+// An update of a controller right after its creation, based on the answer of the creation, is no
+// conflict.
 func TestANewControllerCanBeChangedRightAway(t *testing.T) {
 	t.Parallel()
 	const rightAway = 250 * time.Millisecond
@@ -145,8 +145,8 @@ func TestQ13ParentsWhoseTypeIsGoneKeepNothing(t *testing.T) {
 	f.WaitUntilControllerIsGone()
 }
 
-// refuseWrites has the host refuse the server's updates of the fixture's parents until
-// the returned function is called.
+// refuseWrites makes the host refuse the server's updates of the fixture's parents until the
+// returned function is called.
 func (f *fixture) refuseWrites() (accept func()) {
 	f.Helper()
 	name := harness.Name("refuse")
@@ -189,8 +189,8 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	}
 }
 
-// A controller whose parents cannot be let go stays, and tells why; whoever does not want
-// to wait annotates it.
+// A controller stays if its finalizer cannot be removed from its parents, and its status says why.
+// An annotation deletes it at once.
 func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	t.Parallel()
 	f := start(t, scripted(t, never).handle, withFinalize)
@@ -222,7 +222,7 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	}
 }
 
-// A server that is killed while it lets go of parents goes on with it when it is back.
+// A server that is killed while it removes finalizers continues after its restart.
 func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
 	f := start(t, scripted(t, never).handle, withFinalize)
 	f.heldParents(50)
@@ -243,8 +243,8 @@ func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
 	f.WaitForParentsWithFinalizer(0)
 }
 
-// An instance that runs only some controllers stops one at once that is no longer among
-// them, and lets go of the parents of its own alone.
+// An instance that selects controllers by labels stops a controller at once when it no longer
+// matches. It removes only the finalizers of its own controllers.
 func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
 	f := start(t, scripted(t, never).handle, withFinalize)
 	f.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
@@ -263,13 +263,13 @@ func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
 	restart(append(slices.Clone(before), "--target-label-selector=instance=this")...)
 	f.touchUntil("p0", f.wasCalled)
 
-	// Another controller of the instance shows what has arrived there.
+	// Another controller of the instance shows which changes have arrived.
 	other := &fixture{harness.Fixture{T: t, Env: env, Parents: f.Parents, Namespace: f.Namespace, Hook: hook.Serve(t, scripted(t, never).handle)}}
 	other.RunComposite(other.CompositeSpec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil }))
 	other.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
 	f.PatchController(object{"metadata": object{"labels": object{"instance": "other"}}})
 	f.WaitForReady(metav1.ConditionFalse, "NotSelected")
-	// The second round shows that the first was not just quicker.
+	// One round could pass by chance: the other controller may only have been faster.
 	for range 2 {
 		f.touchUntil("p0", func(touch string) bool { return other.wasCalled(touch) && !f.wasCalled(touch) })
 	}
@@ -288,8 +288,7 @@ func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
 	f.WaitForParentsWithFinalizer(0)
 }
 
-// touchUntil annotates a parent again and again until what is said of the last annotation
-// holds shortly afterwards.
+// touchUntil annotates a parent repeatedly until holds returns true soon after the last annotation.
 func (f *fixture) touchUntil(parent string, holds func(touch string) bool) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
@@ -304,7 +303,7 @@ func (f *fixture) touchUntil(parent string, holds func(touch string) bool) {
 	})
 }
 
-// wasCalled tells whether the hook was shown a parent touched so.
+// wasCalled reports whether the hook was sent a parent with this annotation.
 func (f *fixture) wasCalled(touch string) bool {
 	return slices.ContainsFunc(f.Hook.Calls(), func(call hook.Call) bool { return bytes.Contains(call.Body, []byte(touch)) })
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// drift is a change that somebody makes to a child.
+// drift is a change of a child by another client.
 type drift struct {
 	child string
 	patch string // a JSON merge patch
@@ -35,8 +35,8 @@ const (
 	driftGadget = `{apiVersion: GADGET, kind: Gadget, spec: {flag: false, empty: {}, names: [a, b], containers: [{image: x}, {image: z}]}}`
 )
 
-// drifts are changes of what the hook wants. Some of them are hard to tell from what
-// the host makes of a child by itself.
+// drifts are changes of fields that the hook answers. Some look like changes that the host itself
+// makes.
 var drifts = map[string]drift{
 	"a value":                              {child: driftConfigMap, patch: `{"data":{"b":"y"}}`},
 	"a text that is the same quantity":     {child: driftConfigMap, patch: `{"data":{"a":"1"}}`},
@@ -62,7 +62,7 @@ func driftContainer(changed string) string {
 	return `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"x",` + changed + `}]}}}}`
 }
 
-// What somebody changes is changed back, also if nobody was there to see it.
+// A change by another client is reverted, also if it was made while the server was stopped.
 func TestDriftIsRepaired(t *testing.T) {
 	texts := map[string]string{}
 	for title, drift := range drifts {
@@ -91,7 +91,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	}
 }
 
-// driftAll makes all changes.
+// driftAll makes the change of each child.
 func (o *onlyChildren) driftAll() {
 	o.Helper()
 	for title, drift := range drifts {
@@ -125,7 +125,7 @@ func (o *onlyChildren) expectRepaired(when string, wanted map[string]*unstructur
 	}
 }
 
-// contentOf is what a hook can want of an object.
+// contentOf returns the part of an object that a hook can answer.
 func contentOf(t testing.TB, child *unstructured.Unstructured) string {
 	content := object{"labels": child.GetLabels()}
 	for name, value := range child.Object {
@@ -136,7 +136,7 @@ func contentOf(t testing.TB, child *unstructured.Unstructured) string {
 	return harness.JSON(t, content)
 }
 
-// theChild is the desired child of that name as it is.
+// theChild reads the child of that name.
 func (o *onlyChildren) theChild(ctx context.Context, name string) *unstructured.Unstructured {
 	o.Helper()
 	desired := &unstructured.Unstructured{}
@@ -150,7 +150,7 @@ func (o *onlyChildren) theChild(ctx context.Context, name string) *unstructured.
 	return child
 }
 
-// typeOf is the type of a child.
+// typeOf returns the type of a child.
 func (o *onlyChildren) typeOf(child *unstructured.Unstructured) schema.GroupVersionResource {
 	o.Helper()
 	resource := strings.ToLower(child.GetKind()) + "s"

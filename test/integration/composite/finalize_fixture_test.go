@@ -19,8 +19,8 @@ type script struct {
 	finalize func(request) object
 }
 
-// scripted answers syncs with the ConfigMap <parent> and the status synced: true, and
-// finalize calls as finalize says.
+// scripted returns a script that answers syncs with the ConfigMap <parent> and the status synced:
+// true, and finalize calls with finalize.
 func scripted(t testing.TB, finalize func(request) object) *script {
 	return &script{t: t, finalize: finalize}
 }
@@ -41,20 +41,21 @@ func (s *script) handle(_ context.Context, call hook.Call) hook.Answer {
 	return hook.JSON(s.finalize(asked))
 }
 
-// then changes what finalize calls are answered.
+// then changes the answer to finalize calls.
 func (s *script) then(finalize func(request) object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finalize = finalize
 }
 
-// done answers that there is nothing left to finalize, in words that would create a child.
+// done answers finalized, with another child.
 func done(asked request) object {
 	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{hook.ConfigMap(asked.Parent.GetName()+"-late", object{})}}
 }
 
-// doneOnceTouched answers like done as soon as it is shown the annotation touched, and until then like replacing. A sync
-// that is under way when the answer changes neither lets the parent go before it is annotated, nor writes it meanwhile.
+// doneOnceTouched answers like done once the parent has the annotation touched, and like replacing
+// before. So a sync that is under way when the answer changes neither finalizes nor writes the
+// parent before the test annotates it.
 func doneOnceTouched(asked request) object {
 	if !hasAnnotation("touched")(&asked.Parent) {
 		return replacing(asked)
@@ -62,7 +63,7 @@ func doneOnceTouched(asked request) object {
 	return done(asked)
 }
 
-// replacing answers another child in place of the one there is.
+// replacing answers another child instead of the existing one.
 func replacing(asked request) object {
 	return object{"status": object{"phase": "finalizing"}, "children": []object{hook.ConfigMap(asked.Parent.GetName()+"-other", object{})}}
 }

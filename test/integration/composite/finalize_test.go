@@ -49,7 +49,7 @@ func (f *fixture) waitForStatus(name, field string, want any) {
 	})
 }
 
-// calls are those of the hook about a parent, oldest first, each with its path.
+// calls returns the requests about a parent, oldest first, each with its path.
 func (f *fixture) calls(parent string) (asked []request, paths []string) {
 	f.Helper()
 	for _, call := range f.Hook.Calls() {
@@ -64,13 +64,13 @@ func (f *fixture) calls(parent string) (asked []request, paths []string) {
 	return asked, paths
 }
 
-// waitForCall waits until the hook was called at a path about a parent in a state.
+// waitForCall waits until a path of the hook was called about a parent in a state.
 func (f *fixture) waitForCall(path, parent string, state func(*unstructured.Unstructured) bool) {
 	f.Helper()
 	harness.WaitForRequest(&f.Fixture, path, parent, func(asked request) bool { return state(&asked.Parent) })
 }
 
-// waitForSynced waits until a parent's child is there and its status is written.
+// waitForSynced waits until a parent has its child and its status.
 func (f *fixture) waitForSynced(name string) {
 	f.Helper()
 	f.waitForStatus(name, "synced", true)
@@ -85,8 +85,8 @@ func hasAnnotation(name string) func(*unstructured.Unstructured) bool {
 
 func isDeleted(parent *unstructured.Unstructured) bool { return parent.GetDeletionTimestamp() != nil }
 
-// With no finalize hook, sync is called for a parent that is being deleted and that
-// somebody else holds. Its children are left alone.
+// Without a finalize hook, the sync hook is called about a parent that is being deleted and has the
+// finalizer of another client. Its children are left alone.
 func TestQ35SyncIsCalledForADeletedParentWithoutFinalizeHook(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -118,8 +118,7 @@ func TestQ35SyncIsCalledForADeletedParentWithoutFinalizeHook(t *testing.T) {
 	}
 }
 
-// The finalizer is there before the hook learns of the parent, at the price of one write
-// and no read.
+// The finalizer is added before the first call about the parent, with one write and no read.
 func TestParentsAreHeldBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	script := scripted(t, replacing)
@@ -136,7 +135,7 @@ func TestParentsAreHeldBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-// The way a parent goes whose finalize hook first has its children deleted.
+// These are the calls about a deleted parent whose finalize hook first deletes its children.
 func TestTeardownOnTheWire(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -170,7 +169,7 @@ func TestTeardownOnTheWire(t *testing.T) {
 	if slices.Contains(paths[first:], "/sync") {
 		t.Errorf("sync was called after finalize: %v", paths)
 	}
-	// One child may be seen to be gone before the other.
+	// The deletion of one child may be seen before that of the other.
 	seen = slices.DeleteFunc(seen, func(line string) bool { return line == "1 children, held: true" })
 	if diff := cmp.Diff([]string{"2 children, held: true", "0 children, held: true", "0 children, held: false"}, seen); diff != "" {
 		t.Errorf("finalize calls (-want +got):\n%s", diff)
@@ -209,7 +208,7 @@ func TestQ11FinalizedFromSyncHookIsIgnored(t *testing.T) {
 	}
 }
 
-// updatesOf counts how often the server has replaced a parent, its status aside.
+// updatesOf counts the server's updates of a parent, without those of its status.
 func (f *fixture) updatesOf(name string) int {
 	f.Helper()
 	events := env.AuditEvents(f, 0, hostcluster.Request{
@@ -236,7 +235,7 @@ func TestQ12FinalizeHookWithoutWebhookIsRefused(t *testing.T) {
 	}
 }
 
-// A finalize hook that does not answer holds the parent, and an event says why.
+// The finalizer stays while the finalize hook fails, and an event says why.
 func TestAFinalizeHookThatFailsHoldsTheParent(t *testing.T) {
 	t.Parallel()
 	script := scripted(t, done)

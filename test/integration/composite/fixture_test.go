@@ -20,7 +20,7 @@ type (
 	change  = harness.CompositeChange
 )
 
-// fixture is that of a CompositeController.
+// fixture is the fixture of a CompositeController.
 type fixture struct{ harness.Fixture }
 
 // start runs a controller with ConfigMap children, updated in place, and a generated selector. Changes
@@ -59,7 +59,7 @@ func oneConfigMap(asked request) object {
 	}
 }
 
-// underBothEngines runs a test once with each way of applying children.
+// underBothEngines runs a test once with each engine.
 func underBothEngines(t *testing.T, test func(*testing.T, change)) {
 	t.Helper()
 	t.Parallel()
@@ -68,8 +68,7 @@ func underBothEngines(t *testing.T, test func(*testing.T, change)) {
 	}
 }
 
-// applied has the children of all types applied in one way. It comes after changes of the child
-// types.
+// applied sets the engine of all types of children. It must come after changes of the types.
 func applied(engine v1alpha1.ChildApplyStrategy) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		for i := range spec.ChildResources {

@@ -20,16 +20,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// etagHook answers 200 with an ETag, and short to a caller who knows it. It answers the
-// same until its version changes.
+// etagHook answers 200 with an ETag, or the status short to a request with that ETag. The answer
+// stays the same until its version changes.
 type etagHook struct {
 	mu      sync.Mutex
 	version int
-	// short is the status for callers who know the answer.
+	// short is the status for requests with the present ETag.
 	short int
-	// repeated are the UIDs of parents about which it answered short, with the status.
+	// repeated holds the last short status about each parent, by UID.
 	repeated map[string]int
-	// carried is the If-None-Match of the first call about each parent, by UID.
+	// carried holds the If-None-Match of the first request about each parent, by UID.
 	carried map[string]string
 }
 
@@ -63,7 +63,7 @@ func (h *etagHook) handle(_ context.Context, call hook.Call) hook.Answer {
 	return answer
 }
 
-// hasRepeated tells whether it answered short about a parent with a status.
+// hasRepeated reports whether the last short answer about a parent had a status.
 func (h *etagHook) hasRepeated(parent string, status int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +76,7 @@ func etag(config v1alpha1.WebhookEtagConfig) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.Etag = &config }
 }
 
-// restore deletes a child and waits until it is there anew.
+// restore deletes a child and waits until it was created again.
 func (f *fixture) restore(name, value string) {
 	f.Helper()
 	before := f.WaitForConfigMap(name, harness.HasData("value", value))
@@ -112,7 +112,7 @@ func TestETagSequence(t *testing.T) {
 	}
 }
 
-// Upstream knew a parent by its kind, namespace and name.
+// Metacontroller identifies a parent by its kind, namespace and name.
 func TestQ44AParentCreatedAnewIsNotKnownByTheOldETag(t *testing.T) {
 	t.Parallel()
 	etags := newETagHook()
@@ -135,7 +135,7 @@ func TestQ44AParentCreatedAnewIsNotKnownByTheOldETag(t *testing.T) {
 	})
 }
 
-// Upstream panicked where cacheTimeoutSeconds was set and cacheCleanupSeconds was not.
+// Metacontroller panics if cacheTimeoutSeconds is set and cacheCleanupSeconds is not.
 func TestQ20ETagsTimeOutWithoutCleanup(t *testing.T) {
 	t.Parallel()
 	etags := newETagHook()
@@ -161,7 +161,7 @@ func TestQ20ETagsTimeOutWithoutCleanup(t *testing.T) {
 	})
 }
 
-// throttling answers 429 so many times, and then as a hook should.
+// throttling answers 429 so many times, and then like oneConfigMap.
 func throttling(t *testing.T, times int, retryAfter string) hook.Handler {
 	var mu sync.Mutex
 	calls := 0
@@ -182,7 +182,7 @@ func throttling(t *testing.T, times int, retryAfter string) hook.Handler {
 	}
 }
 
-// Upstream called such a hook 1500 times a second.
+// Metacontroller calls such a hook 1500 times a second.
 func TestQ8AHookThatAsksForLaterIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// A hook that goes away is called once about each parent that changes, and then hardly
-// ever. When it is back, all parents are synced within a minute.
+// A hook that is down is called about once for each parent that changes. All parents are synced
+// within a minute after it is back.
 func TestParentsConvergeAfterAHookWasAway(t *testing.T) {
 	const parents = 200
 	here := answers(t, oneConfigMap)
@@ -57,7 +57,8 @@ func TestParentsConvergeAfterAHookWasAway(t *testing.T) {
 	}
 	f.WaitForCondition("HooksReachable", metav1.ConditionFalse)
 	calls := len(f.Hook.Calls()) - before
-	// Once each, some until it is noticed, some probes, and once a second one that has changed.
+	// One call for each parent, some before the outage is detected, some probes, and one a second
+	// about a parent that has changed.
 	if most := parents + 20 + int(time.Since(away).Seconds()); calls > most {
 		t.Errorf("the hook was called %d times in %s while it was away, want at most %d", calls, time.Since(away), most)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// Killing the server in the middle of its work loses nothing that it acknowledged,
-// and afterwards every parent has exactly its children.
+// A killed server loses nothing that it acknowledged. After the restart every parent has exactly
+// its children.
 func TestKilledServerComesBackComplete(t *testing.T) {
 	const kills, parents, children = 10, 20, 5
 	f := start(t, answers(t, func(asked request) object {
@@ -55,8 +55,8 @@ func TestKilledServerComesBackComplete(t *testing.T) {
 	}
 }
 
-// keepCreatingControllers creates CompositeControllers until stop is called or the
-// server is gone, and notes the ones that were acknowledged.
+// keepCreatingControllers creates CompositeControllers until stop is called or the server is gone,
+// and records the acknowledged ones.
 func (f *fixture) keepCreatingControllers(round int, acknowledged map[string]bool) (stop func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	var running sync.WaitGroup
@@ -78,7 +78,7 @@ func (f *fixture) keepCreatingControllers(round int, acknowledged map[string]boo
 	return func() { cancel(); running.Wait() }
 }
 
-// expectControllers checks that all that was acknowledged is there, and removes it.
+// expectControllers checks that all acknowledged controllers are there, and deletes them.
 func (f *fixture) expectControllers(acknowledged map[string]bool) {
 	f.Helper()
 	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
@@ -108,8 +108,8 @@ func (f *fixture) expectControllers(acknowledged map[string]bool) {
 	}
 }
 
-// afterRestart makes a request until the host no longer thinks that the server is
-// down, which for some moments it does of a server that has just come back.
+// afterRestart repeats a request while the host regards the server as down. It does so for a moment
+// after a restart.
 func afterRestart(f *fixture, request func(context.Context) error) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {

@@ -54,9 +54,10 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 	env.WaitForGoroutines(t, before)
 }
 
-// Memory is measured after a first round, when all is there that is kept for good. The
-// API's watch cache keeps each change for a minute, etcd its last thousands of writes, and client-go
-// the last events: so the heap goes on growing for a while, and what controllers have in it does not.
+// Memory is measured after a first round, which allocates all that is kept for good. The whole heap
+// continues to grow for a while: the API's watch cache keeps each change for a minute, etcd keeps
+// its last thousands of writes, and client-go the last events. The part of controllers must not
+// grow.
 func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	const controllers = 200
 	before := env.SettledGoroutines(t)
@@ -80,7 +81,7 @@ func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	}
 }
 
-// createAndDelete runs many controllers at once, each for a parent of its own.
+// createAndDelete runs many controllers at once, each with its own parent.
 func (f *fixture) createAndDelete(controllers int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("p%s-%d", round, i) }

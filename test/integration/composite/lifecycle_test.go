@@ -75,8 +75,8 @@ func TestChangedControllerDoesNotDisturbOthers(t *testing.T) {
 	}
 }
 
-// A spec that cannot be run leaves the previous one running, and says so. A spec that can
-// be then takes its place.
+// If a new spec cannot run, the old one continues to run and the status says so. The next spec that
+// can run replaces it.
 func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
@@ -96,8 +96,8 @@ func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 	f.waitForStatus("a", "by", "next")
 }
 
-// Types of a spec that come after it are noticed, and so are a parent type that gains its
-// status subresource, and one that goes and comes back.
+// A controller starts when a missing type appears, when the parent type gains its status
+// subresource, and when a deleted type is back.
 func TestQ25TypesThatComeLateAreNoticed(t *testing.T) {
 	t.Parallel()
 	f := &fixture{harness.Fixture{T: t, Env: env, Hook: hook.Serve(t, answers(t, oneConfigMap)), Namespace: env.Namespace(t)}}
@@ -127,7 +127,7 @@ func TestQ25TypesThatComeLateAreNoticed(t *testing.T) {
 	f.WaitForConfigMap("b", harness.HasData("value", "1"))
 }
 
-// definition is the manifest of the fixture's parent type.
+// definition returns the manifest of the fixture's parent type.
 func (f *fixture) definition(subresources string) string {
 	return strings.NewReplacer("GROUP", f.Parents.Group, "SUBRESOURCES", subresources).Replace(`
 apiVersion: apiextensions.k8s.io/v1
@@ -146,9 +146,8 @@ spec:
 `)
 }
 
-// From creating a type and its controller together it takes less than a second until
-// its parents are synced. A busy machine, or a host that has a new type watched only a second
-// later, may let it take longer now and then; what we take too long for is too long each time.
+// A parent is synced less than a second after its type and its controller were created together. A
+// busy machine or host may cause a slow try, so the fastest of several counts.
 func TestFirstSyncComesWithinASecond(t *testing.T) {
 	const tries = 5
 	var took []time.Duration
@@ -160,9 +159,8 @@ func TestFirstSyncComesWithinASecond(t *testing.T) {
 	}
 }
 
-// firstSync is how long it takes. The host itself holds back the first object of a new type
-// for two seconds, so what counts is when the controller is ready, and then how long
-// the first parent waits.
+// firstSync measures that time. The host delays the first object of a new type for two seconds. So
+// it adds the time until the controller is ready and the time that the first parent waits.
 func firstSync(t *testing.T) time.Duration {
 	t.Helper()
 	f := &fixture{harness.Fixture{T: t, Env: env, Hook: hook.Serve(t, answers(t, oneConfigMap)), Namespace: env.Namespace(t)}}

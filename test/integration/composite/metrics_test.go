@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// hookCalls are the calls of the sync hook that the server has counted, and whether there
-// is anything about them.
+// hookCalls returns the number of calls of the sync hook in the metrics, and whether there are any
+// series about it.
 func (f *fixture) hookCalls(ctx context.Context, url string) (calls float64, there bool, err error) {
 	families, err := env.Metrics(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (f *fixture) hookCalls(ctx context.Context, url string) (calls float64, the
 	return calls, len(series)+len(inFlight) > 0, nil
 }
 
-// waitUntilCounted waits until the server has counted all calls of the hook, and at least one.
+// waitUntilCounted waits until the metrics count all calls of the hook, at least one.
 func (f *fixture) waitUntilCounted(path string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
@@ -57,7 +57,7 @@ func (f *fixture) waitForNoMetrics(path string) {
 	})
 }
 
-// Upstream went on showing metrics of hooks that were no more.
+// Metacontroller does not remove the metrics of hooks.
 func TestQ46MetricsOfHooksLiveAsLongAsTheirController(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
@@ -66,7 +66,7 @@ func TestQ46MetricsOfHooksLiveAsLongAsTheirController(t *testing.T) {
 	f.Settle("a") // a call that the other spec cuts off would not be counted
 	f.waitUntilCounted("/sync")
 
-	// Another spec with the same hook goes on counting, another hook begins anew.
+	// The counters continue with another spec of the same hook. Another hook has new counters.
 	f.PatchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 	f.PatchParent("a", object{"spec": object{"value": "2"}})

@@ -27,8 +27,8 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// specimens are children of types of many sorts of fields: what a hook wants of them at
-// first, what it wants later, what others add, and what is left in the end.
+// specimens are children with many kinds of fields: what a hook answers at first and later, what
+// others add, and what is left at the end.
 var specimens = map[schema.GroupVersionResource]struct{ first, later, others, left string }{
 	configMaps: {
 		first:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: it, labels: {kept: "1", dropped: "1"}}, data: {kept: "1", dropped: "1"}}`,
@@ -70,7 +70,7 @@ func withSpecimens(method v1alpha1.ChildUpdateMethod) change {
 	}
 }
 
-// specimensOf are the children that a hook wants, in a version of theirs.
+// specimensOf returns the spec of a parent with one version of all specimens as children.
 func specimensOf(t testing.TB, version func(schema.GroupVersionResource) string) object {
 	children := []any{}
 	for of := range specimens {
@@ -82,12 +82,12 @@ func specimensOf(t testing.TB, version func(schema.GroupVersionResource) string)
 func first(of schema.GroupVersionResource) string { return specimens[of].first }
 func later(of schema.GroupVersionResource) string { return specimens[of].later }
 
-// child is the child of a type that is called it.
+// child reads the child named it of a type.
 func (f *fixture) child(ctx context.Context, of schema.GroupVersionResource) (*unstructured.Unstructured, error) {
 	return env.Dynamic.Resource(of).Namespace(f.Namespace).Get(ctx, "it", metav1.GetOptions{})
 }
 
-// waitForChild waits until a child is as it should be.
+// waitForChild waits until check accepts a child, and returns it.
 func (f *fixture) waitForChild(of schema.GroupVersionResource, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
 	f.Helper()
 	var found *unstructured.Unstructured
@@ -102,7 +102,7 @@ func (f *fixture) waitForChild(of schema.GroupVersionResource, check func(*unstr
 
 func exists(*unstructured.Unstructured) error { return nil }
 
-// isManaged tells whether a child is written in one way and bears no trace of the other.
+// isManaged returns a check that a child is written by one engine and has no trace of the other.
 func isManaged(engine v1alpha1.ChildApplyStrategy) func(*unstructured.Unstructured) error {
 	return func(child *unstructured.Unstructured) error {
 		_, recorded := child.GetAnnotations()[recordAnnotation]
@@ -117,8 +117,8 @@ func isManaged(engine v1alpha1.ChildApplyStrategy) func(*unstructured.Unstructur
 	}
 }
 
-// contains tells whether a child has what is given, where a null stands for what it
-// must not have, and lists are compared whole.
+// contains returns a check that a child has these fields. A null stands for a field that must be
+// absent. Lists are compared as a whole.
 func contains(want object) func(*unstructured.Unstructured) error {
 	return func(child *unstructured.Unstructured) error { return lacks(want, child.Object, child.GetKind()) }
 }
@@ -151,9 +151,8 @@ func lacks(want, have any, at string) error {
 	return nil
 }
 
-// Whoever moves children from one way of applying them to the other loses nothing: the
-// children are taken over by one write each, what others added stays, and what the hook
-// then drops is removed.
+// Moving children from one engine to the other takes one write each. Fields of others stay, and
+// fields that the hook drops later are removed.
 func TestQ7MovingBetweenEngines(t *testing.T) {
 	t.Parallel()
 	moves := []struct{ from, to v1alpha1.ChildApplyStrategy }{
@@ -199,7 +198,7 @@ func TestQ7MovingBetweenEngines(t *testing.T) {
 	}
 }
 
-// A child whose hook drops something at the same time as it moves loses it as well.
+// A field that the hook drops at the time of the move is removed too.
 func TestQ7MovingWhileTheHookDropsSomething(t *testing.T) {
 	t.Parallel()
 	for _, to := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
@@ -242,7 +241,7 @@ func TestQ7ChildrenUnderOnDeleteAreNotTouchedByAMove(t *testing.T) {
 	}
 }
 
-// addTheirs has somebody else add to a child, and returns what it is then.
+// addTheirs adds fields to a child as another client, and returns the child.
 func (f *fixture) addTheirs(of schema.GroupVersionResource, theirs string) *unstructured.Unstructured {
 	f.Helper()
 	child, err := env.Dynamic.Resource(of).Namespace(f.Namespace).
@@ -253,8 +252,8 @@ func (f *fixture) addTheirs(of schema.GroupVersionResource, theirs string) *unst
 	return child
 }
 
-// applyBy has the children of all types applied in another way from now on, and waits
-// until the controller that does has started.
+// applyBy changes the engine for all types of children, and waits until the controller with that
+// spec has started.
 func (f *fixture) applyBy(engine v1alpha1.ChildApplyStrategy) {
 	f.Helper()
 	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
@@ -274,7 +273,7 @@ func (f *fixture) applyBy(engine v1alpha1.ChildApplyStrategy) {
 	})
 }
 
-// writesOf are the server's writes of a type; dry runs are none.
+// writesOf selects the server's writes of a type. Dry runs do not count.
 func writesOf(of schema.GroupVersionResource) hostcluster.Request {
 	return hostcluster.Request{Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource}
 }

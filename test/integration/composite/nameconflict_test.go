@@ -17,8 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// A child whose name somebody else has is reported and left alone, and the parent goes
-// on without it. It need not wait for its next try when the name becomes free.
+// A name conflict is reported and the other object is left alone. When the name becomes free, the
+// child is created at once and not at the next retry.
 func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
@@ -33,7 +33,7 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 	}
 	f.waitUntilObserved("a", 1)
 
-	// The pauses double: after so many tries the next one is more than five seconds away.
+	// The delays double: after so many tries the next one comes more than five seconds later.
 	const tries = 11
 	created := func(code int32) (times []metav1.MicroTime) {
 		t.Helper()

@@ -17,20 +17,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// running selects the parents whose label run has the value.
+// running selects the parents with the label run of this value.
 func running(value string) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"run": value}}
 	}
 }
 
-// labelled creates a parent whose label run has the value.
+// labelled creates a parent with the label run of this value.
 func (f *fixture) labelled(name, value string, finalizers ...string) {
 	f.Helper()
 	f.CreateParentWith(name, object{"labels": object{"run": value}, "finalizers": finalizers}, object{})
 }
 
-// watchedWith are the selectors of the watches of parents that the server has begun, in order.
+// watchedWith returns the label selectors of the server's watches of parents, in order.
 func (f *fixture) watchedWith() []string {
 	f.Helper()
 	events, err := env.Host.Audit().Find(0, ofServer(f.Parents, "watch"))
@@ -48,8 +48,8 @@ func (f *fixture) watchedWith() []string {
 	return selectors
 }
 
-// another runs a further controller for the fixture's parents, with a hook of its own that
-// wants no children and the status there is.
+// another runs a second controller of the same parents, with its own hook, which answers no
+// children and the status synced: true.
 func (f *fixture) another(changes ...change) *fixture {
 	f.Helper()
 	other := *f
@@ -60,7 +60,7 @@ func (f *fixture) another(changes ...change) *fixture {
 	return &other
 }
 
-// calledFor is how often the hook has been called for a parent.
+// calledFor returns how often the hook was called about a parent.
 func (f *fixture) calledFor(parent string) int {
 	asked, _ := f.calls(parent)
 	return len(asked)
@@ -120,7 +120,7 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	f.waitForSynced("busy")
 	f.Settle("still")
 
-	// While others come and go, each change of a parent arrives.
+	// Each change of a parent arrives while other controllers start and stop.
 	change := 0
 	next := func() {
 		change++
@@ -153,7 +153,7 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	if !f.HasConfigMap("still") || !f.HasConfigMap("busy") {
 		t.Error("children of parents that were there all the time are gone")
 	}
-	// A watch that the host has ended is begun again.
+	// A watch that the host has closed is started again.
 	if selectors := slices.Compact(f.watchedWith()); !slices.Equal(selectors, []string{"run in (here)", "run in (here,there)", ""}) {
 		t.Errorf("parents were watched with the selectors %q", selectors)
 	}
@@ -172,7 +172,7 @@ func TestAControllerThatFinalizesSeesAllParents(t *testing.T) {
 	}
 }
 
-// The finalizer may be left by another server, which the status does not tell.
+// Another server may have left the finalizer. The status does not show that.
 func TestAFinalizerLeftOnAParentThatIsNotSelectedIsTakenOff(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, hook.Serve(t, scripted(t, never).handle))

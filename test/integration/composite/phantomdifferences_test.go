@@ -9,7 +9,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// phantoms are children that the host stores otherwise than their hook writes them.
+// phantoms are children that the host stores in another form than the hook answers.
 var phantoms = map[string]string{
 	"server defaults": `{apiVersion: apps/v1, kind: Deployment, spec: {
 		selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}, creationTimestamp: null}, spec: {containers: [{name: c, image: x, ports: [{containerPort: 80}]}]}}}}`,
@@ -41,8 +41,8 @@ var phantoms = map[string]string{
 	"a Job": `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}`,
 }
 
-// What the host makes of a child is no difference: not while the server runs, and not to
-// a server that knows nothing of what was written.
+// Changes that the host itself makes are no difference: neither while the server runs nor after a
+// restart, when it does not know what it wrote.
 func TestPhantomDifferencesAreNoDifferences(t *testing.T) {
 	var controllers []*onlyChildren
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {

@@ -22,12 +22,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// version makes the sync hook speak a version of the protocol.
+// version sets the protocol version of the sync hook.
 func version(version v1alpha1.HookVersion) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Version = &version }
 }
 
-// waitForKeys waits until the hook is sent a parent's ConfigMaps under these keys.
+// waitForKeys waits until the last request about a parent has ConfigMaps under these keys.
 func (f *fixture) waitForKeys(parent string, keys ...string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
@@ -48,7 +48,7 @@ func (f *fixture) waitForKeys(parent string, keys ...string) {
 	})
 }
 
-// The version is the hook's, and can be changed on the way.
+// The version can be changed while the controller runs.
 func TestProtocolVersionsOfANamespacedParent(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), version(v1alpha1.HookVersionV2))
@@ -86,12 +86,12 @@ func TestProtocolVersionsOfAClusterScopedParent(t *testing.T) {
 	}
 }
 
-// mode sets how strictly the sync hook's answers are read.
+// mode sets how strictly answers of the sync hook are decoded.
 func mode(mode v1alpha1.ResponseUnmarshallMode) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.ResponseUnmarshallMode = &mode }
 }
 
-// A slip of the pen deletes all children, as it always did, unless answers are read
+// A misspelt field deletes all children, as with Metacontroller, unless answers are decoded
 // strictly.
 func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestQ38ChildrenListedTwice(t *testing.T) {
 	})
 }
 
-// Upstream panicked, and again after each restart.
+// Metacontroller panics, again after each restart.
 func TestQ1ANullChildIsTheErrorOfOneParent(t *testing.T) {
 	t.Parallel()
 	for _, speaks := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
@@ -181,7 +181,7 @@ func TestQ1ANullChildIsTheErrorOfOneParent(t *testing.T) {
 	}
 }
 
-// A URL may hold what lets one in.
+// A URL may contain credentials.
 func TestEventsDoNotTellCredentialsOfURLs(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(context.Context, hook.Call) hook.Answer { return hook.Text(http.StatusForbidden, "no") },

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// Parents whose hook answers the same again cost the host nothing: no write, and no
-// read of the parent.
+// A sync whose answer has not changed sends no requests to the host: no write, and no read of the
+// parent.
 func TestQuietSyncsLeaveTheHostAlone(t *testing.T) {
 	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) { testQuietSyncs(t, applied(engine)) })
@@ -62,7 +62,7 @@ func testQuietSyncs(t *testing.T, engine change) {
 	})
 }
 
-// waitUntilSeenByHook waits until the hook was last sent all parents in a state.
+// waitUntilSeenByHook waits until the hook was sent all parents in a state.
 func (f *fixture) waitUntilSeenByHook(parents int, state func(*unstructured.Unstructured) bool) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {

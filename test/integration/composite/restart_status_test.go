@@ -12,8 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// A server that has thousands of controllers does not write the status of each when it starts,
-// as if nothing were known of them any more.
+// A server does not write the status of each controller when it starts. There may be thousands.
 func TestARestartDoesNotWriteStatusesThatSayTheSame(t *testing.T) {
 	f := start(t, answers(t, oneConfigMap))
 	f.CreateParent("a", object{"value": "1"})
@@ -34,7 +33,7 @@ func TestARestartDoesNotWriteStatusesThatSayTheSame(t *testing.T) {
 		return err
 	})
 
-	// When a controller that came later has been looked at again, so has this one.
+	// A later controller is handled after this one.
 	later := *f
 	later.Parents = env.Install(t, harness.CRD{Kind: "Thing"})
 	later.RunComposite(later.CompositeSpec())

@@ -35,7 +35,7 @@ func TestRollingInPlaceWaitsUntilTheSpecIsObserved(t *testing.T) {
 	})
 }
 
-// observe says that a part's controller has seen a generation of it.
+// observe sets the observed generation of a part, as its controller would.
 func (r *rolling) observe(name string, generation int64) {
 	r.Helper()
 	_, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).Patch(r.Context(), name, types.MergePatchType,
@@ -45,7 +45,8 @@ func (r *rolling) observe(name string, generation int64) {
 	}
 }
 
-// What the latest revision does not want any more is forgotten name by name, and what it wants anew begins there.
+// Names of children that the latest revision does not want are dropped one by one. New children
+// start at the latest revision.
 func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
@@ -67,7 +68,8 @@ func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 	})
 }
 
-// A rollout that another overtakes leaves a child in motion, which no other may be beside.
+// A rollout that is overtaken leaves one child that is not ready. No other child may be moved until
+// it is ready.
 func TestAThirdRevisionBeforeTheSecondIsDone(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
@@ -88,7 +90,7 @@ func TestAThirdRevisionBeforeTheSecondIsDone(t *testing.T) {
 	r.waitForEnd("3", "3", "3")
 }
 
-// Taking a change back ends a rollout that is stuck. Only the child that it has moved is made anew.
+// Reverting a change ends a stuck rollout. Only the child that had been moved is created again.
 func TestARevertedRolloutIsStuckNoMore(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
@@ -119,7 +121,7 @@ func TestAChildDeletedInTheMiddleComesBackAtItsRevision(t *testing.T) {
 	r.waitForVersions("2", "1", "1")
 	r.deletePart("a-0")
 	r.waitForVersions("2", "1", "1")
-	// While a-2 is not ready nothing else may be in motion, so that it moves before a-1.
+	// No other child may move while a-2 is not ready, so a-2 moves before a-1.
 	r.makeReady("a-0")
 	r.waitForVersions("2", "1", "2")
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-2 failed")
@@ -127,7 +129,7 @@ func TestAChildDeletedInTheMiddleComesBackAtItsRevision(t *testing.T) {
 	r.waitForEnd("2", "2", "2")
 }
 
-// deletePart deletes a part and waits until it has come back as another.
+// deletePart deletes a part and waits until it was created again.
 func (r *rolling) deletePart(name string) {
 	r.Helper()
 	parts := env.Dynamic.Resource(r.parts).Namespace(r.Namespace)
@@ -144,7 +146,8 @@ func (r *rolling) deletePart(name string) {
 	})
 }
 
-// What the latest revision does not want goes at once. What only an older one has stopped wanting is at the latest.
+// A child that the latest revision does not want is deleted at once. A child that only an older
+// revision does not want moves to the latest.
 func TestAHookThatDropsAChildInTheMiddle(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
@@ -185,7 +188,7 @@ func TestTwoRollingKindsMoveInOneOrder(t *testing.T) {
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 	gears.waitForVersions("1")
 	r.makeReady("a-0")
-	// A gear that is updated in place stays ready, so that it keeps nobody waiting.
+	// A gear that is updated in place stays ready, so the rollout does not wait for it.
 	r.waitForEnd("2", "2")
 	gears.waitForVersions("2")
 	if gears.partUIDs()["a-0"] != gear {

@@ -16,7 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// The revisions of a namespace that is deleted go with it, and can go first. Parents are finalized without them.
+// When a namespace is deleted, its revisions may be deleted before its parents. Parents are
+// finalized without them.
 func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)

@@ -74,10 +74,12 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 	})
 }
 
-// collectionTime is how long the host's garbage collector may take: it learns of a new type of parents within half a minute.
+// collectionTime is a deadline for the host's garbage collector, which learns of a new type of
+// parents within half a minute.
 const collectionTime = 3 * time.Minute
 
-// waitForCollection waits until the host's garbage collector has taken the revisions of a deleted parent away.
+// waitForCollection waits until the host's garbage collector has deleted the revisions of a deleted
+// parent.
 func (r *rolling) waitForCollection() {
 	r.Helper()
 	env.Within(r, collectionTime, func(ctx context.Context) error {
@@ -158,7 +160,7 @@ func TestQ3AParentWithoutAStatusRolls(t *testing.T) {
 	}
 }
 
-// A hook that answers the status it was shown does not keep the condition as it was.
+// The condition is refreshed also if the hook answers the status that it was sent.
 func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -191,7 +193,7 @@ func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
 	}
 }
 
-// Each version of the parent is asked what it relates to, and is shown that.
+// The customize hook is called for each revision, which is sent its own related objects.
 func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -255,7 +257,7 @@ func (r *rolling) waitForSettings(want ...string) {
 	})
 }
 
-// A controller that stops rolling brings all children up to date, and leaves no revisions that would hold them back later.
+// A controller that stops rolling updates all children at once and deletes the revisions.
 func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
@@ -335,12 +337,13 @@ func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
 	r.waitForEnd("2", "2")
 }
 
-// nameOf is how Metacontroller calls the revision that remembers this of a parent.
+// nameOf returns the name that Metacontroller gives to a revision of a parent with this patch.
 func (r *rolling) nameOf(parent *unstructured.Unstructured, patch string) string {
 	return fmt.Sprintf("%s-%x", r.Parents.GroupResource(), sha1.Sum([]byte(string(parent.GetUID())+patch)))
 }
 
-// A step of a rollout is one child, and no more writes than that takes. Nothing is written while it waits, nor after it.
+// A step of a rollout moves one child, with no more writes than necessary. Nothing is written while
+// the rollout waits or after it has ended.
 func TestWhatARolloutWrites(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
@@ -359,7 +362,7 @@ func TestWhatARolloutWrites(t *testing.T) {
 		if len(children) != 4 {
 			t.Errorf("the writes of children are %v, want each deleted and created", children)
 		}
-		// Of each part: that it moves, that it is missing, that it is not ready. At the end: that all is done.
+		// For each part: it moves, it is missing, it is not ready. At the end: the rollout is done.
 		if statuses := r.RequestLines(from, writesOf(r.Parents)); len(statuses) > 6 {
 			t.Errorf("the condition was written %d times: %v", len(statuses), statuses)
 		}
@@ -371,7 +374,7 @@ func TestWhatARolloutWrites(t *testing.T) {
 	})
 }
 
-// expectQuiet checks that a sync of parent a writes nothing, neither at the host nor of the revisions.
+// expectQuiet checks that a sync of parent a writes neither to the host nor to revisions.
 func (r *rolling) expectQuiet() {
 	r.Helper()
 	r.Settle("a")

@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// A new controller does not know what the host makes of a null, and has to ask. That is no change, of which an
-// event would tell, but the rollout goes on.
+// A new controller must send a dry run to learn what the host stores for a null. The answer is no
+// change of the child, so no event follows. The rollout must continue all the same.
 func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateRollingRecreate, v1alpha1.ChildUpdateRollingInPlace} {
 		t.Run(string(method), func(t *testing.T) {

@@ -22,8 +22,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// rolling is a fixture whose children are Parts of a parent: as many as its spec.replicas, of its
-// spec.version, which roll one by one when they are Ready. A change of the version alone is rolled out.
+// rolling is a fixture whose children are Parts. A parent has spec.replicas of them, with its
+// spec.version. They roll one by one when they are Ready. Only a change of the version is rolled
+// out.
 type rolling struct {
 	*fixture
 	parts schema.GroupVersionResource
@@ -36,7 +37,7 @@ func startRolling(t *testing.T, method v1alpha1.ChildUpdateMethod, changes ...ch
 	return r
 }
 
-// prepareRolling makes all of the fixture but its controller.
+// prepareRolling returns the fixture without a controller.
 func prepareRolling(t *testing.T) *rolling {
 	t.Helper()
 	r := &rolling{parts: env.Install(t, harness.CRD{Kind: "Part"})}
@@ -46,10 +47,10 @@ func prepareRolling(t *testing.T) *rolling {
 	return r
 }
 
-// answer has the hook answer in another way.
+// answer replaces the answers of the hook.
 func (r *rolling) answer(answer func(request) object) { r.Hook.Handle(answers(r, answer)) }
 
-// desired are the parts that a parent asks for.
+// desired returns the parts of a parent.
 func (r *rolling) desired(asked request) (parts []object) {
 	replicas, _, _ := unstructured.NestedInt64(asked.Parent.Object, "spec", "replicas")
 	for i := range replicas {
@@ -81,7 +82,7 @@ func (r *rolling) rollingSpec(method v1alpha1.ChildUpdateMethod, changes ...chan
 	return spec
 }
 
-// rollingRule has children of a type roll when they are Ready.
+// rollingRule declares a type of children that roll when they are Ready.
 func rollingRule(of schema.GroupVersionResource, method v1alpha1.ChildUpdateMethod) v1alpha1.CompositeControllerChildResourceRule {
 	rule := harness.ChildRule(of.GroupVersion().String(), of.Resource, method)
 	rule.UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
@@ -146,8 +147,8 @@ func (r *rolling) settled(replicas int) {
 	r.waitForRevisions(1)
 }
 
-// waitUntilPartsAreSeen waits until the controller has seen the parts as they are. A rollout that begins before it has
-// seen that all are ready begins with one that it takes for one that is not.
+// waitUntilPartsAreSeen waits until the controller has observed the present parts. A rollout that
+// starts before it has seen all of them ready would start with one that seems not ready.
 func (r *rolling) waitUntilPartsAreSeen() {
 	r.Helper()
 	parts, err := r.listParts(r.Context())
@@ -171,7 +172,7 @@ func (r *rolling) waitForEnd(versions ...string) {
 	r.waitForRevisions(1)
 }
 
-// makeReady says that parts are ready, as their own controller would.
+// makeReady sets the condition Ready of parts, as their controller would.
 func (r *rolling) makeReady(names ...string) { r.Helper(); r.setReady("True", names) }
 
 func (r *rolling) makeUnready(names ...string) { r.Helper(); r.setReady("False", names) }
@@ -187,7 +188,7 @@ func (r *rolling) setReady(status string, names []string) {
 	}
 }
 
-// waitForUpdated waits until the parent's condition says this.
+// waitForUpdated waits until the condition Updated of a parent has these values.
 func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 	r.Helper()
 	env.Eventually(r, func(ctx context.Context) error {
@@ -209,7 +210,7 @@ func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 	})
 }
 
-// revisions are those of the fixture's type of parents, wherever they are.
+// revisions returns the revisions of all parents of the fixture's type, in all namespaces.
 func (r *rolling) revisions(ctx context.Context) ([]v1alpha1.ControllerRevision, error) {
 	revisions, err := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions("").List(ctx,
 		metav1.ListOptions{LabelSelector: v1alpha1.GroupName + "/apiGroup=" + r.Parents.Group})

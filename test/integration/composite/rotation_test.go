@@ -47,7 +47,7 @@ func TestQ24RotatedAuthorityIsTrustedFromTheNextCall(t *testing.T) {
 	})
 	g.CreateParent("a", object{"value": "1"})
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))
-	// Calls over a new connection show that the bundle with both is in use.
+	// A call over a new connection shows that the bundle with both authorities is in use.
 	peer := g.peer()
 	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(before.Cert) + string(after.Cert)})
 	g.syncUntil("a", "both are trusted", func() bool { return g.peer() != peer })
@@ -88,7 +88,7 @@ func TestCredentialsThatComeLateAreNoticed(t *testing.T) {
 	g.mustNotFail("a")
 }
 
-// A spec whose credentials are missing leaves the old one running until they are there.
+// The old spec runs until the credentials of the new one exist.
 func TestMissingCredentialsLeaveTheOldSpecRunning(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "", nil)

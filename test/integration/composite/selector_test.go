@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// withSelector makes parents bring a selector of their own.
+// withSelector makes the controller use the parents' own selectors.
 func withSelector(spec *v1alpha1.CompositeControllerSpec) { spec.GenerateSelector = nil }
 
 // labelledConfigMap answers one ConfigMap with the labels that the parent's selector asks for.
@@ -53,7 +53,8 @@ func testOrphanIsAdoptedAndReleased(t *testing.T, engine change) {
 		return harness.HasData("value", "1")(child)
 	})
 
-	// The hook goes on to ask for the child: an answer without it could come before the new label is seen, and delete it.
+	// The hook still answers the child: without it, a sync before the new label is seen would
+	// delete the child.
 	f.PatchConfigMap("a", object{"metadata": object{"labels": object{"app": "not-any-more"}}})
 	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
 		if len(child.OwnerReferences) > 0 {
@@ -119,14 +120,14 @@ func TestOnlySelectedParentsAreHandled(t *testing.T) {
 	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 }
 
-// Changes of the status, and with them those of finalizers and owners alone, lead to no
-// sync where they are ignored.
+// With ignoreStatusChanges, changes of the status lead to no sync. The same holds for changes of
+// finalizers and owners alone.
 func TestQ34IgnoredStatusChangesHideFinalizersAndOwners(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{} }), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
 	})
-	// The host collects what has only an owner that is not there.
+	// The host's garbage collector deletes objects whose only owner does not exist.
 	owner, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -50,8 +50,8 @@ func TestServerSideApplyCreatesByOneWrite(t *testing.T) {
 	}
 }
 
-// An object that is not the parent's is neither changed nor adopted, whatever its labels
-// and the update method are, and whether or not the caches show it yet.
+// An object of another client is neither changed nor adopted, whatever its labels and the update
+// method are, also if the cache does not have it yet.
 func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 	t.Parallel()
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateOnDelete} {
@@ -62,7 +62,7 @@ func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 			}
 			var f *fixture
 			f = start(t, answers(t, func(asked request) object {
-				// The second is created at the last moment, when the caches have been read.
+				// The second object is created after the caches were read.
 				_, err := env.Kube.CoreV1().ConfigMaps(asked.Parent.GetNamespace()).Create(context.WithoutCancel(f.Context()), theirs("late"), metav1.CreateOptions{})
 				if err != nil && !strings.Contains(err.Error(), "already exists") {
 					t.Error(err)
@@ -95,8 +95,7 @@ func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 	}
 }
 
-// What others change of the hook's fields is repaired, in metadata as well, where no
-// generation tells of it.
+// Changes of the hook's fields are repaired, also in metadata, which has no generation.
 func TestServerSideApplyRepairsDrift(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
@@ -123,8 +122,8 @@ func TestServerSideApplyRepairsDrift(t *testing.T) {
 	f.waitForChild(deployments, contains(harness.FromYAML(t, `{spec: {replicas: 0, template: {spec: {volumes: [{name: scratch, emptyDir: {}}]}}}}`)))
 }
 
-// Neither the generation that rises with a change nor a field that must not change keeps
-// a child from being made anew.
+// A child is replaced although its generation rises with a change, and although a field is
+// immutable.
 func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 	t.Parallel()
 	recreating := func(apiVersion, resource string) change {
@@ -186,8 +185,8 @@ func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 	})
 }
 
-// A process that has just started finds out from its caches that what was applied before
-// is still there, and asks the host for nothing.
+// A process that has just started sees in its caches that nothing has changed, and sends no request
+// to the host.
 func TestServerSideApplyIsQuietAfterARestart(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
 		t.Run(string(method), func(t *testing.T) {

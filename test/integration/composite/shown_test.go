@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// waitUntilChildrenAreShown waits until a call of the hook showed all of these children as they are here, or as they
-// became later: the controller has seen them then. Each type comes by a watch of its own, and a change of the
-// parent that was made later may come before.
+// waitUntilChildrenAreShown waits until a request had all of these children in these or later
+// versions. The controller has observed them then. Each type has its own watch, so a later change
+// of the parent does not show that.
 func (f *fixture) waitUntilChildrenAreShown(children ...unstructured.Unstructured) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
@@ -33,7 +33,8 @@ func (f *fixture) waitUntilChildrenAreShown(children ...unstructured.Unstructure
 	})
 }
 
-// notShown are the names of the children that a request does not show, or not as they are here.
+// notShown returns the names of the children that a request does not have, or only in older
+// versions.
 func notShown(asked *request, children []unstructured.Unstructured) (missing []string) {
 	shown := map[types.UID]string{}
 	for _, group := range asked.Children {

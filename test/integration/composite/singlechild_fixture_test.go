@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// onlyChildren is a controller whose parents have one child each, called like its parent.
+// onlyChildren is a controller whose parents have one child each, named like the parent.
 type onlyChildren struct {
 	*fixture
 	method  v1alpha1.ChildUpdateMethod
@@ -29,14 +29,14 @@ type onlyChildren struct {
 	desired map[string]json.RawMessage // by name
 }
 
-// onlyChildTypes are the types an only child may have, beside the custom resources.
+// onlyChildTypes are the built-in types of the children.
 var onlyChildTypes = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "services"},
 	{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "batch", Version: "v1", Resource: "jobs"},
 	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
 }
 
-// gadgetSchema is the schema of the spec of the custom resources that have one.
+// gadgetSchema is the schema of the spec of Gadgets.
 const gadgetSchema = `{type: object, properties: {
 	flag: {type: boolean}, empty: {type: object, properties: {x: {type: string}}}, list: {type: array, items: {type: string}},
 	level: {type: integer, default: 3},
@@ -45,9 +45,9 @@ const gadgetSchema = `{type: object, properties: {
 		items: {type: object, required: [port], properties: {port: {type: integer}, protocol: {type: string, default: TCP}, note: {type: string, default: none}}}},
 	names: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}`
 
-// newOnlyChildren prepares a controller for children that are written in YAML, by their
-// titles. GADGET stands for the apiVersion of a custom resource with a schema, FREE for
-// one without, and TEN for the number 10.0.
+// newOnlyChildren prepares a controller for children in YAML, by their titles. GADGET stands for
+// the apiVersion of a custom resource with a schema, FREE for one without a schema, and TEN for the
+// number 10.0.
 func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[string]string) *onlyChildren {
 	t.Helper()
 	gadgets := env.Install(t, harness.CRD{Kind: "Gadget", Schema: object{"spec": harness.FromYAML(t, spaced(gadgetSchema))}})
@@ -71,10 +71,10 @@ func (o *onlyChildren) answer(asked request) object {
 	return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
 }
 
-// spaced is YAML with spaces where Go code has tabs.
+// spaced replaces the tabs of Go code by spaces, as YAML requires.
 func spaced(text string) string { return strings.ReplaceAll(text, "\t", " ") }
 
-// nameOf is the name of the child with that title.
+// nameOf returns the name of the child with that title.
 func nameOf(title string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "-", ".", "-").Replace(title))
 }
@@ -104,8 +104,8 @@ func (o *onlyChildren) createAll() {
 	})
 }
 
-// waitUntilSynced touches all parents and waits until each was synced after that: the
-// hook is called for a parent once more only when the sync before has ended.
+// waitUntilSynced annotates all parents twice and waits for the calls. A second call about a parent
+// shows that the sync before it has ended.
 func (o *onlyChildren) waitUntilSynced(touch string, complete func(request) bool) {
 	o.Helper()
 	for _, round := range []string{touch + "-once", touch + "-twice"} {
@@ -134,7 +134,7 @@ func (o *onlyChildren) waitUntilSynced(touch string, complete func(request) bool
 	}
 }
 
-// expectNoChildWrites checks that since a position no child was written.
+// expectNoChildWrites checks that no child was written since a position.
 func (o *onlyChildren) expectNoChildWrites(when string, from hostcluster.Position) {
 	o.Helper()
 	for _, child := range o.types {

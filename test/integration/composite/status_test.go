@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// waitForRow waits until `kubectl get cc` shows these READY, PARENTS and FAILING.
+// waitForRow waits until kubectl get cc shows these values of READY, PARENTS and FAILING.
 func (f *fixture) waitForRow(want ...string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
@@ -84,8 +84,8 @@ func TestAParentThatLacksAChildIsFailing(t *testing.T) {
 	f.waitForRow("True", "2", "0")
 }
 
-// Who waits for a controller to be ready does not wait for long once it works: not until its status is next brought up to
-// date. A busy machine may be slow now and then.
+// A controller becomes ready soon after its first sync, and not only at the next periodic update of
+// its status. A busy machine may cause a slow try.
 func TestAControllerIsReadySoonAfterItsFirstSync(t *testing.T) {
 	t.Parallel()
 	const tries, soon = 5, 2 * time.Second

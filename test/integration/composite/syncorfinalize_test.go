@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// The rows of the table of which hook is called, what becomes of the children and
-// whether the status is written.
+// Each case of a parent: which hook is called, what happens to the children, and whether the status
+// is written.
 func TestWhichHookIsCalled(t *testing.T) {
 	t.Parallel()
 	started := func(t *testing.T, changes ...change) (*fixture, *script) {
@@ -50,7 +50,8 @@ func TestWhichHookIsCalled(t *testing.T) {
 		if !f.HasConfigMap("a-late") {
 			t.Error("what the answer listed that finalized was not created")
 		}
-		// Once to hold it and once to let it go: the second write is based on the status.
+		// One write adds the finalizer and one removes it. The second is based on the version with
+		// the new status.
 		if writes := f.updatesOf("a"); writes != 2 {
 			t.Errorf("the parent was written %d times, want twice", writes)
 		}
@@ -91,7 +92,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f, script := started(t, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
-		// The child that cannot go keeps the garbage collector waiting.
+		// The garbage collector waits for the child, which has a finalizer.
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
 		f.DeleteParent("a", metav1.DeletePropagationForeground)
 		f.waitForStatus("a", "phase", "finalizing")

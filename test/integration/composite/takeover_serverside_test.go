@@ -16,8 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// leftBehind is a fixture whose parent has children, left by a function, before there is a
-// controller; then it runs.
+// leftBehind returns a fixture whose parent has children that leave has written before the
+// controller starts.
 func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured), changes ...change) *fixture {
 	t.Helper()
 	f := prepare(t, hook.Serve(t, nil))
@@ -49,7 +49,7 @@ func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, 
 	return f
 }
 
-// applyAsBefore does what Metacontroller does under server-side apply.
+// applyAsBefore writes a child as Metacontroller does with server-side apply.
 func applyAsBefore(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
 	f.Helper()
 	_, err := env.Dynamic.Resource(of).Namespace(f.Namespace).
@@ -79,8 +79,9 @@ func TestWhatServerSideApplyHasLeftIsTakenOver(t *testing.T) {
 	f.expectLaterDrops(before)
 }
 
-// Metacontroller takes the record of children away that it moves to server-side apply, and
-// leaves their fields to two owners, so that it does not remove them any more.
+// When Metacontroller moves children to server-side apply, it removes the annotation with the last
+// applied configuration. Their fields then have two owners, so Metacontroller cannot remove them
+// any more.
 func TestQ7WhatHasTwoOwnersIsPutRight(t *testing.T) {
 	t.Parallel()
 	before := map[schema.GroupVersionResource]types.UID{}
@@ -101,8 +102,8 @@ func TestQ7WhatHasTwoOwnersIsPutRight(t *testing.T) {
 	f.expectLaterDrops(before)
 }
 
-// What the host writes in another form than the hook does looks different each time, and
-// is applied once and no more.
+// A field that the host stores in another form than the hook answers always looks different. It is
+// applied once only.
 func TestServerSideApplyDoesNotRepeatPhantomDifferences(t *testing.T) {
 	t.Parallel()
 	const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: it, creationTimestamp: null, annotations: {}}, status: {replicas: 3}, spec: {selector: {matchLabels: {app: it}}, replicas: 0, strategy: {},

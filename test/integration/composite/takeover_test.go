@@ -37,7 +37,7 @@ var originals = map[string]string{
 	"a Job": `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}`,
 }
 
-// records are the forms in which what was last applied may stand in the annotation.
+// records are the forms of the last applied configuration in the annotation.
 var records = map[string]func(canonical []byte) string{
 	"as Metacontroller writes it": func(canonical []byte) string { return string(canonical) },
 	"written otherwise": func(canonical []byte) string {
@@ -49,8 +49,8 @@ var records = map[string]func(canonical []byte) string{
 	},
 }
 
-// A cluster that Metacontroller managed with dynamic apply goes on without a single
-// write, whatever the form of its records.
+// Children that Metacontroller managed with dynamic apply are taken over without a write, whatever
+// the form of the annotation.
 func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace} {
 		for form, record := range records {
@@ -78,7 +78,7 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 	}
 }
 
-// leaveParent creates a parent as Metacontroller leaves it.
+// leaveParent creates a parent as Metacontroller would have left it.
 func (o *onlyChildren) leaveParent(name string) {
 	o.Helper()
 	parents := o.ParentClient()
@@ -91,7 +91,8 @@ func (o *onlyChildren) leaveParent(name string) {
 	}
 }
 
-// leaveChild creates a child as Metacontroller leaves it, and has others add to it.
+// leaveChild creates a child as Metacontroller would have left it, with additions of another
+// client.
 func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
 	o.Helper()
 	owner, err := o.GetParent(o.Context(), name)
@@ -133,12 +134,13 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	return left
 }
 
-// An orphan has no record at all. What it holds is compared, not that it has none, so
-// that adopting it does not cost its life.
+// An orphan has no annotation with the last applied configuration. Its content is compared, so it
+// is adopted and not replaced.
 func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 	t.Parallel()
 	texts := maps.Clone(originals)
-	// What admission adds to a list that nobody is known to have applied is a difference.
+	// An item that admission adds to a list is a difference if it is not known who applied the
+	// list.
 	texts["a Pod"] = strings.Replace(texts["a Pod"], "tolerations: [{key: a, operator: Exists}], ", "", 1)
 	o := newOnlyChildren(t, v1alpha1.ChildUpdateRecreate, texts)
 	before := map[string]types.UID{}
@@ -163,7 +165,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 	}
 }
 
-// orphan creates what is desired, without an owner and a record, by another client.
+// orphan creates a desired child as another client, without an owner and the annotation.
 func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
 	o.Helper()
 	owner, err := o.GetParent(o.Context(), name)

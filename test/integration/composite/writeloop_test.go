@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// writesOf are the times of the server's writes to a ConfigMap by one of the verbs.
+// writesOf returns the times of the server's writes to a ConfigMap with one of the verbs.
 func (f *fixture) writesOf(name string, verbs ...string) []time.Time {
 	f.Helper()
 	events := env.AuditEvents(f, 0, hostcluster.Request{
@@ -36,11 +36,11 @@ func (f *fixture) writesOf(name string, verbs ...string) []time.Time {
 	return times
 }
 
-// imprecision is by how much the times of an audit log may be off.
+// imprecision is the error of times in the audit log.
 const imprecision = 100 * time.Millisecond
 
-// expectSlower checks that from the first held write on each pause is as long as it should
-// be. Pauses before may be of any length.
+// expectSlower checks the pauses from the first delayed write on, which double. Earlier pauses may
+// have any length.
 func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
 	f.Helper()
 	want := time.Second
@@ -52,8 +52,8 @@ func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
 	}
 }
 
-// A field that hook and somebody else set to different values is not fought over at full
-// speed, and nothing else waits for it.
+// If the hook and another client set a field to different values, the writes are slowed down.
+// Nothing else waits for them.
 func TestAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 	underBothEngines(t, testAFieldThatIsFoughtOverIsWrittenEverLater)
 }
@@ -120,8 +120,7 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 	second := f.CreateComposite(harness.Name("test"), f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.URL = ptr.To(other.URL("/")) }))
 	f.CreateParent("a", object{})
 
-	// It may be but one of them whose children go again and again: the other finds its own time
-	// over whenever it sees what the first has written.
+	// It may be that only the children of one controller are deleted repeatedly.
 	const creations = 8
 	var often []string
 	env.Eventually(t, func(context.Context) error {
@@ -140,7 +139,7 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 		f.expectSlower("creations of "+name, f.writesOf(name, "create"), 5)
 	}
 	events := env.AuditEvents(t, 0, hostcluster.Request{Verbs: hostcluster.Writes(), Namespace: f.Namespace})
-	// Of each child creations and deletions, and of each status, and some events.
+	// Creations and deletions of two children, writes of the status, and some events.
 	if len(events) > 100 {
 		t.Errorf("there were %d writes in all", len(events))
 	}
@@ -155,7 +154,7 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "")
 }
 
-// A hook that never gives the same answer twice would have its child written for ever.
+// A hook that never answers the same twice would have its child written with each sync.
 func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object {
@@ -164,7 +163,8 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 	f.CreateParent("a", object{})
 	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at data.time")
 	f.WaitForWriteLoop("ConfigMap "+f.Namespace+"/restless", "data.time")
-	// On a busy machine the writes may have been too far apart for a while, and the count began anew.
+	// On a busy machine the writes may have been too far apart at times, and the count started
+	// again.
 	env.Eventually(t, func(context.Context) error {
 		writes := f.writesOf("restless", "update")
 		for i := 19; i+1 < len(writes); i++ {

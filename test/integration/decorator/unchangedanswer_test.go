@@ -13,7 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// A hook that always answers the same, byte by byte, is carried out whenever something is not as it says.
+// An answer that never changes, byte for byte, is carried out again whenever an object differs from
+// it.
 func TestAnAnswerThatNeverChangesIsCarriedOut(t *testing.T) {
 	f := start(t, answers(t, func(asked request) object {
 		return object{

@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// fixture is that of a CompositeController.
+// fixture is the fixture of a CompositeController.
 type fixture struct{ harness.Fixture }
 
 type object = harness.Object
