@@ -21,7 +21,7 @@ import (
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// ofBuiltIn makes objects of a built-in type the targets that have a label of the test's.
+// ofBuiltIn makes objects of a built-in type the targets, if they have the test's label.
 func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
 	return func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Resources = []v1alpha1.DecoratorControllerResourceRule{{
@@ -32,8 +32,8 @@ func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
 	}
 }
 
-// A namespace is decorated with what is in it. When it is deleted, nothing can be made in it
-// any more, and it goes all the same.
+// A namespace can be a target whose attachments are in it. No object can be created in a namespace
+// that is being deleted. That does not block the deletion.
 func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
@@ -87,7 +87,7 @@ func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 	})
 }
 
-// deployment creates a Deployment with the label of the test's.
+// deployment creates a Deployment with the test's label.
 func (f *fixture) deployment(name string) {
 	f.Helper()
 	container := object{"name": "c", "image": "x", "resources": object{"limits": object{"cpu": "1000m"}}}
@@ -103,8 +103,8 @@ func (f *fixture) deployment(name string) {
 	}
 }
 
-// Of a Deployment, whose status has a writer of its own, all but that is the decorator's to
-// change, and that too if the hook answers it.
+// A decorator can change a Deployment. Its status has another writer, so it is changed only if the
+// hook answers one.
 func TestADeploymentIsDecorated(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {

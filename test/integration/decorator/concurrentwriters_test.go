@@ -25,8 +25,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// Whatever two hundred others write to a target while it is decorated stays, and so do
-// labels, annotations, status and finalizer of the decorator.
+// Two hundred clients write to a target while it is decorated. No write of theirs is lost, and
+// neither are the labels, annotations, status and finalizer of the decorator.
 func TestNoUpdateOfATargetIsLost(t *testing.T) {
 	t.Parallel()
 	for name, crd := range map[string]harness.CRD{
@@ -40,8 +40,7 @@ func TestNoUpdateOfATargetIsLost(t *testing.T) {
 func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 	t.Parallel()
 	const writers = 200
-	// The answer is another one after each change of the spec, so that the target is written
-	// again and again.
+	// The answer changes with each change of the spec, so that the target is written often.
 	f := prepare(t, crd, answers(t, func(asked request) object {
 		spec, _, _ := unstructured.NestedMap(asked.Object.Object, "spec")
 		fields := fmt.Sprint(len(spec))
@@ -55,7 +54,7 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 	}))
 	f.RunDecorator(f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }))
 	f.CreateParent("a", object{"first": "x"})
-	// More at once than these only keep the host from answering anybody: all but one of them fail.
+	// More writers at once would only overload the host: all but one fail with a conflict.
 	places := make(chan struct{}, 8)
 	var running sync.WaitGroup
 	for i := range writers {
@@ -90,14 +89,13 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 	f.WaitUntilParentIsGone("a")
 }
 
-// busy is how clients try again whose write conflicts with that of others: for as long as
-// it takes.
+// busy is the backoff of clients after a conflict. They retry until they succeed.
 var busy = wait.Backoff{Steps: 10000, Duration: 20 * time.Millisecond, Factor: 1, Jitter: 5}
 
 func mayTryAgain(err error) bool { return apierrors.IsConflict(err) || apierrors.IsTimeout(err) }
 
-// write has one of the writers set what is its own: a field of the spec, an annotation or a
-// label, by a replacement of the whole or by a patch.
+// write sets the field of one writer: a field of the spec, an annotation or a label, by an update
+// or by a patch.
 func (f *fixture) write(ctx context.Context, name string, i int) error {
 	path := pathOf(i)
 	targets := f.ParentClient()
@@ -136,8 +134,8 @@ func hasWritten(target *unstructured.Unstructured, i int) bool {
 	return value == "x"
 }
 
-// meanwhile is a decorator to whose targets something happens between their being
-// observed and their being written, at the first call.
+// meanwhile runs a decorator. During the first call about target a, that is between observing and
+// writing it, happens is called.
 func meanwhile(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *fixture {
 	t.Helper()
 	var f *fixture
@@ -157,7 +155,7 @@ func meanwhile(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *
 	return f
 }
 
-// waitUntilIts waits until a target and its attachment bear its own UID.
+// waitUntilIts waits until a target and its attachment have the target's UID in them.
 func (f *fixture) waitUntilIts(name string) *unstructured.Unstructured {
 	f.Helper()
 	target := f.WaitForParent(name, func(target *unstructured.Unstructured) error {
@@ -223,8 +221,8 @@ func TestWhatHappensToATargetWhileItsHookIsAsked(t *testing.T) {
 	}
 }
 
-// Some built-in types are created by an update of an object that is not there. A target that
-// has gone does not come back so.
+// An update of a missing object creates it for some built-in types. A deleted target must not be
+// created that way.
 func TestATargetThatVanishesIsNotCreatedAnew(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, nil)
@@ -236,7 +234,7 @@ func TestATargetThatVanishesIsNotCreatedAnew(t *testing.T) {
 	kinds := []string{"Role", "Lease", "Service"}
 	f.Hook.Handle(answers(t, func(asked request) object {
 		of := resources[slices.Index(kinds, asked.Object.GetKind())]
-		// The hook is asked again if the watch is late to tell that it has gone.
+		// The hook is called again if the deletion arrives late.
 		err := env.Dynamic.Resource(of).Namespace(f.Namespace).Delete(t.Context(), "it", metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("delete %s: %v", asked.Object.GetKind(), err)

@@ -22,8 +22,7 @@ func counting(asked request) object {
 	return object{"labels": object{"secrets": fmt.Sprint(len(asked.Related["Secret.v1"]))}}
 }
 
-// related runs a controller whose targets have the number of their related Secrets as a
-// label.
+// related runs a controller whose targets get a label with the number of their related Secrets.
 func related(t *testing.T, changes ...change) *fixture {
 	t.Helper()
 	return start(t, byPath(t, map[string]func(request) object{harness.SyncPath: counting, harness.CustomizePath: relating, harness.FinalizePath: counting}),
@@ -39,7 +38,7 @@ func (f *fixture) labelSecret(namespace, name, value string) {
 	}
 }
 
-// Rules of every form, and what leads to a sync under each.
+// Each form of a rule, and the changes that lead to a sync.
 func TestRelatedObjectsTriggerASync(t *testing.T) {
 	t.Parallel()
 	f := related(t, speaking(v1alpha1.HookVersionV2))
@@ -89,8 +88,8 @@ func TestRelatedObjectsTriggerASync(t *testing.T) {
 	}
 }
 
-// The customize hook is not asked about targets that are not selected, the finalize hook is
-// shown related objects, and a rule that may not be is the error of the target.
+// The customize hook is not called about targets that are not selected. The finalize hook is sent
+// related objects. A rule that is not allowed is an error of the target.
 func TestCustomizeOfTargets(t *testing.T) {
 	t.Parallel()
 	f := related(t, withFinalize, selecting)

@@ -17,8 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// family is a composite whose children a decorator decorates. The fixture's targets are
-// the children.
+// family is a composite and a decorator of its children. The fixture's targets are the children.
 type family struct {
 	*fixture
 	wholes        schema.GroupVersionResource
@@ -26,8 +25,7 @@ type family struct {
 	compositeHook *hook.Server
 }
 
-// newFamily runs both. The children have the parent's spec, without what is for the hook; a label
-// that is in it is one of theirs.
+// newFamily runs both. A child has the value and the labels of the parent's spec.
 func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1.ChildUpdateMethod) *family {
 	t.Helper()
 	f := &family{fixture: prepare(t, harness.CRD{Kind: "Part"}, answers(t, func(asked request) object {
@@ -83,7 +81,7 @@ func (f *family) patchWhole(name string, patch object) {
 	parents.PatchParent(name, patch)
 }
 
-// waitUntilDecorated waits until a child has a value and all that the decorator puts on it.
+// waitUntilDecorated waits until a child has a value and all that the decorator adds.
 func (f *family) waitUntilDecorated(name, value string) *unstructured.Unstructured {
 	f.Helper()
 	return f.WaitForParent(name, func(part *unstructured.Unstructured) error {
@@ -101,7 +99,7 @@ func (f *family) waitUntilDecorated(name, value string) *unstructured.Unstructur
 	})
 }
 
-// expectRest checks that neither writes anything when a child or its parent is looked at again.
+// expectRest checks that further syncs of a child and of its parent write nothing.
 func (f *family) expectRest(name string) {
 	f.Helper()
 	f.fixture.expectRest(name, f.Hook, f.compositeHook)
@@ -110,8 +108,7 @@ func (f *family) expectRest(name string) {
 	}, f.compositeHook)
 }
 
-// What a decorator sets on the children of a composite is no difference to the composite,
-// and is not taken away by it.
+// A composite ignores and keeps what a decorator adds to its children.
 func TestADecoratorOfACompositesChildren(t *testing.T) {
 	t.Parallel()
 	for _, engine := range harness.Engines() {
@@ -148,8 +145,8 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	f.WaitUntilParentIsGone("a")
 }
 
-// A label that both want alike belongs to both: the composite, when it does not want it any
-// more, takes away what it has put there, and the decorator puts it back.
+// Both may want the same label. When the composite no longer wants it, it removes the label and the
+// decorator adds it again.
 func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
 	t.Parallel()
 	for _, engine := range harness.Engines() {
@@ -172,7 +169,7 @@ func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
 	}
 }
 
-// A server that starts anew knows nothing, and finds that nothing is to be written.
+// After a restart the server finds that there is nothing to write.
 func TestADecoratedChildIsAtRestAfterARestart(t *testing.T) {
 	var families []*family
 	for _, engine := range harness.Engines() {

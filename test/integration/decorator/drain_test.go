@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// A controller that is deleted lets go of the targets of all its types.
+// A controller that is deleted removes its finalizer from the targets of all its types.
 func TestQ13DeletingAControllerLetsGoOfItsTargets(t *testing.T) {
 	t.Parallel()
 	script := &script{TB: t}
@@ -78,8 +78,8 @@ func TestTargetsAreLetGoWhenTheFinalizeHookIsGone(t *testing.T) {
 	f.Settle("a")
 }
 
-// refuseWrites has the host refuse whatever is written of a target, which its type no longer
-// allows, from some moments after the type has changed.
+// refuseWrites makes the host refuse all writes of a target, since they are not valid with the new
+// schema of its type.
 func (f *fixture) refuseWrites(target string) {
 	f.Helper()
 	env.Kubectl(f, "patch", "crd", f.Parents.GroupResource().String(), "--type=json", "-p",
@@ -94,7 +94,7 @@ func (f *fixture) refuseWrites(target string) {
 	})
 }
 
-// A controller whose targets cannot be let go stays, unless it is annotated.
+// A controller stays if its finalizer cannot be removed from its targets, unless it is annotated.
 func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	t.Parallel()
 	script := &script{TB: t}

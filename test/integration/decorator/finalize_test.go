@@ -18,22 +18,22 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// script is a hook that marks targets and gives them the ConfigMap <target> until they are
-// finalized. Then they get <target>-other in its place as long as neither finish was called
-// nor the target says so, and afterwards <target>-late, no mark, and are let go.
+// script is a hook. A sync call answers the label marked: yes and the ConfigMap <target>. A
+// finalize call answers marked: going and <target>-other. After finish was called, of the script or
+// for the target, it answers finalized, no label, and <target>-late.
 type script struct {
 	testing.TB
 	finished atomic.Bool
 }
 
-// finish has all targets let go, as soon as they may be.
+// finish makes finalize calls about all targets answer finalized.
 func (s *script) finish() { s.finished.Store(true) }
 
-// finished is the annotation of a target that is to be let go.
+// finished is the annotation of a target about which finalize calls answer finalized.
 const finished = "finished"
 
-// finish has a target let go by the sync that is shown this change, and not by one that
-// happens to be under way, with which the change would be in conflict.
+// finish makes finalize calls about a target answer finalized from this change on. A sync that is
+// under way does not, since its write would be in conflict with the change.
 func (f *fixture) finish(target string) {
 	f.Helper()
 	f.PatchParent(target, object{"metadata": object{"annotations": object{finished: "yes"}}})
@@ -56,7 +56,7 @@ func (s *script) handle(ctx context.Context, call hook.Call) hook.Answer {
 	})(ctx, call)
 }
 
-// scripted runs a controller with a script for targets with the label run: here.
+// scripted runs a controller with a script, for targets with the label run: here.
 func scripted(t *testing.T, changes ...change) (*fixture, *script) {
 	t.Helper()
 	t.Parallel()
@@ -64,7 +64,7 @@ func scripted(t *testing.T, changes ...change) (*fixture, *script) {
 	return start(t, script.handle, append(changes, selecting)...), script
 }
 
-// created makes a target that is selected and waits until it is decorated.
+// created creates a target that is selected, and waits until it is decorated.
 func (f *fixture) created(name string, finalizers ...any) {
 	f.Helper()
 	f.CreateParentWith(name, selected(finalizers...), object{})
@@ -82,8 +82,8 @@ func (f *fixture) waitForAttachment(name string) *corev1.ConfigMap {
 	})
 }
 
-// The rows of the table of which hook is called, what becomes of the attachments and of
-// the target.
+// Each case of a target: which hook is called, and what happens to the attachments and to the
+// target.
 func TestWhichHookIsCalled(t *testing.T) {
 	t.Parallel()
 
@@ -155,13 +155,13 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f.waitForAttachment("a-other")
 		f.finish("a")
 		f.WaitUntilParentIsGone("a")
-		// Its attachments go with it.
+		// Its attachments are deleted with it.
 		f.WaitUntilConfigMapIsGone("a-other")
 		f.WaitUntilConfigMapIsGone("a-late")
 	})
 
-	// Unlike a composite's children, attachments are still seen to in the pass that lets the
-	// target go, and never afterwards.
+	// Unlike a composite's children, attachments are still written in the sync that removes the
+	// finalizer. They are not written later.
 	t.Run("being deleted and finalized, held by others: once more, then no attachments", func(t *testing.T) {
 		f, script := scripted(t, withFinalize)
 		script.finish()
@@ -188,7 +188,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 	t.Run("being deleted by the garbage collector: finalize, no attachments", func(t *testing.T) {
 		f, _ := scripted(t, withFinalize)
 		f.created("a")
-		// The attachment that cannot go keeps the garbage collector waiting.
+		// The garbage collector waits for the attachment, which has a finalizer.
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
 		f.DeleteParent("a", metav1.DeletePropagationForeground)
 		f.waitForLabel("a", "marked", "going")
@@ -216,8 +216,8 @@ func TestWhichHookIsCalled(t *testing.T) {
 	})
 }
 
-// With no finalize hook, sync is called for a target that is being deleted and that
-// somebody else holds. Its attachments are left alone, itself is not.
+// Without a finalize hook, the sync hook is called about a target that is being deleted and has the
+// finalizer of another client. Its attachments are left alone. The target itself is written.
 func TestQ35SyncIsCalledForADeletedTargetWithoutFinalizeHook(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -254,8 +254,7 @@ func TestQ11FinalizedFromASyncHookIsIgnored(t *testing.T) {
 	}
 }
 
-// A target is not let go as long as there is an attachment that cannot be had, for nobody
-// would come back to it.
+// The finalizer stays while an attachment fails: the target would not be synced again without it.
 func TestATargetThatStaysIsHeldUntilItsAttachmentsAreDone(t *testing.T) {
 	t.Parallel()
 	var fixed atomic.Bool

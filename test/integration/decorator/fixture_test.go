@@ -23,12 +23,11 @@ type (
 	change  = harness.DecoratorChange
 )
 
-// fixture is that of a DecoratorController. Its parents are the targets.
+// fixture is the fixture of a DecoratorController. Its parents are the targets.
 type fixture struct{ harness.Fixture }
 
-// start runs a controller whose targets are all objects of a type of the test's own, and whose
-// attachments are ConfigMaps that are updated in place. Changes of the spec are made before it is
-// created.
+// start runs a controller. Its targets are all objects of a type of the test's own, its attachments
+// are ConfigMaps that are updated in place. Changes of the spec are made before it is created.
 func start(t *testing.T, handler hook.Handler, changes ...change) *fixture {
 	t.Helper()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, handler)
@@ -53,7 +52,7 @@ func oneConfigMap(asked request) object {
 	return object{"attachments": []object{hook.ConfigMap(asked.Object.GetName(), object{"value": value})}}
 }
 
-// label is what tests select targets by.
+// label is the label by which tests select targets.
 const label = "run"
 
 // selecting restricts the controller to targets with the label run: here.
@@ -61,7 +60,7 @@ func selecting(spec *v1alpha1.DecoratorControllerSpec) {
 	spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label: "here"}}
 }
 
-// selected is the metadata of a target that is selected.
+// selected returns the metadata of a target that is selected.
 func selected(finalizers ...any) object {
 	return object{"labels": object{label: "here"}, "finalizers": finalizers}
 }
@@ -76,7 +75,7 @@ func withCustomize(spec *v1alpha1.DecoratorControllerSpec) {
 	spec.Hooks.Customize = harness.HookBeside(spec.Hooks.Sync, harness.CustomizePath)
 }
 
-// speaking has all hooks speak a version of the protocol.
+// speaking sets the protocol version of all hooks.
 func speaking(version v1alpha1.HookVersion) change {
 	return func(spec *v1alpha1.DecoratorControllerSpec) {
 		for _, one := range []*v1alpha1.Hook{spec.Hooks.Sync, spec.Hooks.Finalize, spec.Hooks.Customize} {
@@ -87,7 +86,7 @@ func speaking(version v1alpha1.HookVersion) change {
 	}
 }
 
-// byPath answers each path of the hook with what a function makes of the request.
+// byPath answers each path of the hook with a function.
 func byPath(t testing.TB, answer map[string]func(request) object) hook.Handler {
 	return func(ctx context.Context, call hook.Call) hook.Answer {
 		if answer[call.Path] == nil {
@@ -99,7 +98,7 @@ func byPath(t testing.TB, answer map[string]func(request) object) hook.Handler {
 
 func isDeleted(asked request) bool { return asked.Object.GetDeletionTimestamp() != nil }
 
-// touch changes an annotation of a target and waits until a path of the hook was shown it.
+// touch changes an annotation of a target and waits until a path of the hook was sent the change.
 func (f *fixture) touch(path, target string) {
 	f.Helper()
 	touch := harness.Name("touch")

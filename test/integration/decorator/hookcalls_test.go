@@ -52,8 +52,7 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// Targets whose hook answers the same again cost the host nothing, neither a write nor a
-// read.
+// A sync whose answer has not changed sends no requests to the host.
 func TestQ30QuietSyncsLeaveTheHostAlone(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -82,7 +81,7 @@ func TestQ30QuietSyncsLeaveTheHostAlone(t *testing.T) {
 	}
 }
 
-// A hook that answers 304 to those who know its answer is taken to answer the same again.
+// An answer 304 to a request with an ETag stands for the last answer.
 func TestETag(t *testing.T) {
 	t.Parallel()
 	var repeated atomic.Int32
@@ -114,7 +113,7 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// A hook that asks for later is called later, which is no error.
+// A hook that answers 429 is called again later. That is no error.
 func TestQ8AHookThatAsksForLaterIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for path, change := range map[string]change{harness.SyncPath: func(*v1alpha1.DecoratorControllerSpec) {}, harness.CustomizePath: withCustomize} {
@@ -140,7 +139,7 @@ func TestQ8AHookThatAsksForLaterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A hook that goes away is hardly called, and when it is back all targets are synced.
+// A hook that is down is rarely called. All targets are synced when it is back.
 func TestTargetsConvergeAfterAHookWasAway(t *testing.T) {
 	t.Parallel()
 	here := answers(t, oneConfigMap)
@@ -163,7 +162,7 @@ func TestTargetsConvergeAfterAHookWasAway(t *testing.T) {
 		f.PatchParent(name(i), object{"spec": object{"value": "2"}})
 	}
 	f.WaitForCondition("HooksReachable", metav1.ConditionFalse)
-	// Once each, some until it is noticed, and some probes.
+	// One call for each target, some before the outage is detected, and some probes.
 	if calls, most := len(f.Hook.Calls())-before, targets+20+int(time.Since(away).Seconds()); calls > most {
 		t.Errorf("the hook was called %d times in %s while it was away, want at most %d", calls, time.Since(away), most)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// Killing the server loses neither a finalizer nor what is to be done before it goes: each
-// target is finalized, whether it was deleted before the server went or while it was away.
+// A killed server finalizes each target after its restart, whether the target was deleted before or
+// after the server was killed.
 func TestAKilledServerGoesOnFinalizing(t *testing.T) {
 	const targets = 20
 	var finish atomic.Bool

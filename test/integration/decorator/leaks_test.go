@@ -13,9 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// Memory is measured after a first round, when all is there that is kept for good. What
-// keeps the whole heap growing for a while, and is no leak, is told where composites are
-// tested for the same.
+// Memory is measured after a first round, which allocates all that is kept for good. The same test
+// of composites explains why the whole heap continues to grow for a while.
 func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	const few, many = 20, 100
 	before := env.SettledGoroutines(t)
@@ -39,8 +38,8 @@ func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// createAndDelete runs many decorators at once, each for a target of its own that it holds,
-// and deletes them all with their targets, some before and some after these.
+// createAndDelete runs many decorators at once, each with a finalizer on its own target. It deletes
+// them and the targets, half of the targets first.
 func (f *fixture) createAndDelete(decorators int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("t%s-%d", round, i) }

@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// The life of a controller is told by events, and by a condition that kubectl waits for.
+// Events report the start and stop of a controller, and kubectl can wait for its condition.
 func TestLifeOfAControllerIsToldByEvents(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
@@ -108,8 +108,7 @@ func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 	f.waitForLabel("a", "marked", "yes")
 }
 
-// What is not told by an answer is the hooks' to be told of: edits of labels and
-// annotations of the controller reach them without a restart.
+// Hooks are sent changed labels and annotations of the controller without a restart.
 func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, marks))

@@ -28,7 +28,7 @@ func relating(asked request) object {
 	return object{"relatedResources": related}
 }
 
-// keys are those of attachments and of related objects, by type and sorted.
+// keys returns the sorted keys of attachments or of related objects, by type.
 func keys(groups map[string]map[string]object) map[string][]string {
 	all := map[string][]string{}
 	for group, objects := range groups {
@@ -37,7 +37,7 @@ func keys(groups map[string]map[string]object) map[string][]string {
 	return all
 }
 
-// What hooks are sent depends on the scope of the target and on the version they speak.
+// The keys in requests depend on the scope of the target and on the protocol version.
 func TestKeysOfRequests(t *testing.T) {
 	t.Parallel()
 	const v1, v2 = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2
@@ -116,7 +116,7 @@ func (f *fixture) make(clusterScoped bool, name string, spec object) {
 	}
 }
 
-// Requests have these fields and no others, also where there is nothing to tell.
+// Requests have exactly these fields, also if they are empty.
 func TestFieldsOfRequests(t *testing.T) {
 	t.Parallel()
 	f := start(t, byPath(t, map[string]func(request) object{
@@ -156,7 +156,7 @@ func TestFieldsOfRequests(t *testing.T) {
 	}
 }
 
-// Bad answers are the error of one target, and what there is stays.
+// A bad answer is the error of one target, whose attachments stay.
 func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 	t.Parallel()
 	var bodies sync.Map // by the name of the target that they are answered about when its value is 2
@@ -206,7 +206,7 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 	}
 }
 
-// Answers that list no attachments mean that there are to be none.
+// An answer without attachments deletes all.
 func TestQ32NoAttachmentsMeansNone(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"{}", "null", `{"attachments":null}`} {

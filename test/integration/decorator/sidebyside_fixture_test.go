@@ -11,7 +11,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// beside is another decorator with a hook of its own, on the same targets.
+// beside runs another decorator of the same targets, with its own hook.
 func (f *fixture) beside(handler hook.Handler, changes ...change) *fixture {
 	f.Helper()
 	other := *f
@@ -20,14 +20,14 @@ func (f *fixture) beside(handler hook.Handler, changes ...change) *fixture {
 	return &other
 }
 
-// The same for the composite beside a decorator.
+// These are for a composite beside a decorator.
 type (
 	parentRequest   = hook.CompositeRequest
 	compositeChange = harness.CompositeChange
 )
 
-// composite runs a CompositeController with a generated selector, whose children are
-// ConfigMaps that are updated in place, and returns its name and its hook.
+// composite runs a CompositeController with a generated selector and ConfigMap children that are
+// updated in place. It returns the name and the hook.
 func (f *fixture) composite(parents schema.GroupVersionResource, answer func(parentRequest) object, changes ...compositeChange) (string, *hook.Server) {
 	f.Helper()
 	server := hook.Serve(f, hook.Answering(f, answer))
@@ -36,14 +36,14 @@ func (f *fixture) composite(parents schema.GroupVersionResource, answer func(par
 	return composite.Controller.Name, server
 }
 
-// expectRest checks that syncs of a target which find nothing new write nothing, of any type, in the
-// namespace. Events are sent later and do not count.
+// expectRest checks that further syncs of a target write nothing in the namespace. Events are sent
+// later and do not count.
 func (f *fixture) expectRest(name string, hooks ...*hook.Server) {
 	f.Helper()
 	f.expectRestAfter(func(mark string) { f.Touch(name, mark) }, hooks...)
 }
 
-// expectRestAfter is expectRest for an object that touch writes a mark into.
+// expectRestAfter is expectRest for an object into which touch writes a mark.
 func (f *fixture) expectRestAfter(touch func(mark string), hooks ...*hook.Server) {
 	f.Helper()
 	env.Settle(f, touch, hooks...)
@@ -62,7 +62,7 @@ func (f *fixture) expectNoWrites(from hostcluster.Position) {
 	}
 }
 
-// labelled is a desired ConfigMap with labels.
+// labelled returns a desired ConfigMap with labels.
 func labelled(name string, labels object) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name, "labels": labels}, "data": object{"of": name}}
 }

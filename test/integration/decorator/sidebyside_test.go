@@ -18,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// selectors are the ways in which a composite may find its children. The attachments of
-// decorators bear the label that the second looks for.
+// selectors are the ways in which a composite may find its children. The attachments of decorators
+// match the second.
 var selectors = map[string]compositeChange{
 	"a generated selector": func(*v1alpha1.CompositeControllerSpec) {},
 	"a selector that matches the attachments": func(spec *v1alpha1.CompositeControllerSpec) {
@@ -27,8 +27,8 @@ var selectors = map[string]compositeChange{
 	},
 }
 
-// Two decorators and a composite that have the same objects and make objects of the same
-// type each see and change only what is theirs.
+// Two decorators and a composite may have the same targets and the same type of attachments. Each
+// observes and changes only its own objects.
 func TestDecoratorsAndACompositeLiveSideBySide(t *testing.T) {
 	t.Parallel()
 	for name, selector := range selectors {
@@ -38,7 +38,7 @@ func TestDecoratorsAndACompositeLiveSideBySide(t *testing.T) {
 
 func testSideBySide(t *testing.T, selector compositeChange) {
 	t.Parallel()
-	// The target says who may let go of it: the finalize hooks of the others wait.
+	// An annotation of the target says which finalize hook may finish.
 	finished := func(i int) string { return fmt.Sprintf("finished-%d", i) }
 	decorates := func(i int, suffix string) func(request) object {
 		return func(asked request) object {
@@ -107,7 +107,7 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 	}
 }
 
-// expectOnly checks that a hook is shown the ConfigMap of that name and no other.
+// expectOnly checks that a hook is sent no ConfigMap but that of the name.
 func expectOnly(t *testing.T, shown map[string]map[string]object, name string) {
 	for other := range shown["ConfigMap.v1"] {
 		if other != name {
@@ -125,8 +125,8 @@ func sameFinalizers(target *unstructured.Unstructured, want []string) error {
 	return nil
 }
 
-// Who answers a status keeps what others have in it by answering it too, as each answer
-// is all of the status.
+// An answer replaces the whole status. So several controllers share a status if each answers the
+// fields of the others too.
 func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 	t.Parallel()
 	shared := func(has object, key string) object {
@@ -160,7 +160,8 @@ func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 	f.expectRest("a", f.Hook, two.Hook, compositeHook)
 }
 
-// The second to want a name is told, and gets it when the first has no use for it any more.
+// The second controller that wants a name has a name conflict. It gets the name when the first no
+// longer needs it.
 func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -189,7 +190,7 @@ func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
 	})
 }
 
-// Each level of attachments is the next one's target, and the last one's are parents.
+// The attachments of each level are the targets of the next, and those of the last are parents.
 func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	t.Parallel()
 	parts := env.Install(t, harness.CRD{Kind: "Part"})

@@ -46,8 +46,8 @@ func originalsOf(t *testing.T) []object {
 	return all
 }
 
-// takenOver is a fixture whose target and attachments Metacontroller has left. Leave writes
-// an attachment as it does.
+// takenOver tests a decorator whose target and attachments Metacontroller has left. Leave writes an
+// attachment as Metacontroller does.
 func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
 	t.Helper()
 	var answered atomic.Bool
@@ -161,8 +161,7 @@ func leaveApplied(f *fixture, of schema.GroupVersionResource, attachment *unstru
 
 var methods = []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace}
 
-// A cluster that Metacontroller managed goes on without a single write of targets or
-// attachments.
+// Targets and attachments that Metacontroller managed are taken over without a write.
 func TestTakingOverTargetsAndAttachments(t *testing.T) {
 	t.Parallel()
 	for _, method := range methods {

@@ -51,8 +51,8 @@ func byLabel(name, value string) v1alpha1.DecoratorControllerResourceRule {
 	return v1alpha1.DecoratorControllerResourceRule{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{name: value}}}
 }
 
-// expectMarked waits until these targets have a mark, and then fails if another has or a
-// hook was called about it.
+// expectMarked waits until these targets have a mark. It fails the test if another target has one
+// or the hook was called about it.
 func (f *fixture) expectMarked(mark string, all []string, marked ...string) {
 	f.Helper()
 	for _, name := range marked {
@@ -70,7 +70,7 @@ func (f *fixture) expectMarked(mark string, all []string, marked ...string) {
 	}
 }
 
-// Both selectors of a rule have to match. The values of annotations are any text.
+// Both selectors of a rule must match. The value of an annotation may be any text.
 func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("any text, ", 30) + "\n{\"even\": \"JSON\"} ✓"
@@ -120,7 +120,7 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 	}
 }
 
-// A target is for a controller if any rule of its type selects it.
+// A target is selected if any rule of its type selects it.
 func TestQ41RulesOfOneTypeAddUp(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, marks), rules(byLabel("a", "1"), byLabel("b", "1"), byAnnotations(map[string]string{"c": "1"})))
@@ -134,8 +134,7 @@ func TestQ41RulesOfOneTypeAddUp(t *testing.T) {
 	f.touch(harness.SyncPath, "by-second")
 }
 
-// A deleted target leaves no key behind that is tried again and again, and neither metrics
-// nor counts of it.
+// A deleted target leaves no key in the queue, no metrics and no counts.
 func TestQ41ADeletedTargetLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, marks), rules(byLabel("a", "1"), byLabel("b", "1")))
@@ -178,8 +177,8 @@ func TestQ41ADeletedTargetLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A target is taken up when it comes to match, and without a finalize hook left as it is
-// when it ceases to.
+// A target is synced when it starts to match. Without a finalize hook it is left as it is when it
+// no longer matches.
 func TestATargetComesToMatchAndCeasesTo(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), selecting)
@@ -205,7 +204,7 @@ func TestATargetComesToMatchAndCeasesTo(t *testing.T) {
 	}
 }
 
-// Targets of several types, one of which comes later.
+// The controller starts when a missing type of targets appears.
 func TestATargetTypeThatComesLateIsNoticed(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, oneConfigMap))
@@ -231,7 +230,7 @@ func TestATargetTypeThatComesLateIsNoticed(t *testing.T) {
 	f.WaitForConfigMap("b", harness.HasData("value", "1"))
 }
 
-// Status changes are passed over if all rules that select a target say so.
+// Status changes are ignored if all rules that select a target ignore them.
 func TestQ34IgnoredStatusChanges(t *testing.T) {
 	t.Parallel()
 	quiet, loud := byLabel("a", "1"), byLabel("b", "1")
@@ -258,8 +257,7 @@ func TestQ34IgnoredStatusChanges(t *testing.T) {
 	}
 }
 
-// A spec that cannot be selected by is refused before it is stored, or an event tells why
-// it does not run.
+// A selector that cannot be parsed is refused.
 func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	f := &fixture{harness.Fixture{T: t, Env: env, Hook: hook.Serve(t, answers(t, marks)), Namespace: env.Namespace(t)}}

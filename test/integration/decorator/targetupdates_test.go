@@ -23,8 +23,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// What a target with the labels and annotations kept and removed, and the status
-// {phase: old}, becomes by an answer, and the requests that takes.
+// A target has the labels and annotations kept and removed, and the status {phase: old}. Each case
+// has an answer, the target after it, and the requests for it.
 func TestWhatBecomesOfATarget(t *testing.T) {
 	t.Parallel()
 	both := object{"kept": "1", "removed": "1"}
@@ -38,7 +38,7 @@ func TestWhatBecomesOfATarget(t *testing.T) {
 		answer              object
 		labels, annotations object
 		status              object
-		// requests are those to types whose status has a subresource, and inOne those to others.
+		// requests are for types with a status subresource, inOne for types without.
 		requests, inOne []string
 	}{
 		"an empty answer": {
@@ -136,8 +136,8 @@ func texts(of object) map[string]string {
 	return all
 }
 
-// A type that has no status, in a schema that forbids a null, takes labels and keeps
-// having none. One that Metacontroller has left a null in is put right by the next write.
+// A target without a status, whose schema forbids null, can be labelled and gets no status. A null
+// that Metacontroller has left is removed by the next write.
 func TestQ18NoNullStatusIsWritten(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing", NoStatus: true}, answers(t, func(asked request) object {
@@ -164,8 +164,8 @@ func TestQ18NoNullStatusIsWritten(t *testing.T) {
 	}
 }
 
-// Targets of every sort have attachments, labels and annotations, are watched, held and
-// finalized, and nobody else's status is touched.
+// Targets of every type get attachments, labels and annotations, are watched, get the finalizer and
+// are finalized. The status of other writers is not touched.
 func TestQ18TargetsOfEverySort(t *testing.T) {
 	t.Parallel()
 	for name, sort := range harness.ParentTypes() {
@@ -184,7 +184,8 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 			f.DeleteConfigMap("attached")
 			f.WaitForConfigMap("attached", harness.HasData("of", target))
 
-			// Opting out undoes it, in one write with that of the finalizer.
+			// When the target is no longer selected, one write undoes all and removes the
+			// finalizer.
 			if _, err := env.Objects(sort, f.Namespace).Patch(t.Context(), target, types.MergePatchType, []byte(`{"metadata":{"labels":{"test":null}}}`), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -205,9 +206,9 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 	}
 }
 
-// startSorted runs a controller for the objects of a sort that have a label of the test's
-// own. Each has a ConfigMap called attached in the test's namespace, a label and an
-// annotation, until it is finalized.
+// startSorted runs a controller for objects of a type that have a label of the test's own. Until it
+// is finalized, each gets a label, an annotation and the ConfigMap attached in the test's
+// namespace.
 func startSorted(t *testing.T, of harness.ParentType) *fixture {
 	t.Helper()
 	namespace := env.Namespace(t)
@@ -233,8 +234,8 @@ func startSorted(t *testing.T, of harness.ParentType) *fixture {
 	return f
 }
 
-// waitForSorted waits until an object of a sort has exactly these labels, of which decorated
-// goes with an annotation and a finalizer.
+// waitForSorted waits until an object of a type has exactly these labels. If decorated is among
+// them, it must have the annotation and the finalizer too, and otherwise neither.
 func (f *fixture) waitForSorted(of harness.ParentType, name string, labels ...string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {

@@ -25,8 +25,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// writes carries out, step by step, what a hook answers about a target, so that a test can
-// come in between.
+// writes runs a sync of a target step by step, so that a test can act between observing and
+// writing.
 type writes struct {
 	*testing.T
 	of      stage.Type
@@ -72,7 +72,7 @@ func (w *writes) get() *unstructured.Unstructured {
 	return found
 }
 
-// observe sees the target as it is now.
+// observe returns the present state of the target.
 func (w *writes) observe() *stage.Snapshot {
 	w.Helper()
 	target, err := w.writer.Get(w.Context(), w.of, w.target)
@@ -82,7 +82,7 @@ func (w *writes) observe() *stage.Snapshot {
 	return &stage.Snapshot{ParentType: w.of, Parent: target, Finalizer: "example.com/test"}
 }
 
-// sync does what a hook answers about what was seen of the target.
+// sync carries out a response about an observed target.
 func (w *writes) sync(seen *stage.Snapshot, response *stage.Response) []stage.Outcome {
 	w.Helper()
 	planned, err := plan.Decorator(seen, response, nil, &w.settled)
@@ -115,7 +115,7 @@ func (w *writes) delete() {
 	})
 }
 
-// words are what came of writes.
+// words returns the outcomes of writes as text.
 func words(outcomes []stage.Outcome) []string {
 	var words []string
 	for _, outcome := range outcomes {
@@ -147,8 +147,8 @@ func typeOf(group, version, resource, kind string, namespaced, statusSubresource
 
 const marked = `metadata: {labels: {taken: "1", kept: "1"}, annotations: {example.com/taken: "1", example.com/kept: "1"}}`
 
-// eachType runs a test for targets of types that hosts store in different ways: some of
-// them are created when they are updated and not there.
+// eachType runs a test for targets of types that the host stores in different ways. For some types,
+// an update of a missing object creates it.
 func eachType(t *testing.T, test func(*writes)) {
 	t.Parallel()
 	things := env.Install(t, harness.CRD{Kind: "Thing"})

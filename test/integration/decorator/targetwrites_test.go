@@ -69,7 +69,7 @@ func managersOf(o *unstructured.Unstructured) map[string]bool {
 	return managers
 }
 
-// No type is created by a write that comes too late.
+// A write that comes too late creates no object, whatever the type.
 func TestATargetThatVanishesBeforeItIsWritten(t *testing.T) {
 	eachType(t, func(w *writes) {
 		seen := w.observe()
@@ -109,8 +109,8 @@ func TestATargetThatOthersEditBeforeItIsWritten(t *testing.T) {
 	})
 }
 
-// What is written of the status and of the rest is seen by the host as two versions that
-// follow upon one another.
+// Status and the rest are written one after the other. The second write is based on the version of
+// the first.
 func TestAStatusIsWrittenBesideTheRest(t *testing.T) {
 	t.Parallel()
 	for _, crd := range []harness.CRD{{Kind: "Thing"}, {Kind: "Plain", NoStatus: true}} {
@@ -123,7 +123,7 @@ func TestAStatusIsWrittenBesideTheRest(t *testing.T) {
 			things := env.Install(t, crd)
 			w := newWrites(t, typeOf(things.Group, things.Version, things.Resource, crd.Kind, true, !crd.NoStatus), "spec: {a: x}\n"+marked)
 			response := marking()
-			// The schema drops a field, so that the status never is what the hook wants.
+			// The schema drops a field, so the stored status never equals the answered one.
 			response.Status = []byte(`{"a":"1","dropped":"1"}`)
 			want := []string{"status", "metadata"}
 			if crd.NoStatus {
@@ -143,8 +143,7 @@ func TestAStatusIsWrittenBesideTheRest(t *testing.T) {
 	}
 }
 
-// Two hundred others write in the same seconds, each a label of its own. Whatever comes
-// first, in the end all labels are there.
+// Two hundred clients write a label each in the same seconds. All labels are there at the end.
 func TestNoWriteOfOthersIsLost(t *testing.T) {
 	t.Parallel()
 	const writers, atOnce = 200, 10 // of more, the host itself would give some up

@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// writtenAt are the times of the server's writes to an object that changed it.
+// writtenAt returns the times of the server's successful writes to an object.
 func (f *fixture) writtenAt(resource, group, name string) []time.Time {
 	f.Helper()
 	events := env.AuditEvents(f, 0, hostcluster.Request{
@@ -35,8 +35,8 @@ func (f *fixture) writtenAt(resource, group, name string) []time.Time {
 	return times
 }
 
-// A hook that never answers the same label twice would have its target written for ever.
-// The target can be deleted all the same.
+// A hook that never answers the same label twice is slowed down. The target can be deleted all the
+// same.
 func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	var finalized atomic.Bool
@@ -57,7 +57,7 @@ func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
 	f.WaitUntilParentIsGone("a")
 }
 
-// The generation of a Deployment rises with its annotations, which is no reason for another answer.
+// The generation of a Deployment rises with its annotations. That does not hide the write loop.
 func TestARestlessDecoratorOfADeploymentIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
@@ -71,8 +71,8 @@ func TestARestlessDecoratorOfADeploymentIsSlowedDown(t *testing.T) {
 	f.WaitUntilParentIsGone("a")
 }
 
-// A label that the hook and somebody else set to different values is written ever later,
-// and nothing else waits for it.
+// If the hook and another client set a label to different values, the writes are slowed down.
+// Nothing else waits for them.
 func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
@@ -124,8 +124,8 @@ func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 	})
 }
 
-// Where a composite and a decorator of its children want the same field to be different,
-// both are slowed down, and both are told with whom they fight.
+// If a composite and a decorator of its children set a field to different values, both are slowed
+// down. The events of each name the other.
 func TestACompositeAndADecoratorThatFightAreCalmed(t *testing.T) {
 	t.Parallel()
 	for _, engine := range harness.Engines() {
@@ -144,7 +144,8 @@ func TestACompositeAndADecoratorThatFightAreCalmed(t *testing.T) {
 	}
 }
 
-// A composite and a decorator that each answer a status of their own overwrite each other's.
+// A composite and a decorator that answer different statuses overwrite each other's, and are slowed
+// down.
 func TestTwoWhoAnswerTheStatusOfOneObjectAreCalmed(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{"status": object{"by": "decorator"}} }))
@@ -154,7 +155,7 @@ func TestTwoWhoAnswerTheStatusOfOneObjectAreCalmed(t *testing.T) {
 	env.WaitForWriteLoop(t, harness.Composite(composite), "the status of Thing "+f.Namespace+"/a", "DecoratorController "+f.Controller.Name)
 }
 
-// A finalizer that somebody else takes off again and again is put on ever later.
+// A finalizer that another client removes repeatedly is added again with growing delays.
 func TestAFinalizerThatIsTakenOffIsPutOnEverLater(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object { return object{"finalized": asked.Finalizing} }),
