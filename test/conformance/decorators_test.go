@@ -38,7 +38,7 @@ const (
 
 func TestDecoratorBearerTokenAuth(t *testing.T) {
 	token := func(value string) map[string]string { return map[string]string{"token": value} }
-	letIn(t, "Bearer right-token", byToken, "", token("right-token"), token("wrong-token"))
+	testCredential(t, "Bearer right-token", byToken, "", token("right-token"), token("wrong-token"))
 }
 
 func TestDecoratorBasicAuth(t *testing.T) {
@@ -46,16 +46,16 @@ func TestDecoratorBasicAuth(t *testing.T) {
 		return map[string]string{"username": "someuser", "password": value}
 	}
 	header := "Basic " + base64.StdEncoding.EncodeToString([]byte("someuser:right-password"))
-	letIn(t, header, byBasic, "", password("right-password"), password("wrong-password"))
+	testCredential(t, header, byBasic, "", password("right-password"), password("wrong-password"))
 }
 
 func TestDecoratorEndpointConfigsBearerToken(t *testing.T) {
 	token := func(value string) map[string]string { return map[string]string{"token": value} }
-	letIn(t, "Bearer right-token", "", `{host: "$HOST", `+byToken+`}`, token("right-token"), token("wrong-token"))
+	testCredential(t, "Bearer right-token", "", `{host: "$HOST", `+byToken+`}`, token("right-token"), token("wrong-token"))
 }
 
-// letIn tests a decorator whose credential is right, and one whose credential is wrong.
-func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[string]string) {
+// testCredential tests a decorator whose credential is right, and one whose credential is wrong.
+func testCredential(t *testing.T, accepted, webhook, endpoint string, right, wrong map[string]string) {
 	t.Helper()
 	t.Parallel()
 	for name, credential := range map[string]map[string]string{"right": right, "wrong": wrong} {

@@ -140,7 +140,7 @@ func scaled(s *scenario.Scenario, name string, replicas int64) {
 }
 
 func TestExampleBlueGreen(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "BlueGreen"})
 		s.Answers(answers{"/sync": blueGreenSync})
 		s.Create(blueGreen)

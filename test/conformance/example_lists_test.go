@@ -45,7 +45,7 @@ func listed(asked object, kind string) object {
 }
 
 func TestExampleConfigMapListV2(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Overview"})
 		source := env.Namespace(s)
 		s.Say("$SOURCE", source)
@@ -77,7 +77,7 @@ metadata: {name: cm-3, namespace: $SOURCE}
 }
 
 func TestExampleNamespaceListV2(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Overview"})
 		label := "of-" + s.Unique
 		s.Answers(answers{

@@ -80,7 +80,7 @@ func namespaces(s *scenario.Scenario, label string, words ...string) {
 // In the example, a cluster-scoped parent lists the namespaces. A parent that is not selected has
 // no effect.
 func TestExampleConfigMapPropagation(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
 		s.Say("$COPIES", "configmaps")
 		s.Say("$SELECTED", "matchLabels: {version: v1}")
@@ -141,7 +141,7 @@ func settingsIn(namespace string) ref {
 // In the example, a ConfigMap is copied into all namespaces. Here it is not copied into those of
 // other tests, which are only watched.
 func TestExampleGlobalConfigMap(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
 		s.Say("$COPIES", "configmaps")
 		s.Say("$SELECTED", "")
@@ -185,7 +185,7 @@ spec: {sourceName: settings, sourceNamespace: $NAMESPACE}
 }
 
 func TestExampleSecretPropagation(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Propagation", ClusterScoped: true})
 		s.Say("$COPIES", "secrets")
 		s.Say("$SELECTED", "")

@@ -30,7 +30,7 @@ func updateStrategy(s *scenario.Scenario, method string) {
 // In Metacontroller's example update-strategy, a child is not replaced because another client adds
 // to it. After a change it is replaced exactly once.
 func TestExampleUpdateStrategyRecreate(t *testing.T) {
-	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		updateStrategy(s, "Recreate")
 		s.Settle(theThing)
 		first := s.Exists(scenario.ConfigMap("a"), scenario.Has("data", object{"value": "v1", "theirs": "kept"}))
@@ -55,7 +55,7 @@ func TestExampleUpdateStrategyRecreate(t *testing.T) {
 }
 
 func TestExampleUpdateStrategyOnDelete(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		updateStrategy(s, "OnDelete")
 		s.Patch(theThing, `{spec: {configData: v2}}`)
 		s.Exists(theThing, scenario.Has("status.observedConfigData", "v2"))

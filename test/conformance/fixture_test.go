@@ -63,12 +63,12 @@ metadata: {name: a, namespace: $NAMESPACE}
 
 // theThing and itself are what these manifests create.
 var (
-	theThing = ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "a"}
-	itself   = ref{APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "$NAME"}
+	theThing      = ref{APIVersion: "$Thing", Kind: "Thing", Namespace: "$NAMESPACE", Name: "a"}
+	theController = ref{APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "$NAME"}
 )
 
-// inBothEngines runs a test once with each engine.
-func inBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) {
+// underBothEngines runs a test once with each engine.
+func underBothEngines(t *testing.T, test func(t *testing.T, s *scenario.Scenario)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range harness.Engines() {

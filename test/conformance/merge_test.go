@@ -100,7 +100,7 @@ func TestMerge(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+			underBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 				s.Define(harness.CRD{Kind: "Thing"})
 				s.Answers(answers{"/sync": func(asked object) object {
 					child := s.Parse(scenario.At(asked, "parent", "spec", "child").(string))

@@ -18,7 +18,7 @@ func TestQ19NullsLeadToNoLoop(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"InPlace", "Recreate"} {
 		t.Run(method, func(t *testing.T) {
-			inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+			underBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 				s.Define(harness.CRD{Kind: "Thing"})
 				s.Say("$METHOD", method)
 				s.Answers(answers{"/sync": func(asked object) object {

@@ -36,7 +36,7 @@ func TestQ22TimeoutThatCannotBeReadIsRefused(t *testing.T) {
 		}
 	}
 	s.Create(things)
-	s.Patch(itself, `{spec: {hooks: {sync: {webhook: {timeout: 1m30s}}}}}`)
+	s.Patch(theController, `{spec: {hooks: {sync: {webhook: {timeout: 1m30s}}}}}`)
 	s.Create(aThing)
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
 }
@@ -92,7 +92,7 @@ func TestQ42HooksAroundChildUpdatesAreAcceptedAndNotCalled(t *testing.T) {
 			t.Errorf("the author is not warned that %s:\n%s", want, out)
 		}
 	}
-	s.Exists(itself, scenario.Has("spec.hooks.preUpdateChild.webhook.url", s.Hook.URL("/pre")))
+	s.Exists(theController, scenario.Has("spec.hooks.preUpdateChild.webhook.url", s.Hook.URL("/pre")))
 	s.Create(aThing)
 	s.Exists(scenario.ConfigMap("a"))
 	s.Patch(scenario.ConfigMap("a"), `{data: {more: theirs}}`)
@@ -113,7 +113,7 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	})
 	s.Create(things + "\n---\n" + aThing)
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
-	s.Patch(itself, `{metadata: {annotations: {note: fresh}}}`)
+	s.Patch(theController, `{metadata: {annotations: {note: fresh}}}`)
 	touches := 0
 	s.Exists(theThing, func(thing *unstructured.Unstructured) error {
 		if err := scenario.Has("status.note", "fresh")(thing); err == nil {
@@ -128,7 +128,7 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	s.Say("$CONTROLLER", "$NAME-later")
 	s.Say("$SELECTOR", "labelSelector: {matchLabels: {nobody: has}}")
 	s.Create(things)
-	s.Event(ref{APIVersion: itself.APIVersion, Kind: itself.Kind, Name: "$NAME-later"}, "Started", "Started controller: ")
+	s.Event(ref{APIVersion: theController.APIVersion, Kind: theController.Kind, Name: "$NAME-later"}, "Started", "Started controller: ")
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "reason=Stopping,involvedObject.name=" + s.Unique,
 	})

@@ -72,7 +72,7 @@ func TestSyncWebhook(t *testing.T) { testSyncWebhook(t, "v1") }
 func TestSyncWebhookV2(t *testing.T) { testSyncWebhook(t, "v2") }
 
 func testSyncWebhook(t *testing.T, version string) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)
 		s.Answers(answers{"/sync": func(asked object) object {
 			return object{"children": list{child(s, scenario.At(asked, "parent", "metadata", "name").(string))}}
@@ -81,8 +81,8 @@ func testSyncWebhook(t *testing.T, version string) {
 			if attempt == 10 {
 				s.Fatal("no controller could be updated at once")
 			}
-			s.Delete(itself)
-			s.Gone(itself)
+			s.Delete(theController)
+			s.Gone(theController)
 		}
 		s.Create(customParent)
 		s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
@@ -123,7 +123,7 @@ spec:
 // The dependents of a deleted child are deleted too, also for types where that is not the host's
 // default.
 func TestCascadingDelete(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Parent"})
 		s.Say("$CHILDREN", "[{apiVersion: batch/v1, resource: jobs}]")
 		s.Answers(answers{"/sync": func(asked object) object {
@@ -235,7 +235,7 @@ func TestCustomizeWebhookV2(t *testing.T) {
 	t.Parallel()
 	s := customized(t)
 	s.Exists(customParentRef, scenario.Has("status.keys", list{s.Unique}))
-	s.Patch(itself, `{spec: {hooks: {sync: {version: v2}, customize: {version: v2}}}}`)
+	s.Patch(theController, `{spec: {hooks: {sync: {version: v2}, customize: {version: v2}}}}`)
 	s.Exists(customParentRef, scenario.Has("status.keys", list{s.Namespace + "/" + s.Unique}))
 	s.Exists(scenario.ConfigMap("of-$NAME"), scenario.Has("data.value", "1"))
 }
@@ -247,7 +247,7 @@ func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
 	s.Say("$CHILDREN", "[]")
 	s.Answers(answers{"/sync": func(object) object { return object{} }})
 	s.Create(custom + "\n---\n" + customParent)
-	event := s.Event(itself, "SyncError", "does not have subresource 'Status' enabled")
+	event := s.Event(theController, "SyncError", "does not have subresource 'Status' enabled")
 	if want := s.Text("[$NAME] Sync error - ignoring, CRD [$Parent, Kind=Parent] does not have subresource 'Status' enabled"); event.Message != want {
 		t.Errorf("the event says\n%s\nwant\n%s", event.Message, want)
 	}
@@ -255,7 +255,7 @@ func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
 
 // An existing child is adopted. It is released when it no longer matches.
 func TestClaimAndOrphanChildren(t *testing.T) {
-	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)
 		s.Answers(answers{"/sync": func(asked object) object {
 			if scenario.At(asked, "parent", "spec", "replicas") == float64(0) {

@@ -24,8 +24,8 @@ func decoder(t testing.TB) runtime.Decoder {
 	return serializer.NewCodecFactory(newScheme(t)).UniversalDecoder(metacontroller.SchemeGroupVersion)
 }
 
-// judge returns the errors and warnings of validation.
-func judge(object runtime.Object) (errs field.ErrorList, warnings []string) {
+// validate returns the errors and warnings of validation.
+func validate(object runtime.Object) (errs field.ErrorList, warnings []string) {
 	switch object := object.(type) {
 	case *metacontroller.CompositeController:
 		return validation.ValidateCompositeController(object), validation.CompositeControllerWarnings(object)
@@ -62,7 +62,7 @@ func TestBrokenObjectsAreRefusedForAllThatIsWrong(t *testing.T) {
 	cases := Refused(t)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			errs, _ := judge(c.read(t, decoder))
+			errs, _ := validate(c.read(t, decoder))
 			if len(c.Errors) == 0 {
 				t.Error("nothing is expected to be wrong")
 			}
@@ -80,7 +80,7 @@ func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	decoder := decoder(t)
 	for _, c := range Accepted(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			errs, warnings := judge(c.read(t, decoder))
+			errs, warnings := validate(c.read(t, decoder))
 			if len(errs) > 0 {
 				t.Errorf("refused: %v", errs)
 			}

@@ -23,7 +23,7 @@ type documented struct {
 	row      string
 	messages []*regexp.Regexp
 	fields   []*regexp.Regexp
-	said     bool
+	found    bool
 }
 
 var (
@@ -77,8 +77,8 @@ func wildcards(text string) string {
 	return strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*")
 }
 
-// say marks the row that explains a message. It fails the test if there is none.
-func say(t *testing.T, rows []*documented, path, message string) {
+// markDocumented marks the row that explains a message. It fails the test if there is none.
+func markDocumented(t *testing.T, rows []*documented, path, message string) {
 	t.Helper()
 	matches := func(patterns []*regexp.Regexp, text string) bool {
 		for _, pattern := range patterns {
@@ -91,7 +91,7 @@ func say(t *testing.T, rows []*documented, path, message string) {
 	found := false
 	for _, row := range rows {
 		if matches(row.messages, message) && matches(row.fields, path) {
-			row.said, found = true, true
+			row.found, found = true, true
 		}
 	}
 	if !found {
@@ -102,13 +102,13 @@ func say(t *testing.T, rows []*documented, path, message string) {
 func TestDocsHaveEveryError(t *testing.T) {
 	rows, decoder := table(t, "Errors"), decoder(t)
 	for _, c := range append(Refused(t), tooLarge(t)) {
-		errs, _ := judge(c.read(t, decoder))
+		errs, _ := validate(c.read(t, decoder))
 		for _, err := range errs {
-			say(t, rows, err.Field, err.Detail)
+			markDocumented(t, rows, err.Field, err.Detail)
 		}
 	}
 	for _, row := range rows {
-		if !row.said {
+		if !row.found {
 			t.Errorf("no object is refused for %s", row.row)
 		}
 	}
@@ -117,14 +117,14 @@ func TestDocsHaveEveryError(t *testing.T) {
 func TestDocsHaveEveryWarning(t *testing.T) {
 	rows, decoder := table(t, "Warnings"), decoder(t)
 	for _, c := range Accepted(t) {
-		_, warnings := judge(c.read(t, decoder))
+		_, warnings := validate(c.read(t, decoder))
 		for _, warning := range warnings {
 			path, message, _ := strings.Cut(warning, ": ")
-			say(t, rows, path, message)
+			markDocumented(t, rows, path, message)
 		}
 	}
 	for _, row := range rows {
-		if !row.said {
+		if !row.found {
 			t.Errorf("no object leads to the warning %s", row.row)
 		}
 	}

@@ -41,7 +41,7 @@ func TestThereIsNothingToSayAboutTheExamples(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if errs, warnings := judge(object); len(errs)+len(warnings) > 0 {
+				if errs, warnings := validate(object); len(errs)+len(warnings) > 0 {
 					t.Errorf("errors %v, warnings %q", errs, warnings)
 				}
 			}

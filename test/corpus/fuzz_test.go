@@ -35,7 +35,7 @@ func FuzzAdmission(f *testing.F) {
 		if err != nil {
 			return
 		}
-		checkJudgement(t, scheme, read, pair)
+		checkValidation(t, scheme, read, pair)
 	})
 }
 
@@ -97,14 +97,14 @@ func FuzzWebhook(f *testing.F) {
 		} else {
 			controller.Spec.EndpointConfigs = []metacontroller.EndpointConfig{config}
 		}
-		checkJudgement(t, scheme, controller, pair)
+		checkValidation(t, scheme, controller, pair)
 	})
 }
 
-// checkJudgement checks what must be true of all errors and warnings.
-func checkJudgement(t *testing.T, scheme *runtime.Scheme, read runtime.Object, pair pki.KeyPair) {
+// checkValidation checks what must be true of all errors and warnings.
+func checkValidation(t *testing.T, scheme *runtime.Scheme, read runtime.Object, pair pki.KeyPair) {
 	t.Helper()
-	errs, warnings := judge(read)
+	errs, warnings := validate(read)
 	for _, err := range errs {
 		if err.Field == "" || err.Field == "<nil>" {
 			t.Errorf("an error has no field: %v", err)
@@ -115,7 +115,7 @@ func checkJudgement(t *testing.T, scheme *runtime.Scheme, read runtime.Object, p
 			t.Errorf("a warning has no field: %s", warning)
 		}
 	}
-	if errs := judgeUpdate(read); len(errs) > 0 {
+	if errs := validateUpdate(read); len(errs) > 0 {
 		t.Errorf("an object is refused as it is stored: %v", errs)
 	}
 	checkDefaults(t, scheme, read)
@@ -127,8 +127,8 @@ func checkJudgement(t *testing.T, scheme *runtime.Scheme, read runtime.Object, p
 	}
 }
 
-// judgeUpdate returns the errors of an update that changes nothing.
-func judgeUpdate(object runtime.Object) field.ErrorList {
+// validateUpdate returns the errors of an update that changes nothing.
+func validateUpdate(object runtime.Object) field.ErrorList {
 	switch object := object.(type) {
 	case *metacontroller.CompositeController:
 		return validation.ValidateCompositeControllerUpdate(object, object)

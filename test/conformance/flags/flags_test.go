@@ -49,8 +49,8 @@ metadata: {name: a, namespace: $NAMESPACE}
 `
 
 var (
-	child  = scenario.ConfigMap("a")
-	itself = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
+	child         = scenario.ConfigMap("a")
+	theController = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
 )
 
 // start runs a controller with these labels that gives each thing a ConfigMap. Rule adds to the
@@ -176,7 +176,7 @@ func TestApplyStrategyHoldsWhereTheTypeOfTheChildSaysNothing(t *testing.T) {
 // When the process stops, events report that its controllers have stopped.
 func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
 	s := start(t, `{run: here}`)
-	s.Event(itself, "Started", "Started controller: $NAME")
+	s.Event(theController, "Started", "Started controller: $NAME")
 	env.StopServer(t)
 	// No more events follow once the process has stopped.
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{

@@ -124,7 +124,7 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	// A line that is just being written has no end yet; its request has no answer yet either.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	for line := range bytes.Lines(text) {
-		if !request.mayFit(line) {
+		if !request.mayMatch(line) {
 			continue
 		}
 		var event auditv1.Event
@@ -138,9 +138,9 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	return nil
 }
 
-// mayFit reports whether a line may fit. It is a cheap filter: decoding all lines of a long log
+// mayMatch reports whether a line may fit. It is a cheap filter: decoding all lines of a long log
 // repeatedly would keep the machine busy.
-func (r Request) mayFit(line []byte) bool {
+func (r Request) mayMatch(line []byte) bool {
 	for _, word := range []string{r.User, r.Resource, r.Namespace, r.Name} {
 		if word != "" && !bytes.Contains(line, []byte(strconv.Quote(word))) {
 			return false

@@ -27,7 +27,7 @@ func TestParentsOfEverySort(t *testing.T) {
 	for name, sort := range harness.ParentTypes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startSorted(t, sort, func(namespace string, asked request) object {
+			f := startForParentType(t, sort, func(namespace string, asked request) object {
 				if asked.Finalizing {
 					return object{"finalized": true}
 				}
@@ -72,7 +72,7 @@ func TestParentsOfEverySort(t *testing.T) {
 func TestStatusOfABuiltInParent(t *testing.T) {
 	t.Parallel()
 	sort := harness.ParentTypes()["a built-in type with a status"]
-	f := startSorted(t, sort, func(_ string, asked request) object {
+	f := startForParentType(t, sort, func(_ string, asked request) object {
 		if asked.Finalizing {
 			return object{"finalized": true}
 		}
@@ -111,17 +111,17 @@ func TestStatusOfABuiltInParent(t *testing.T) {
 	}
 }
 
-// sorted is a fixture for parents of one ParentType.
-type sorted struct {
+// parentTypeFixture is a fixture for parents of one ParentType.
+type parentTypeFixture struct {
 	*fixture
 	harness.ParentType
 }
 
-// startSorted runs a controller with a sync and a finalize hook, for parents of the type with a
+// startForParentType runs a controller with a sync and a finalize hook, for parents of the type with a
 // label of the test's own. Answer is given the namespace of the children.
-func startSorted(t *testing.T, of harness.ParentType, answer func(namespace string, asked request) object) *sorted {
+func startForParentType(t *testing.T, of harness.ParentType, answer func(namespace string, asked request) object) *parentTypeFixture {
 	namespace := env.Namespace(t)
-	f := &sorted{ParentType: of, fixture: &fixture{harness.Fixture{
+	f := &parentTypeFixture{ParentType: of, fixture: &fixture{harness.Fixture{
 		T:         t,
 		Env:       env,
 		Parents:   of.Resource,
@@ -134,15 +134,17 @@ func startSorted(t *testing.T, of harness.ParentType, answer func(namespace stri
 	return f
 }
 
-func (f *sorted) client() dynamic.ResourceInterface { return env.Objects(f.ParentType, f.Namespace) }
+func (f *parentTypeFixture) client() dynamic.ResourceInterface {
+	return env.Objects(f.ParentType, f.Namespace)
+}
 
 // make creates a parent.
-func (f *sorted) make() *unstructured.Unstructured {
+func (f *parentTypeFixture) make() *unstructured.Unstructured {
 	f.Helper()
 	return env.Make(f, f.ParentType, f.Namespace, map[string]string{"test": f.Namespace})
 }
 
-func (f *sorted) patch(name, patch string) *unstructured.Unstructured {
+func (f *parentTypeFixture) patch(name, patch string) *unstructured.Unstructured {
 	f.Helper()
 	patched, err := f.client().Patch(f.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
@@ -151,7 +153,7 @@ func (f *sorted) patch(name, patch string) *unstructured.Unstructured {
 	return patched
 }
 
-func (f *sorted) get(name string) *unstructured.Unstructured {
+func (f *parentTypeFixture) get(name string) *unstructured.Unstructured {
 	f.Helper()
 	got, err := f.client().Get(f.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -160,13 +162,13 @@ func (f *sorted) get(name string) *unstructured.Unstructured {
 	return got
 }
 
-func (f *sorted) statusOf(name string) object {
+func (f *parentTypeFixture) statusOf(name string) object {
 	f.Helper()
 	status, _, _ := unstructured.NestedMap(f.get(name).Object, "status")
 	return status
 }
 
-func (f *sorted) expectFinalizers(name string, want ...string) {
+func (f *parentTypeFixture) expectFinalizers(name string, want ...string) {
 	f.Helper()
 	if got := f.get(name).GetFinalizers(); fmt.Sprint(got) != fmt.Sprint(want) {
 		f.Errorf("the finalizers are %v, want %v", got, want)

@@ -88,8 +88,8 @@ func (g *guarded) serve(t *testing.T, by *pki.Authority) {
 	g.serving.Store(config)
 }
 
-// inline returns the hook's authority for a spec.
-func (g *guarded) inline() *v1alpha1.CABundle {
+// caBundle returns the hook's authority for a spec.
+func (g *guarded) caBundle() *v1alpha1.CABundle {
 	return &v1alpha1.CABundle{Inline: ptr.To(string(g.ca.Cert))}
 }
 
@@ -102,7 +102,7 @@ func (g *guarded) secret(name string, data map[string]string) {
 	})
 	g.Cleanup(func() {
 		for key, value := range data {
-			g.notTold(key, value)
+			g.expectNotLeaked(key, value)
 		}
 	})
 }
@@ -115,8 +115,8 @@ func encoded(data map[string]string) map[string][]byte {
 	return encoded
 }
 
-// notTold fails the test if a value is in the server's log or in an event.
-func (g *guarded) notTold(key, value string) {
+// expectNotLeaked fails the test if a value is in the server's log or in an event.
+func (g *guarded) expectNotLeaked(key, value string) {
 	log, err := os.ReadFile(env.Server.LogPath)
 	if err != nil {
 		g.Error(err)
@@ -139,7 +139,7 @@ func (g *guarded) notTold(key, value string) {
 	}
 }
 
-func (g *guarded) configMapOf(name string, data map[string]string) {
+func (g *guarded) configMap(name string, data map[string]string) {
 	g.Helper()
 	apply(g.T, env.Kube.CoreV1().ConfigMaps(g.Namespace).Patch, name, object{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": data,
@@ -190,8 +190,8 @@ func (g *guarded) peer() string {
 	return calls[len(calls)-1].Peer
 }
 
-// mustNotFail fails the test if a parent could not be synced.
-func (g *guarded) mustNotFail(parent string) {
+// expectNoFailedSync fails the test if a parent could not be synced.
+func (g *guarded) expectNoFailedSync(parent string) {
 	g.Helper()
 	events, err := env.Kube.CoreV1().Events(g.Namespace).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=SyncError,involvedObject.name=" + parent})
 	if err != nil {
@@ -202,8 +202,8 @@ func (g *guarded) mustNotFail(parent string) {
 	}
 }
 
-// startedOnce fails the test if the controller was started again.
-func (g *guarded) startedOnce() {
+// expectNotRestarted fails the test if the controller was started again.
+func (g *guarded) expectNotRestarted() {
 	g.Helper()
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(g.Context(), metav1.ListOptions{FieldSelector: "reason=Stopping,involvedObject.name=" + g.Controller.Name})
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
-// letIn tests a controller whose credential is right, and one whose credential is wrong.
-func letIn(t *testing.T, accepted string, right, wrong map[string]string, change func(*guarded, *v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
+// testCredential tests a controller whose credential is right, and one whose credential is wrong.
+func testCredential(t *testing.T, accepted string, right, wrong map[string]string, change func(*guarded, *v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
 	for _, test := range []struct {
 		name       string
 		credential map[string]string
@@ -51,30 +51,30 @@ func letIn(t *testing.T, accepted string, right, wrong map[string]string, change
 
 func TestBearerTokenAuth(t *testing.T) {
 	t.Parallel()
-	letIn(t, "Bearer a-token-that-is-right", map[string]string{"token": "a-token-that-is-right\n"}, map[string]string{"token": "a-token-that-is-wrong"},
+	testCredential(t, "Bearer a-token-that-is-right", map[string]string{"token": "a-token-that-is-right\n"}, map[string]string{"token": "a-token-that-is-wrong"},
 		func(g *guarded, _ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-			webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+			webhook.CABundle, webhook.Authorization = g.caBundle(), g.token("credential", "token")
 		})
 }
 
 func TestBasicAuth(t *testing.T) {
 	t.Parallel()
 	header := "Basic " + base64.StdEncoding.EncodeToString([]byte("someuser:a-password-that-is-right"))
-	letIn(t, header, map[string]string{"username": "someuser", "password": "a-password-that-is-right"}, map[string]string{"username": "someuser", "password": "a-password-that-is-wrong"},
+	testCredential(t, header, map[string]string{"username": "someuser", "password": "a-password-that-is-right"}, map[string]string{"username": "someuser", "password": "a-password-that-is-wrong"},
 		func(g *guarded, _ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-			webhook.CABundle = g.inline()
+			webhook.CABundle = g.caBundle()
 			webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: g.Namespace, Name: "credential"}}
 		})
 }
 
 func TestEndpointConfigsBearerToken(t *testing.T) {
 	t.Parallel()
-	letIn(t, "Bearer an-endpoint-token-that-is-right", map[string]string{"token": "an-endpoint-token-that-is-right"}, map[string]string{"token": "an-endpoint-token-that-is-wrong"},
+	testCredential(t, "Bearer an-endpoint-token-that-is-right", map[string]string{"token": "an-endpoint-token-that-is-right"}, map[string]string{"token": "an-endpoint-token-that-is-wrong"},
 		func(g *guarded, spec *v1alpha1.CompositeControllerSpec, _ *v1alpha1.Webhook) {
 			host := strings.TrimPrefix(g.Hook.URL(""), "https://")
 			spec.EndpointConfigs = []v1alpha1.EndpointConfig{
 				{Host: "127.0.0.1"}, // another port
-				{Host: host, CABundle: g.inline(), Authorization: g.token("credential", "token")},
+				{Host: host, CABundle: g.caBundle(), Authorization: g.token("credential", "token")},
 			}
 		})
 }
@@ -85,9 +85,9 @@ func TestAHooksOwnSettingsReplaceThoseOfItsEndpoint(t *testing.T) {
 	g := guard(t, "Bearer a-token-of-the-endpoint", nil)
 	g.secret("credential", map[string]string{"token": "a-token-of-the-endpoint"})
 	g.run(func(spec *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle = g.inline()
+		webhook.CABundle = g.caBundle()
 		spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
-			Host: strings.TrimPrefix(g.Hook.URL(""), "https://"), CABundle: g.inline(), Authorization: g.token("credential", "token"),
+			Host: strings.TrimPrefix(g.Hook.URL(""), "https://"), CABundle: g.caBundle(), Authorization: g.token("credential", "token"),
 		}}
 	})
 	g.CreateParent("a", object{"value": "1"})
@@ -116,7 +116,7 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.configMapOf("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
+			g.configMap("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
 			g.secret("client", map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
 			g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
 				webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace, Name: "hooks-ca"}}
@@ -145,7 +145,7 @@ func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
 	})
 	g.run(func(spec *v1alpha1.CompositeControllerSpec, _ *v1alpha1.Webhook) {
 		spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
-			Host: strings.TrimPrefix(g.Hook.URL(""), "https://"), CABundle: g.inline(), Authorization: g.token("credential", "token"),
+			Host: strings.TrimPrefix(g.Hook.URL(""), "https://"), CABundle: g.caBundle(), Authorization: g.token("credential", "token"),
 		}}
 		spec.Hooks.Finalize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.Hook.URL("/finalize"))}}
 		spec.Hooks.Customize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.Hook.URL("/customize"))}}

@@ -53,9 +53,9 @@ func relating(t testing.TB, sync func(request) object) hook.Handler {
 // nothing is an empty answer.
 func nothing(request) object { return object{} }
 
-// shown returns the keys of the related objects of a type in the last sync request, "absent" if
+// relatedKeys returns the keys of the related objects of a type in the last sync request, "absent" if
 // there is no group for the type.
-func (f *fixture) shown(parent, group string) (string, error) {
+func (f *fixture) relatedKeys(parent, group string) (string, error) {
 	f.Helper()
 	calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent)
 	if len(calls) == 0 {
@@ -68,11 +68,11 @@ func (f *fixture) shown(parent, group string) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(objects)), " "), nil
 }
 
-// waitUntilShown waits until the last sync request has these related objects of a type.
-func (f *fixture) waitUntilShown(parent, group, want string) {
+// waitForRelated waits until the last sync request has these related objects of a type.
+func (f *fixture) waitForRelated(parent, group, want string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
-		got, err := f.shown(parent, group)
+		got, err := f.relatedKeys(parent, group)
 		if err == nil && got != want {
 			err = fmt.Errorf("related to %s is %q, want %q", parent, got, want)
 		}
@@ -179,7 +179,7 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 				t.Run(test.name, func(t *testing.T) {
 					f := f.in(t)
 					if test.want[i] != refused {
-						f.waitUntilShown(parent(test.name), test.group, test.want[i])
+						f.waitForRelated(parent(test.name), test.group, test.want[i])
 						return
 					}
 					env.WaitForEvent(t, f.Namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
@@ -225,7 +225,7 @@ func TestRelatedObjectsOfAClusterScopedParent(t *testing.T) {
 				f.CreateParent(test.name, rules(test.rule))
 			}
 			for _, test := range tests {
-				f.waitUntilShown(test.name, test.group, test.want)
+				f.waitForRelated(test.name, test.group, test.want)
 			}
 		})
 	}
@@ -237,9 +237,9 @@ func TestQ27NamesWithoutNamespaceStayInTheParentsNamespace(t *testing.T) {
 	name := harness.Name("cm")
 	putConfigMap(t, env.Namespace(t), name, nil, nil)
 	f.CreateParent("a", rules(object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	putConfigMap(t, f.Namespace, name, nil, nil)
-	f.waitUntilShown("a", "ConfigMap.v1", f.Namespace+"/"+name)
+	f.waitForRelated("a", "ConfigMap.v1", f.Namespace+"/"+name)
 }
 
 // An error names the wrong rule, and the sync hook is not called.

@@ -49,7 +49,7 @@ func TestRelatedObjectsTriggerASync(t *testing.T) {
 	f := start(t, relating(t, childOfEach), allV2)
 	namespace, name := env.Namespace(t), harness.Name("cm")
 	f.CreateParent("a", rules(configMapsNamed(name)))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	putConfigMap(t, namespace, name, nil, map[string]string{"value": "1"})
 	f.WaitForConfigMap("a-"+name, harness.HasData("value", "1"))
 	putConfigMap(t, namespace, name, nil, map[string]string{"value": "2"})
@@ -69,7 +69,7 @@ func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
 		"apiVersion": "v1", "resource": "configmaps", "namespaceSelector": matchLabels(label, "yes"),
 		"labelSelector": object{"matchExpressions": []any{object{"key": "x", "operator": "DoesNotExist"}}},
 	}))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	labelNamespace(t, namespace, `{"`+label+`":"yes"}`)
 	f.WaitForConfigMap("a-settings", harness.HasData("value", "1"))
 	labelNamespace(t, namespace, `{"`+label+`":null}`)
@@ -103,7 +103,7 @@ func TestQ26CustomizeAnswerLastsUntilSpecLabelsOrAnnotationsChange(t *testing.T)
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2)
 	f.CreateParent("a", rules(configMapsNamed(harness.Name("cm"))))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	for _, test := range []struct {
 		what        string
 		patch       object
@@ -144,7 +144,7 @@ func TestFinalizeHookIsShownRelatedObjects(t *testing.T) {
 	name := harness.Name("cm")
 	putConfigMap(t, f.Namespace, name, nil, nil)
 	f.CreateParent("a", rules(configMapsNamed(name)))
-	f.waitUntilShown("a", "ConfigMap.v1", name)
+	f.waitForRelated("a", "ConfigMap.v1", name)
 	f.DeleteParent("a", metav1.DeletePropagationBackground)
 	env.Eventually(t, func(context.Context) error {
 		calls := hook.Requests[request](f, f.Hook, "/finalize", "a")
@@ -206,7 +206,7 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	watched(0)
 	f.CreateParent("a", rules(allShops))
 	f.CreateParent("b", rules(allShops))
-	f.waitUntilShown("a", "Shop."+shops.GroupVersion().String(), "")
+	f.waitForRelated("a", "Shop."+shops.GroupVersion().String(), "")
 	watched(1)
 
 	f.PatchParent("a", object{"spec": object{"rules": []any{}}})
@@ -222,7 +222,7 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	}
 
 	f.CreateParent("c", rules(allShops))
-	f.waitUntilShown("c", "Shop."+shops.GroupVersion().String(), "")
+	f.waitForRelated("c", "Shop."+shops.GroupVersion().String(), "")
 	watched(1)
 	env.Kubectl(t, "delete", "cc", f.Controller.Name)
 	watched(0)
@@ -259,5 +259,5 @@ func TestRelatedTypeThatAppearsLateIsPickedUp(t *testing.T) {
 	f.CreateParent("a", rules(object{"apiVersion": group + "/v1", "resource": "shops"}))
 	env.WaitForEvent(t, f.Namespace, "a", "SyncError", `can't find resource "shops"`)
 	env.Install(t, harness.CRD{Kind: "Shop", Group: group})
-	f.waitUntilShown("a", "Shop."+group+"/v1", "")
+	f.waitForRelated("a", "Shop."+group+"/v1", "")
 }

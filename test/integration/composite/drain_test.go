@@ -22,16 +22,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// never answers finalize calls without finalized.
-func never(request) object { return object{} }
+// notFinalized answers finalize calls without finalized.
+func notFinalized(request) object { return object{} }
 
 // getController reads the fixture's CompositeController.
 func (f *fixture) getController(ctx context.Context) (*v1alpha1.CompositeController, error) {
 	return env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.Controller.Name, metav1.GetOptions{})
 }
 
-// heldParents creates parents and waits until all have the finalizer.
-func (f *fixture) heldParents(count int) {
+// createParentsWithFinalizer creates parents and waits until all have the finalizer.
+func (f *fixture) createParentsWithFinalizer(count int) {
 	f.Helper()
 	for i := range count {
 		f.createParent(fmt.Sprintf("p%d", i))
@@ -41,9 +41,9 @@ func (f *fixture) heldParents(count int) {
 
 func TestQ13DeletingAControllerLetsGoOfItsParents(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.WaitForDrainFinalizer(true, f.Parents)
-	f.heldParents(50)
+	f.createParentsWithFinalizer(50)
 	f.createParent("going", harness.OtherFinalizer)
 	f.WaitForFinalizers("going", harness.OtherFinalizer, f.Finalizer())
 	f.DeleteParent("going", metav1.DeletePropagationBackground)
@@ -63,7 +63,7 @@ func TestQ13DeletingAControllerLetsGoOfItsParents(t *testing.T) {
 
 func TestAControllerWithoutFinalizeHookIsNotHeld(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle)
+	f := start(t, scripted(t, notFinalized).handle)
 	f.createParent("a")
 	f.waitForSynced("a")
 	f.WaitForDrainFinalizer(false)
@@ -82,7 +82,7 @@ func TestAControllerWithoutFinalizeHookIsNotHeld(t *testing.T) {
 func TestANewControllerCanBeChangedRightAway(t *testing.T) {
 	t.Parallel()
 	const rightAway = 250 * time.Millisecond
-	f := prepare(t, hook.Serve(t, scripted(t, never).handle))
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
 	env.Eventually(t, func(ctx context.Context) error {
 		began := time.Now()
 		created := f.CreateComposite(harness.Name("test"), f.CompositeSpec(withFinalize))
@@ -100,13 +100,13 @@ func TestANewControllerCanBeChangedRightAway(t *testing.T) {
 		f.WaitUntilControllerIsGone()
 		return err // this machine was too slow, but may be quicker with another controller
 	})
-	f.heldParents(1)
+	f.createParentsWithFinalizer(1)
 }
 
 func TestQ13AHookThatIsDownDoesNotKeepTheController(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(3)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(3)
 	f.Hook.Handle(func(ctx context.Context, _ hook.Call) hook.Answer {
 		<-ctx.Done() // nobody answers
 		return hook.Answer{}
@@ -121,8 +121,8 @@ func TestQ13AHookThatIsDownDoesNotKeepTheController(t *testing.T) {
 
 func TestQ13AnotherParentTypeLetsGoOfTheOld(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(3)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(3)
 	old := *f
 	f.Parents = env.Install(t, harness.CRD{Kind: "Thing"})
 	f.PatchController(object{"spec": object{"parentResource": object{"apiVersion": f.Parents.GroupVersion().String()}}})
@@ -193,8 +193,8 @@ spec: {policyName: NAME, validationActions: [Deny]}
 // An annotation deletes it at once.
 func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(2)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(2)
 	f.refuseWrites()
 	f.DeleteController()
 	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", "Cannot take the finalizer off parents")
@@ -224,8 +224,8 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 
 // A server that is killed while it removes finalizers continues after its restart.
 func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(50)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(50)
 	accept := f.refuseWrites()
 	f.DeleteController()
 	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", ": 50; the first: ")
@@ -246,9 +246,9 @@ func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
 // An instance that selects controllers by labels stops a controller at once when it no longer
 // matches. It removes only the finalizers of its own controllers.
 func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
-	f := start(t, scripted(t, never).handle, withFinalize)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
-	f.heldParents(2)
+	f.createParentsWithFinalizer(2)
 	restart := func(args ...string) {
 		env.StopServer(t)
 		env.Server.Args = args
@@ -264,7 +264,7 @@ func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
 	f.touchUntil("p0", f.wasCalled)
 
 	// Another controller of the instance shows which changes have arrived.
-	other := &fixture{harness.Fixture{T: t, Env: env, Parents: f.Parents, Namespace: f.Namespace, Hook: hook.Serve(t, scripted(t, never).handle)}}
+	other := &fixture{harness.Fixture{T: t, Env: env, Parents: f.Parents, Namespace: f.Namespace, Hook: hook.Serve(t, scripted(t, notFinalized).handle)}}
 	other.RunComposite(other.CompositeSpec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil }))
 	other.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
 	f.PatchController(object{"metadata": object{"labels": object{"instance": "other"}}})

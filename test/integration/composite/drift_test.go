@@ -68,10 +68,10 @@ func TestDriftIsRepaired(t *testing.T) {
 	for title, drift := range drifts {
 		texts[title] = drift.child
 	}
-	var controllers []*onlyChildren
-	wanted := map[*onlyChildren]map[string]*unstructured.Unstructured{}
+	var controllers []*singleChildren
+	wanted := map[*singleChildren]map[string]*unstructured.Unstructured{}
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
-		o := newOnlyChildren(t, method, texts)
+		o := newSingleChildren(t, method, texts)
 		o.createAll()
 		wanted[o] = map[string]*unstructured.Unstructured{}
 		for name := range o.desired {
@@ -92,7 +92,7 @@ func TestDriftIsRepaired(t *testing.T) {
 }
 
 // driftAll makes the change of each child.
-func (o *onlyChildren) driftAll() {
+func (o *singleChildren) driftAll() {
 	o.Helper()
 	for title, drift := range drifts {
 		child := o.theChild(o.Context(), nameOf(title))
@@ -109,7 +109,7 @@ func (o *onlyChildren) driftAll() {
 }
 
 // expectRepaired waits until all children have the wanted content again.
-func (o *onlyChildren) expectRepaired(when string, wanted map[string]*unstructured.Unstructured) {
+func (o *singleChildren) expectRepaired(when string, wanted map[string]*unstructured.Unstructured) {
 	o.Helper()
 	for name, want := range wanted {
 		env.Eventually(o, func(ctx context.Context) error {
@@ -137,7 +137,7 @@ func contentOf(t testing.TB, child *unstructured.Unstructured) string {
 }
 
 // theChild reads the child of that name.
-func (o *onlyChildren) theChild(ctx context.Context, name string) *unstructured.Unstructured {
+func (o *singleChildren) theChild(ctx context.Context, name string) *unstructured.Unstructured {
 	o.Helper()
 	desired := &unstructured.Unstructured{}
 	if err := json.Unmarshal(o.desired[name], &desired.Object); err != nil {
@@ -151,7 +151,7 @@ func (o *onlyChildren) theChild(ctx context.Context, name string) *unstructured.
 }
 
 // typeOf returns the type of a child.
-func (o *onlyChildren) typeOf(child *unstructured.Unstructured) schema.GroupVersionResource {
+func (o *singleChildren) typeOf(child *unstructured.Unstructured) schema.GroupVersionResource {
 	o.Helper()
 	resource := strings.ToLower(child.GetKind()) + "s"
 	for _, of := range o.types {

@@ -76,8 +76,8 @@ func etag(config v1alpha1.WebhookEtagConfig) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync.Webhook.Etag = &config }
 }
 
-// restore deletes a child and waits until it was created again.
-func (f *fixture) restore(name, value string) {
+// deleteAndWaitForConfigMap deletes a child and waits until it was created again.
+func (f *fixture) deleteAndWaitForConfigMap(name, value string) {
 	f.Helper()
 	before := f.WaitForConfigMap(name, harness.HasData("value", value))
 	f.DeleteConfigMap(name)
@@ -98,7 +98,7 @@ func TestETagSequence(t *testing.T) {
 
 	for _, short := range []int{http.StatusNotModified, http.StatusPreconditionFailed} {
 		etags.set(1, short)
-		f.restore("a", "1") // from what is remembered: the hook says no more than that it is the same
+		f.deleteAndWaitForConfigMap("a", "1") // from what is remembered: the hook says no more than that it is the same
 		if !etags.hasRepeated(parent, short) {
 			t.Errorf("the hook was not asked in a way to which it could answer %d", short)
 		}
@@ -106,7 +106,7 @@ func TestETagSequence(t *testing.T) {
 	etags.set(2, http.StatusNotModified)
 	f.PatchParent("a", object{"spec": object{"value": "changed"}})
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
-	f.restore("a", "2")
+	f.deleteAndWaitForConfigMap("a", "2")
 	if !etags.hasRepeated(parent, http.StatusNotModified) {
 		t.Error("the hook was not asked in a way to which it could answer 304")
 	}
@@ -118,7 +118,7 @@ func TestQ44AParentCreatedAnewIsNotKnownByTheOldETag(t *testing.T) {
 	etags := newETagHook()
 	f := start(t, etags.handle, etag(v1alpha1.WebhookEtagConfig{}))
 	f.CreateParent("a", object{})
-	f.restore("a", "1")
+	f.deleteAndWaitForConfigMap("a", "1")
 	f.DeleteParent("a")
 	second := string(f.CreateParent("a", object{}).GetUID())
 	env.Eventually(t, func(context.Context) error {

@@ -169,7 +169,7 @@ func TestQ7MovingBetweenEngines(t *testing.T) {
 				f.waitForChild(of, isManaged(move.from))
 				child := f.addTheirs(of, specimen.others)
 				before[of] = child.GetUID()
-				f.waitUntilChildrenAreShown(*child) // a write that is based on what was before is refused, and made once more
+				f.waitUntilChildrenAreSent(*child) // a write that is based on what was before is refused, and made once more
 			}
 			f.Settle("a")
 			from := env.AuditEnd(f)

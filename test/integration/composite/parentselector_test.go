@@ -48,9 +48,9 @@ func (f *fixture) watchedWith() []string {
 	return selectors
 }
 
-// another runs a second controller of the same parents, with its own hook, which answers no
+// startAnother runs a second controller of the same parents, with its own hook, which answers no
 // children and the status synced: true.
-func (f *fixture) another(changes ...change) *fixture {
+func (f *fixture) startAnother(changes ...change) *fixture {
 	f.Helper()
 	other := *f
 	other.Hook = hook.Serve(f, answers(f, func(request) object { return object{"status": object{"synced": true}} }))
@@ -60,16 +60,16 @@ func (f *fixture) another(changes ...change) *fixture {
 	return &other
 }
 
-// calledFor returns how often the hook was called about a parent.
-func (f *fixture) calledFor(parent string) int {
+// callsAbout returns how often the hook was called about a parent.
+func (f *fixture) callsAbout(parent string) int {
 	asked, _ := f.calls(parent)
 	return len(asked)
 }
 
-func (f *fixture) waitUntilCalledFor(parent string, times int) {
+func (f *fixture) waitForCallsAbout(parent string, times int) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
-		if called := f.calledFor(parent); called < times {
+		if called := f.callsAbout(parent); called < times {
 			return fmt.Errorf("the hook was called %d times about %s, want %d", called, parent, times)
 		}
 		return nil
@@ -78,7 +78,7 @@ func (f *fixture) waitUntilCalledFor(parent string, times int) {
 
 func TestParentsThatAreNotSelectedStayInTheHost(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, hook.Serve(t, scripted(t, never).handle))
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
 	f.labelled("in", "here")
 	f.labelled("out", "there")
 	f.RunComposite(f.CompositeSpec(running("here")))
@@ -93,11 +93,11 @@ func TestParentsThatAreNotSelectedStayInTheHost(t *testing.T) {
 	f.PatchParent("in", object{"metadata": object{"labels": object{"run": "there"}}})
 	f.labelled("later", "here")
 	f.waitForSynced("later")
-	called := f.calledFor("in")
+	called := f.callsAbout("in")
 	f.PatchConfigMap("in", object{"data": object{"edited": "yes"}})
 	f.PatchConfigMap("later", object{"data": object{"edited": "yes"}})
 	f.Settle("later")
-	if now := f.calledFor("in"); now != called {
+	if now := f.callsAbout("in"); now != called {
 		t.Errorf("the hook was called %d times about a parent that is not selected any more", now-called)
 	}
 	if !f.HasConfigMap("in") {
@@ -105,12 +105,12 @@ func TestParentsThatAreNotSelectedStayInTheHost(t *testing.T) {
 	}
 
 	f.PatchParent("in", object{"metadata": object{"labels": object{"run": "here"}}})
-	f.waitUntilCalledFor("in", called+1)
+	f.waitForCallsAbout("in", called+1)
 }
 
 func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, hook.Serve(t, scripted(t, never).handle))
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
 	f.labelled("still", "here")
 	f.labelled("busy", "here")
 	f.labelled("others", "there")
@@ -124,30 +124,30 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	change := 0
 	next := func() {
 		change++
-		called := f.calledFor("busy")
+		called := f.callsAbout("busy")
 		f.PatchParent("busy", object{"spec": object{"value": fmt.Sprint(change)}})
-		f.waitUntilCalledFor("busy", called+1)
+		f.waitForCallsAbout("busy", called+1)
 	}
 	next()
 	next()
-	still := f.calledFor("still") // the changes of the other came after all that leads to calls about it
-	second := f.another(running("there"))
+	still := f.callsAbout("still") // the changes of the other came after all that leads to calls about it
+	second := f.startAnother(running("there"))
 	next()
-	second.waitUntilCalledFor("others", 1)
+	second.waitForCallsAbout("others", 1)
 	next()
-	all := f.another()
+	all := f.startAnother()
 	next()
 	for _, parent := range []string{"still", "busy", "others", "nobodys"} {
-		all.waitUntilCalledFor(parent, 1)
+		all.waitForCallsAbout(parent, 1)
 	}
 	next()
 	env.Kubectl(t, "delete", "cc", all.Controller.Name)
 	next()
 
-	if now := f.calledFor("still"); now != still {
+	if now := f.callsAbout("still"); now != still {
 		t.Errorf("the hook was called %d times about a parent that nobody touched", now-still)
 	}
-	if called := f.calledFor("others") + f.calledFor("nobodys") + second.calledFor("busy") + second.calledFor("nobodys"); called > 0 {
+	if called := f.callsAbout("others") + f.callsAbout("nobodys") + second.callsAbout("busy") + second.callsAbout("nobodys"); called > 0 {
 		t.Errorf("hooks were called %d times about parents of others", called)
 	}
 	if !f.HasConfigMap("still") || !f.HasConfigMap("busy") {
@@ -175,7 +175,7 @@ func TestAControllerThatFinalizesSeesAllParents(t *testing.T) {
 // Another server may have left the finalizer. The status does not show that.
 func TestAFinalizerLeftOnAParentThatIsNotSelectedIsTakenOff(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, hook.Serve(t, scripted(t, never).handle))
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
 	name := harness.Name("test")
 	finalizer := "metacontroller.io/compositecontroller-" + name
 	f.labelled("selected", "here", finalizer)

@@ -155,7 +155,7 @@ func (r *rolling) waitUntilPartsAreSeen() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.waitUntilChildrenAreShown(parts...)
+	r.waitUntilChildrenAreSent(parts...)
 }
 
 // rollOut changes the version of parent a.

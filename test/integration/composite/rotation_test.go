@@ -20,7 +20,7 @@ func TestQ24RotatedTokenIsUsedFromTheNextCall(t *testing.T) {
 	g := guard(t, "", nil) // takes the old token and the new one
 	g.secret("credential", map[string]string{"token": "the-token-of-before"})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+		webhook.CABundle, webhook.Authorization = g.caBundle(), g.token("credential", "token")
 	})
 	g.CreateParent("a", object{"value": "1"})
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))
@@ -33,15 +33,15 @@ func TestQ24RotatedTokenIsUsedFromTheNextCall(t *testing.T) {
 	t.Logf("a rotated token is used %s after the Secret was changed", time.Since(changed))
 	g.accepted.Store(ptr.To("Bearer the-token-of-after"))
 	g.sync("a", "only the new token")
-	g.mustNotFail("a")
-	g.startedOnce()
+	g.expectNoFailedSync("a")
+	g.expectNotRestarted()
 }
 
 func TestQ24RotatedAuthorityIsTrustedFromTheNextCall(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "", nil)
 	before, after := g.ca, newAuthority(t, "hooks after")
-	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(before.Cert)})
+	g.configMap("hooks-ca", map[string]string{"my.pem": string(before.Cert)})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
 		webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace, Name: "hooks-ca", Key: "my.pem"}}
 	})
@@ -49,14 +49,14 @@ func TestQ24RotatedAuthorityIsTrustedFromTheNextCall(t *testing.T) {
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))
 	// A call over a new connection shows that the bundle with both authorities is in use.
 	peer := g.peer()
-	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(before.Cert) + string(after.Cert)})
+	g.configMap("hooks-ca", map[string]string{"my.pem": string(before.Cert) + string(after.Cert)})
 	g.syncUntil("a", "both are trusted", func() bool { return g.peer() != peer })
 	g.serve(t, after)
 	peer = g.peer()
-	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(after.Cert)})
+	g.configMap("hooks-ca", map[string]string{"my.pem": string(after.Cert)})
 	g.syncUntil("a", "the new one alone is trusted", func() bool { return g.peer() != peer })
-	g.mustNotFail("a")
-	g.startedOnce()
+	g.expectNoFailedSync("a")
+	g.expectNotRestarted()
 }
 
 func TestCredentialsThatComeLateAreNoticed(t *testing.T) {
@@ -85,14 +85,14 @@ func TestCredentialsThatComeLateAreNoticed(t *testing.T) {
 	g.secret("credential", map[string]string{"token": "a-token-that-comes-late"})
 	g.WaitForReady(metav1.ConditionTrue, "Running")
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))
-	g.mustNotFail("a")
+	g.expectNoFailedSync("a")
 }
 
 // The old spec runs until the credentials of the new one exist.
 func TestMissingCredentialsLeaveTheOldSpecRunning(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "", nil)
-	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) { webhook.CABundle = g.inline() })
+	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) { webhook.CABundle = g.caBundle() })
 	g.CreateParent("a", object{"value": "1"})
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))
 	g.PatchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{
@@ -106,7 +106,7 @@ func TestMissingCredentialsLeaveTheOldSpecRunning(t *testing.T) {
 	if seen := *g.seen.Load(); seen != "Bearer a-token-of-the-next-spec" {
 		t.Errorf("the hook is called with %q", seen)
 	}
-	g.mustNotFail("a")
+	g.expectNoFailedSync("a")
 }
 
 func TestCredentialsThatVanishStayInUse(t *testing.T) {
@@ -114,7 +114,7 @@ func TestCredentialsThatVanishStayInUse(t *testing.T) {
 	g := guard(t, "Bearer a-token-that-vanishes", nil)
 	g.secret("credential", map[string]string{"token": "a-token-that-vanishes"})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+		webhook.CABundle, webhook.Authorization = g.caBundle(), g.token("credential", "token")
 	})
 	g.CreateParent("a", object{"value": "1"})
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))
@@ -134,6 +134,6 @@ func TestCredentialsThatVanishStayInUse(t *testing.T) {
 	g.secret("credential", map[string]string{"token": "a-token-that-is-new"})
 	g.syncUntil("a", "the new token is used", func() bool { return *g.seen.Load() == "Bearer a-token-that-is-new" })
 	g.hooksReachable("Answered")
-	g.mustNotFail("a")
-	g.startedOnce()
+	g.expectNoFailedSync("a")
+	g.expectNotRestarted()
 }

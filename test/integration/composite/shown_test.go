@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// waitUntilChildrenAreShown waits until a request had all of these children in these or later
+// waitUntilChildrenAreSent waits until a request had all of these children in these or later
 // versions. The controller has observed them then. Each type has its own watch, so a later change
 // of the parent does not show that.
-func (f *fixture) waitUntilChildrenAreShown(children ...unstructured.Unstructured) {
+func (f *fixture) waitUntilChildrenAreSent(children ...unstructured.Unstructured) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
 		var missing []string
@@ -25,7 +25,7 @@ func (f *fixture) waitUntilChildrenAreShown(children ...unstructured.Unstructure
 			if err := call.Decode(&asked); err != nil {
 				return err
 			}
-			if missing = notShown(&asked, children); len(missing) == 0 {
+			if missing = missingFrom(&asked, children); len(missing) == 0 {
 				return nil
 			}
 		}
@@ -33,9 +33,9 @@ func (f *fixture) waitUntilChildrenAreShown(children ...unstructured.Unstructure
 	})
 }
 
-// notShown returns the names of the children that a request does not have, or only in older
+// missingFrom returns the names of the children that a request does not have, or only in older
 // versions.
-func notShown(asked *request, children []unstructured.Unstructured) (missing []string) {
+func missingFrom(asked *request, children []unstructured.Unstructured) (missing []string) {
 	shown := map[types.UID]string{}
 	for _, group := range asked.Children {
 		for _, content := range group {

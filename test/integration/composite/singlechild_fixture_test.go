@@ -21,16 +21,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// onlyChildren is a controller whose parents have one child each, named like the parent.
-type onlyChildren struct {
+// singleChildren is a controller whose parents have one child each, named like the parent.
+type singleChildren struct {
 	*fixture
 	method  v1alpha1.ChildUpdateMethod
 	types   []schema.GroupVersionResource
 	desired map[string]json.RawMessage // by name
 }
 
-// onlyChildTypes are the built-in types of the children.
-var onlyChildTypes = []schema.GroupVersionResource{
+// singleChildTypes are the built-in types of the children.
+var singleChildTypes = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "services"},
 	{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "batch", Version: "v1", Resource: "jobs"},
 	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
@@ -45,16 +45,16 @@ const gadgetSchema = `{type: object, properties: {
 		items: {type: object, required: [port], properties: {port: {type: integer}, protocol: {type: string, default: TCP}, note: {type: string, default: none}}}},
 	names: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}`
 
-// newOnlyChildren prepares a controller for children in YAML, by their titles. GADGET stands for
+// newSingleChildren prepares a controller for children in YAML, by their titles. GADGET stands for
 // the apiVersion of a custom resource with a schema, FREE for one without a schema, and TEN for the
 // number 10.0.
-func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[string]string) *onlyChildren {
+func newSingleChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[string]string) *singleChildren {
 	t.Helper()
 	gadgets := env.Install(t, harness.CRD{Kind: "Gadget", Schema: object{"spec": harness.FromYAML(t, spaced(gadgetSchema))}})
 	frees := env.Install(t, harness.CRD{Kind: "Free"})
-	o := &onlyChildren{
+	o := &singleChildren{
 		method:  method,
-		types:   append([]schema.GroupVersionResource{gadgets, frees}, onlyChildTypes...),
+		types:   append([]schema.GroupVersionResource{gadgets, frees}, singleChildTypes...),
 		desired: map[string]json.RawMessage{},
 	}
 	words := strings.NewReplacer("GADGET", gadgets.GroupVersion().String(), "FREE", frees.GroupVersion().String())
@@ -67,7 +67,7 @@ func newOnlyChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts map[
 	return o
 }
 
-func (o *onlyChildren) answer(asked request) object {
+func (o *singleChildren) answer(asked request) object {
 	return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
 }
 
@@ -80,7 +80,7 @@ func nameOf(title string) string {
 }
 
 // run runs the controller.
-func (o *onlyChildren) run() {
+func (o *singleChildren) run() {
 	o.Helper()
 	o.RunComposite(o.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = nil
@@ -92,7 +92,7 @@ func (o *onlyChildren) run() {
 
 // createAll runs the controller and creates the parents, and waits until all children
 // are there.
-func (o *onlyChildren) createAll() {
+func (o *singleChildren) createAll() {
 	o.Helper()
 	o.run()
 	for name := range o.desired {
@@ -106,7 +106,7 @@ func (o *onlyChildren) createAll() {
 
 // waitUntilSynced annotates all parents twice and waits for the calls. A second call about a parent
 // shows that the sync before it has ended.
-func (o *onlyChildren) waitUntilSynced(touch string, complete func(request) bool) {
+func (o *singleChildren) waitUntilSynced(touch string, complete func(request) bool) {
 	o.Helper()
 	for _, round := range []string{touch + "-once", touch + "-twice"} {
 		for name := range o.desired {
@@ -135,7 +135,7 @@ func (o *onlyChildren) waitUntilSynced(touch string, complete func(request) bool
 }
 
 // expectNoChildWrites checks that no child was written since a position.
-func (o *onlyChildren) expectNoChildWrites(when string, from hostcluster.Position) {
+func (o *singleChildren) expectNoChildWrites(when string, from hostcluster.Position) {
 	o.Helper()
 	for _, child := range o.types {
 		events := env.AuditEvents(o, from, hostcluster.Request{
@@ -147,4 +147,4 @@ func (o *onlyChildren) expectNoChildWrites(when string, from hostcluster.Positio
 	}
 }
 
-func everybody(request) bool { return true }
+func anyRequest(request) bool { return true }

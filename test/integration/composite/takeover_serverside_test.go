@@ -16,9 +16,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// leftBehind returns a fixture whose parent has children that leave has written before the
+// startTakingOver returns a fixture whose parent has children that leave has written before the
 // controller starts.
-func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured), changes ...change) *fixture {
+func startTakingOver(t *testing.T, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured), changes ...change) *fixture {
 	t.Helper()
 	f := prepare(t, hook.Serve(t, nil))
 	parent := f.CreateParent("a", specimensOf(t, first))
@@ -39,7 +39,7 @@ func leftBehind(t *testing.T, leave func(*fixture, schema.GroupVersionResource, 
 	f.Hook.Handle(hook.OnceShown(left, answers(t, wantedChildren)))
 	from := env.AuditEnd(f)
 	f.RunComposite(f.CompositeSpec(changes...))
-	f.waitUntilChildrenAreShown(left...)
+	f.waitUntilChildrenAreSent(left...)
 	f.Settle("a")
 	for of := range specimens {
 		if writes := f.RequestLines(from, writesOf(of)); len(writes) > 0 {
@@ -72,7 +72,7 @@ func (f *fixture) expectLaterDrops(replaced map[schema.GroupVersionResource]type
 func TestWhatServerSideApplyHasLeftIsTakenOver(t *testing.T) {
 	t.Parallel()
 	before := map[schema.GroupVersionResource]types.UID{}
-	f := leftBehind(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
+	f := startTakingOver(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
 		applyAsBefore(f, of, child)
 		before[of] = f.addTheirs(of, specimens[of].others).GetUID()
 	}, withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
@@ -85,7 +85,7 @@ func TestWhatServerSideApplyHasLeftIsTakenOver(t *testing.T) {
 func TestQ7WhatHasTwoOwnersIsPutRight(t *testing.T) {
 	t.Parallel()
 	before := map[schema.GroupVersionResource]types.UID{}
-	f := leftBehind(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
+	f := startTakingOver(t, func(f *fixture, of schema.GroupVersionResource, child *unstructured.Unstructured) {
 		client := env.Dynamic.Resource(of).Namespace(f.Namespace)
 		recorded := child.DeepCopy()
 		recorded.SetAnnotations(map[string]string{recordAnnotation: harness.JSON(f, child)})

@@ -56,7 +56,7 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 		for form, record := range records {
 			t.Run(fmt.Sprintf("%s, records %s", method, form), func(t *testing.T) {
 				t.Parallel()
-				o := newOnlyChildren(t, method, originals)
+				o := newSingleChildren(t, method, originals)
 				var left []unstructured.Unstructured
 				for name := range o.desired {
 					o.leaveParent(name)
@@ -66,9 +66,9 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 				from := env.AuditEnd(o)
 				o.run()
 				for _, child := range left {
-					o.waitUntilChildrenAreShown(child)
+					o.waitUntilChildrenAreSent(child)
 				}
-				o.waitUntilSynced("taken-over", everybody)
+				o.waitUntilSynced("taken-over", anyRequest)
 				o.expectNoChildWrites("after taking over", from)
 				env.ExpectNoRequests(o, from, hostcluster.Request{
 					Verbs: hostcluster.Writes(), Group: o.Parents.Group, Resource: o.Parents.Resource,
@@ -79,7 +79,7 @@ func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 }
 
 // leaveParent creates a parent as Metacontroller would have left it.
-func (o *onlyChildren) leaveParent(name string) {
+func (o *singleChildren) leaveParent(name string) {
 	o.Helper()
 	parents := o.ParentClient()
 	parent := o.CreateParent(name, object{})
@@ -93,7 +93,7 @@ func (o *onlyChildren) leaveParent(name string) {
 
 // leaveChild creates a child as Metacontroller would have left it, with additions of another
 // client.
-func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
+func (o *singleChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
 	o.Helper()
 	owner, err := o.GetParent(o.Context(), name)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 	// An item that admission adds to a list is a difference if it is not known who applied the
 	// list.
 	texts["a Pod"] = strings.Replace(texts["a Pod"], "tolerations: [{key: a, operator: Exists}], ", "", 1)
-	o := newOnlyChildren(t, v1alpha1.ChildUpdateRecreate, texts)
+	o := newSingleChildren(t, v1alpha1.ChildUpdateRecreate, texts)
 	before := map[string]types.UID{}
 	for name := range o.desired {
 		o.CreateParent(name, object{})
@@ -157,7 +157,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 			return nil
 		})
 	}
-	o.waitUntilSynced("adopted", everybody)
+	o.waitUntilSynced("adopted", anyRequest)
 	for name, uid := range before {
 		if o.theChild(t.Context(), name).GetUID() != uid {
 			t.Errorf("%s should have been adopted, but is another one now", name)
@@ -166,7 +166,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 }
 
 // orphan creates a desired child as another client, without an owner and the annotation.
-func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
+func (o *singleChildren) orphan(name string) *unstructured.Unstructured {
 	o.Helper()
 	owner, err := o.GetParent(o.Context(), name)
 	if err != nil {

@@ -59,7 +59,7 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 	var running sync.WaitGroup
 	for i := range writers {
 		running.Go(func() {
-			err := retry.OnError(busy, mayTryAgain, func() error {
+			err := retry.OnError(busy, isRetriable, func() error {
 				places <- struct{}{}
 				defer func() { <-places }()
 				return f.write(t.Context(), "a", i)
@@ -84,7 +84,7 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 		return nil
 	})
 	f.WaitForConfigMap("a", harness.HasData("fields", fmt.Sprint(1+writers/2)))
-	f.expectRest("a", f.Hook)
+	f.expectNoOp("a", f.Hook)
 	f.DeleteParent("a")
 	f.WaitUntilParentIsGone("a")
 }
@@ -92,7 +92,7 @@ func testNoUpdateIsLost(t *testing.T, crd harness.CRD) {
 // busy is the backoff of clients after a conflict. They retry until they succeed.
 var busy = wait.Backoff{Steps: 10000, Duration: 20 * time.Millisecond, Factor: 1, Jitter: 5}
 
-func mayTryAgain(err error) bool { return apierrors.IsConflict(err) || apierrors.IsTimeout(err) }
+func isRetriable(err error) bool { return apierrors.IsConflict(err) || apierrors.IsTimeout(err) }
 
 // write sets the field of one writer: a field of the spec, an annotation or a label, by an update
 // or by a patch.
@@ -134,9 +134,9 @@ func hasWritten(target *unstructured.Unstructured, i int) bool {
 	return value == "x"
 }
 
-// meanwhile runs a decorator. During the first call about target a, that is between observing and
+// startInterrupted runs a decorator. During the first call about target a, that is between observing and
 // writing it, happens is called.
-func meanwhile(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *fixture {
+func startInterrupted(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *fixture {
 	t.Helper()
 	var f *fixture
 	var once sync.Once
@@ -155,8 +155,8 @@ func meanwhile(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *
 	return f
 }
 
-// waitUntilIts waits until a target and its attachment have the target's UID in them.
-func (f *fixture) waitUntilIts(name string) *unstructured.Unstructured {
+// waitForOwnUID waits until a target and its attachment have the target's UID in them.
+func (f *fixture) waitForOwnUID(name string) *unstructured.Unstructured {
 	f.Helper()
 	target := f.WaitForParent(name, func(target *unstructured.Unstructured) error {
 		uid := string(target.GetUID())
@@ -184,35 +184,35 @@ func TestWhatHappensToATargetWhileItsHookIsAsked(t *testing.T) {
 	for name, crd := range map[string]harness.CRD{"with status": {Kind: "Thing"}, "without status": {Kind: "Thing", NoStatus: true}} {
 		t.Run("it vanishes, "+name, func(t *testing.T) {
 			t.Parallel()
-			f := meanwhile(t, crd, func(f *fixture, _ request) { remove(f) })
+			f := startInterrupted(t, crd, func(f *fixture, _ request) { remove(f) })
 			f.CreateParent("a", object{})
 			f.WaitUntilParentIsGone("a")
 			f.CreateParent("b", object{})
-			f.waitUntilIts("b")
+			f.waitForOwnUID("b")
 			f.WaitUntilConfigMapIsGone("a")
 			f.CreateParent("a", object{})
-			f.waitUntilIts("a")
+			f.waitForOwnUID("a")
 			f.ExpectNoSyncError("a")
 		})
 		t.Run("it is replaced, "+name, func(t *testing.T) {
 			t.Parallel()
-			f := meanwhile(t, crd, func(f *fixture, _ request) {
+			f := startInterrupted(t, crd, func(f *fixture, _ request) {
 				remove(f)
 				f.CreateParentWith("a", object{"labels": object{"new": "one"}}, object{})
 			})
 			f.CreateParent("a", object{})
-			if target := f.waitUntilIts("a"); target.GetLabels()["new"] == "" {
+			if target := f.waitForOwnUID("a"); target.GetLabels()["new"] == "" {
 				t.Errorf("the labels are %v", target.GetLabels())
 			}
 			f.ExpectNoSyncError("a")
 		})
 		t.Run("it is edited, "+name, func(t *testing.T) {
 			t.Parallel()
-			f := meanwhile(t, crd, func(f *fixture, _ request) {
+			f := startInterrupted(t, crd, func(f *fixture, _ request) {
 				f.PatchParent("a", object{"metadata": object{"labels": object{"edited": "x"}}, "spec": object{"edited": "x"}})
 			})
 			f.CreateParent("a", object{})
-			target := f.waitUntilIts("a")
+			target := f.waitForOwnUID("a")
 			if edited, _, _ := unstructured.NestedString(target.Object, "spec", "edited"); edited != "x" || target.GetLabels()["edited"] != "x" {
 				t.Errorf("the edit is lost: %v", target.Object)
 			}

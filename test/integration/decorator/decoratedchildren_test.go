@@ -41,7 +41,7 @@ func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1
 		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 	}))
 	f.wholes = env.Install(t, harness.CRD{Kind: "Whole"})
-	f.composite, f.compositeHook = f.fixture.composite(f.wholes, func(asked parentRequest) object {
+	f.composite, f.compositeHook = f.fixture.startComposite(f.wholes, func(asked parentRequest) object {
 		spec, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec")
 		if spec["none"] == true {
 			return object{}
@@ -99,11 +99,11 @@ func (f *family) waitUntilDecorated(name, value string) *unstructured.Unstructur
 	})
 }
 
-// expectRest checks that further syncs of a child and of its parent write nothing.
-func (f *family) expectRest(name string) {
+// expectNoOp checks that further syncs of a child and of its parent write nothing.
+func (f *family) expectNoOp(name string) {
 	f.Helper()
-	f.fixture.expectRest(name, f.Hook, f.compositeHook)
-	f.expectRestAfter(func(text string) {
+	f.fixture.expectNoOp(name, f.Hook, f.compositeHook)
+	f.expectNoOpAfter(func(text string) {
 		f.patchWhole(name, object{"metadata": object{"annotations": object{"mark": text}}})
 	}, f.compositeHook)
 }
@@ -126,7 +126,7 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	f := newFamily(t, engine, method)
 	f.whole("a", object{"value": "1"})
 	first := f.waitUntilDecorated("a", "1")
-	f.expectRest("a")
+	f.expectNoOp("a")
 
 	f.patchWhole("a", object{"spec": object{"value": "2"}})
 	value := "2"
@@ -139,7 +139,7 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	if replaced := first.GetUID() != second.GetUID(); replaced != recreates {
 		t.Errorf("the child was replaced: %v", replaced)
 	}
-	f.expectRest("a")
+	f.expectNoOp("a")
 
 	f.patchWhole("a", object{"spec": object{"none": true}})
 	f.WaitUntilParentIsGone("a")
@@ -159,7 +159,7 @@ func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
 				value := fmt.Sprint(i)
 				f.patchWhole("a", object{"spec": object{"value": value, "labels": labels}})
 				f.waitUntilDecorated("a", value)
-				f.expectRest("a")
+				f.expectNoOp("a")
 				after := f.waitUntilDecorated("a", value)
 				if _, more := after.GetLabels()["more"]; after.GetUID() != first.GetUID() || more && labels == nil {
 					t.Errorf("the child is %v", after.Object["metadata"])
@@ -176,7 +176,7 @@ func TestADecoratedChildIsAtRestAfterARestart(t *testing.T) {
 		f := newFamily(t, engine, v1alpha1.ChildUpdateInPlace)
 		f.whole("a", object{"value": "1", "labels": object{"decorated": "dec"}})
 		f.waitUntilDecorated("a", "1")
-		f.expectRest("a")
+		f.expectNoOp("a")
 		families = append(families, f)
 	}
 	from := env.AuditEnd(t)
@@ -187,6 +187,6 @@ func TestADecoratedChildIsAtRestAfterARestart(t *testing.T) {
 		f.expectNoWrites(from)
 		f.patchWhole("a", object{"spec": object{"value": "2"}})
 		f.waitUntilDecorated("a", "2")
-		f.expectRest("a")
+		f.expectNoOp("a")
 	}
 }

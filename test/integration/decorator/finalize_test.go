@@ -64,8 +64,8 @@ func scripted(t *testing.T, changes ...change) (*fixture, *script) {
 	return start(t, script.handle, append(changes, selecting)...), script
 }
 
-// created creates a target that is selected, and waits until it is decorated.
-func (f *fixture) created(name string, finalizers ...any) {
+// createDecorated creates a target that is selected, and waits until it is decorated.
+func (f *fixture) createDecorated(name string, finalizers ...any) {
 	f.Helper()
 	f.CreateParentWith(name, selected(finalizers...), object{})
 	f.waitForLabel(name, "marked", "yes")
@@ -89,7 +89,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("alive and selected: sync", func(t *testing.T) {
 		f, _ := scripted(t, withFinalize)
-		f.created("a")
+		f.createDecorated("a")
 		f.WaitForFinalizers("a", f.Finalizer())
 		if calls := hook.Requests[request](f, f.Hook, harness.FinalizePath, "a"); len(calls) > 0 {
 			t.Errorf("the finalize hook was called %d times", len(calls))
@@ -101,7 +101,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("alive and no longer selected: finalize, until finalized", func(t *testing.T) {
 		f, _ := scripted(t, withFinalize)
-		f.created("a", harness.OtherFinalizer)
+		f.createDecorated("a", harness.OtherFinalizer)
 		f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere"}}})
 		f.waitForLabel("a", "marked", "going")
 		f.WaitUntilConfigMapIsGone("a")
@@ -122,7 +122,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 	t.Run("selected again: sync, and held again", func(t *testing.T) {
 		f, script := scripted(t, withFinalize)
 		script.finish()
-		f.created("a")
+		f.createDecorated("a")
 		f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere"}}})
 		f.WaitForFinalizers("a")
 		f.PatchParent("a", object{"metadata": object{"labels": object{label: "here"}}})
@@ -132,9 +132,9 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("alive and no longer selected, without a finalize hook: nothing", func(t *testing.T) {
 		f, _ := scripted(t)
-		f.created("a")
+		f.createDecorated("a")
 		f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere", "marked": "else"}}})
-		f.created("b")
+		f.createDecorated("b")
 		for _, asked := range hook.Requests[request](f, f.Hook, harness.SyncPath, "a") {
 			if asked.Object.GetLabels()[label] != "here" {
 				t.Error("a hook was called about a target that is no longer selected")
@@ -148,7 +148,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("being deleted and held by us: finalize, attachments and labels", func(t *testing.T) {
 		f, _ := scripted(t, withFinalize)
-		f.created("a")
+		f.createDecorated("a")
 		f.DeleteParent("a")
 		f.waitForLabel("a", "marked", "going")
 		f.WaitUntilConfigMapIsGone("a")
@@ -165,7 +165,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 	t.Run("being deleted and finalized, held by others: once more, then no attachments", func(t *testing.T) {
 		f, script := scripted(t, withFinalize)
 		script.finish()
-		f.created("a", harness.OtherFinalizer)
+		f.createDecorated("a", harness.OtherFinalizer)
 		from := env.AuditEnd(t)
 		f.DeleteParent("a")
 		f.WaitForFinalizers("a", harness.OtherFinalizer)
@@ -187,7 +187,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("being deleted by the garbage collector: finalize, no attachments", func(t *testing.T) {
 		f, _ := scripted(t, withFinalize)
-		f.created("a")
+		f.createDecorated("a")
 		// The garbage collector waits for the attachment, which has a finalizer.
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
 		f.DeleteParent("a", metav1.DeletePropagationForeground)
@@ -204,12 +204,12 @@ func TestWhichHookIsCalled(t *testing.T) {
 
 	t.Run("gone: nothing, and the attachments are collected", func(t *testing.T) {
 		f, _ := scripted(t)
-		f.created("a")
+		f.createDecorated("a")
 		f.DeleteParent("a")
 		f.WaitUntilParentIsGone("a")
 		f.WaitUntilConfigMapIsGone("a")
 		before := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "a"))
-		f.created("b")
+		f.createDecorated("b")
 		if after := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "a")); after != before {
 			t.Errorf("the hook was called %d times about a target that is gone", after-before)
 		}
@@ -289,7 +289,7 @@ func TestAFinalizeHookThatFailsHoldsTheTarget(t *testing.T) {
 		}
 		return script.handle(ctx, call)
 	}, withFinalize, selecting)
-	f.created("a")
+	f.createDecorated("a")
 	f.DeleteParent("a")
 	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "finalize hook failed")
 	f.WaitForFinalizers("a", f.Finalizer())

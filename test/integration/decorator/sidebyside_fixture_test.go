@@ -11,8 +11,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// beside runs another decorator of the same targets, with its own hook.
-func (f *fixture) beside(handler hook.Handler, changes ...change) *fixture {
+// startAnother runs another decorator of the same targets, with its own hook.
+func (f *fixture) startAnother(handler hook.Handler, changes ...change) *fixture {
 	f.Helper()
 	other := *f
 	other.Hook = hook.Serve(f, handler)
@@ -26,9 +26,9 @@ type (
 	compositeChange = harness.CompositeChange
 )
 
-// composite runs a CompositeController with a generated selector and ConfigMap children that are
+// startComposite runs a CompositeController with a generated selector and ConfigMap children that are
 // updated in place. It returns the name and the hook.
-func (f *fixture) composite(parents schema.GroupVersionResource, answer func(parentRequest) object, changes ...compositeChange) (string, *hook.Server) {
+func (f *fixture) startComposite(parents schema.GroupVersionResource, answer func(parentRequest) object, changes ...compositeChange) (string, *hook.Server) {
 	f.Helper()
 	server := hook.Serve(f, hook.Answering(f, answer))
 	composite := harness.Fixture{T: f.T, Env: env, Parents: parents, Hook: server, Namespace: f.Namespace}
@@ -36,15 +36,15 @@ func (f *fixture) composite(parents schema.GroupVersionResource, answer func(par
 	return composite.Controller.Name, server
 }
 
-// expectRest checks that further syncs of a target write nothing in the namespace. Events are sent
+// expectNoOp checks that further syncs of a target write nothing in the namespace. Events are sent
 // later and do not count.
-func (f *fixture) expectRest(name string, hooks ...*hook.Server) {
+func (f *fixture) expectNoOp(name string, hooks ...*hook.Server) {
 	f.Helper()
-	f.expectRestAfter(func(mark string) { f.Touch(name, mark) }, hooks...)
+	f.expectNoOpAfter(func(mark string) { f.Touch(name, mark) }, hooks...)
 }
 
-// expectRestAfter is expectRest for an object into which touch writes a mark.
-func (f *fixture) expectRestAfter(touch func(mark string), hooks ...*hook.Server) {
+// expectNoOpAfter is expectRest for an object into which touch writes a mark.
+func (f *fixture) expectNoOpAfter(touch func(mark string), hooks ...*hook.Server) {
 	f.Helper()
 	env.Settle(f, touch, hooks...)
 	from := env.AuditEnd(f)

@@ -55,8 +55,8 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 	finalizes := func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, decorates(0, "-one")))
 	f.RunDecorator(f.DecoratorSpec(finalizes))
-	two := f.beside(answers(t, decorates(1, "-two")), finalizes)
-	composite, compositeHook := f.composite(f.Parents, func(asked parentRequest) object {
+	two := f.startAnother(answers(t, decorates(1, "-two")), finalizes)
+	composite, compositeHook := f.startComposite(f.Parents, func(asked parentRequest) object {
 		name := asked.Parent.GetName() + "-child"
 		expectOnly(t, asked.Children, name)
 		return object{
@@ -85,7 +85,7 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 		}
 		return sameFinalizers(target, finalizers)
 	})
-	f.expectRest("a", f.Hook, two.Hook, compositeHook)
+	f.expectNoOp("a", f.Hook, two.Hook, compositeHook)
 	for name, uid := range uids {
 		made := f.WaitForConfigMap(name, harness.Exists)
 		owner := metav1.GetControllerOf(made)
@@ -141,11 +141,11 @@ func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
 		return shared(status, "one")
 	}))
-	two := f.beside(answers(t, func(asked request) object {
+	two := f.startAnother(answers(t, func(asked request) object {
 		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
 		return shared(status, "two")
 	}))
-	_, compositeHook := f.composite(f.Parents, func(asked parentRequest) object {
+	_, compositeHook := f.startComposite(f.Parents, func(asked parentRequest) object {
 		status, _, _ := unstructured.NestedMap(asked.Parent.Object, "status")
 		return shared(status, "composite")
 	})
@@ -157,7 +157,7 @@ func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 		}
 		return nil
 	})
-	f.expectRest("a", f.Hook, two.Hook, compositeHook)
+	f.expectNoOp("a", f.Hook, two.Hook, compositeHook)
 }
 
 // The second controller that wants a name has a name conflict. It gets the name when the first no
@@ -172,7 +172,7 @@ func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
 	}))
 	f.CreateParent("a", object{"wanted": true})
 	first := f.WaitForConfigMap("name", harness.HasData("of", "the first"))
-	f.composite(f.Parents, func(parentRequest) object {
+	f.startComposite(f.Parents, func(parentRequest) object {
 		return object{"children": []object{hook.ConfigMap("name", object{"of": "a composite"})}}
 	})
 	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/name")
@@ -209,14 +209,14 @@ func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	}), ofType(parts.Resource, parts.Group))
 	middle := *top
 	middle.Parents = parts
-	second := middle.beside(answers(t, func(asked request) object {
+	second := middle.startAnother(answers(t, func(asked request) object {
 		return object{
 			"attachments": []object{made("Piece", pieces.GroupVersion().String(), asked.Object)},
 			"labels":      object{"decorated": "yes"},
 			"status":      object{"seen": true},
 		}
 	}), ofType(pieces.Resource, pieces.Group))
-	_, bottom := top.composite(pieces, func(asked parentRequest) object {
+	_, bottom := top.startComposite(pieces, func(asked parentRequest) object {
 		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
 		return object{"children": []object{hook.ConfigMap(asked.Parent.GetName(), object{"value": value})}, "status": object{}}
 	})
@@ -232,9 +232,9 @@ func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 		}
 		return nil
 	})
-	top.expectRest("a", top.Hook)
-	second.expectRest("a", top.Hook, second.Hook)
-	last.expectRest("a", second.Hook, bottom)
+	top.expectNoOp("a", top.Hook)
+	second.expectNoOp("a", top.Hook, second.Hook)
+	last.expectNoOp("a", second.Hook, bottom)
 	top.DeleteParent("a")
 	top.WaitUntilConfigMapIsGone("a")
 }

@@ -46,9 +46,9 @@ func originalsOf(t *testing.T) []object {
 	return all
 }
 
-// takenOver tests a decorator whose target and attachments Metacontroller has left. Leave writes an
+// testTakingOver tests a decorator whose target and attachments Metacontroller has left. Leave writes an
 // attachment as Metacontroller does.
-func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
+func testTakingOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
 	t.Helper()
 	var answered atomic.Bool
 	answer := answers(t, func(asked request) object {
@@ -116,7 +116,7 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	if method == v1alpha1.ChildUpdateInPlace {
 		f.WaitForConfigMap("it", harness.HasData("value", "2"))
-		f.expectRest("a", f.Hook)
+		f.expectNoOp("a", f.Hook)
 		for of := range originals {
 			attachment, err := env.Dynamic.Resource(of).Namespace(f.Namespace).Get(t.Context(), "it", metav1.GetOptions{})
 			if err != nil || !uids[attachment.GetUID()] || attachment.GetLabels()["others"] != "x" {
@@ -165,7 +165,7 @@ var methods = []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha
 func TestTakingOverTargetsAndAttachments(t *testing.T) {
 	t.Parallel()
 	for _, method := range methods {
-		t.Run(string(method), func(t *testing.T) { t.Parallel(); takenOver(t, method, leaveRecorded) })
+		t.Run(string(method), func(t *testing.T) { t.Parallel(); testTakingOver(t, method, leaveRecorded) })
 	}
 }
 
@@ -181,6 +181,6 @@ func TestTakingOverAttachmentsOfServerSideApply(t *testing.T) {
 		}
 	})
 	for _, method := range methods {
-		takenOver(t, method, leaveApplied)
+		testTakingOver(t, method, leaveApplied)
 	}
 }

@@ -171,10 +171,10 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 	for name, sort := range harness.ParentTypes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startSorted(t, sort)
+			f := startForParentType(t, sort)
 			from := env.AuditEnd(t) // from its creation on it may be held
 			target := env.Make(t, sort, f.Namespace, map[string]string{"test": f.Namespace}).GetName()
-			f.waitForSorted(sort, target, "test", "decorated")
+			f.waitForParentType(sort, target, "test", "decorated")
 			f.WaitForConfigMap("attached", harness.HasData("of", target))
 			changed, err := env.Objects(sort, f.Namespace).Patch(t.Context(), target, types.MergePatchType, []byte(sort.Changes), metav1.PatchOptions{})
 			if err != nil {
@@ -189,7 +189,7 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 			if _, err := env.Objects(sort, f.Namespace).Patch(t.Context(), target, types.MergePatchType, []byte(`{"metadata":{"labels":{"test":null}}}`), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			f.waitForSorted(sort, target)
+			f.waitForParentType(sort, target)
 			f.WaitUntilConfigMapIsGone("attached")
 			about := hostcluster.Request{Group: f.Parents.Group, Resource: f.Parents.Resource, Name: target}
 			made := env.Requests(t, from, about)
@@ -206,10 +206,10 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 	}
 }
 
-// startSorted runs a controller for objects of a type that have a label of the test's own. Until it
+// startForParentType runs a controller for objects of a type that have a label of the test's own. Until it
 // is finalized, each gets a label, an annotation and the ConfigMap attached in the test's
 // namespace.
-func startSorted(t *testing.T, of harness.ParentType) *fixture {
+func startForParentType(t *testing.T, of harness.ParentType) *fixture {
 	t.Helper()
 	namespace := env.Namespace(t)
 	handler := byPath(t, map[string]func(request) object{
@@ -234,9 +234,9 @@ func startSorted(t *testing.T, of harness.ParentType) *fixture {
 	return f
 }
 
-// waitForSorted waits until an object of a type has exactly these labels. If decorated is among
+// waitForParentType waits until an object of a type has exactly these labels. If decorated is among
 // them, it must have the annotation and the finalizer too, and otherwise neither.
-func (f *fixture) waitForSorted(of harness.ParentType, name string, labels ...string) {
+func (f *fixture) waitForParentType(of harness.ParentType, name string, labels ...string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
 		found, err := env.Objects(of, f.Namespace).Get(ctx, name, metav1.GetOptions{})

@@ -115,8 +115,8 @@ func (w *writes) delete() {
 	})
 }
 
-// words returns the outcomes of writes as text.
-func words(outcomes []stage.Outcome) []string {
+// describe returns the outcomes of writes as text.
+func describe(outcomes []stage.Outcome) []string {
 	var words []string
 	for _, outcome := range outcomes {
 		word := string(outcome.Op)

@@ -23,7 +23,7 @@ import (
 func TestATargetIsChangedOnlyAsTheHookSays(t *testing.T) {
 	eachType(t, func(w *writes) {
 		before := w.get()
-		if diff := cmp.Diff([]string{"metadata"}, words(w.sync(w.observe(), marking()))); diff != "" {
+		if diff := cmp.Diff([]string{"metadata"}, describe(w.sync(w.observe(), marking()))); diff != "" {
 			w.Errorf("writes (-want +got):\n%s", diff)
 		}
 		after := w.get()
@@ -46,7 +46,7 @@ func TestATargetIsChangedOnlyAsTheHookSays(t *testing.T) {
 			w.Errorf("something else changed (-before +after):\n%s", diff)
 		}
 		if outcomes := w.sync(w.observe(), marking()); len(outcomes) > 0 {
-			w.Errorf("the next sync takes %v", words(outcomes))
+			w.Errorf("the next sync takes %v", describe(outcomes))
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestATargetThatVanishesBeforeItIsWritten(t *testing.T) {
 		for _, answer := range []*stage.Response{marking(), {Status: []byte(`{"a":1}`)}} {
 			outcomes := w.sync(seen, answer)
 			if len(outcomes) != 1 || !outcomes[0].Overtaken || outcomes[0].Err != nil {
-				w.Errorf("the sync takes %v", words(outcomes))
+				w.Errorf("the sync takes %v", describe(outcomes))
 			}
 		}
 		if found, err := w.live().Get(w.Context(), w.target.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -93,7 +93,7 @@ func TestATargetThatOthersEditBeforeItIsWritten(t *testing.T) {
 			w.Fatal(err)
 		}
 		if outcomes := w.sync(seen, marking()); len(outcomes) != 1 || !outcomes[0].Overtaken || outcomes[0].Err != nil {
-			w.Errorf("outcomes are %v", words(outcomes))
+			w.Errorf("outcomes are %v", describe(outcomes))
 		}
 		env.Eventually(w, func(context.Context) error { // the host's own controllers write some of them
 			for _, outcome := range w.sync(w.observe(), marking()) {
@@ -129,7 +129,7 @@ func TestAStatusIsWrittenBesideTheRest(t *testing.T) {
 			if crd.NoStatus {
 				want = want[1:]
 			}
-			if diff := cmp.Diff(want, words(w.sync(w.observe(), response))); diff != "" {
+			if diff := cmp.Diff(want, describe(w.sync(w.observe(), response))); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 			after := w.get()
@@ -137,7 +137,7 @@ func TestAStatusIsWrittenBesideTheRest(t *testing.T) {
 				t.Errorf("it is %s", got)
 			}
 			if outcomes := w.sync(w.observe(), response); len(outcomes) > 0 {
-				t.Errorf("the next sync takes %v", words(outcomes))
+				t.Errorf("the next sync takes %v", describe(outcomes))
 			}
 		})
 	}

@@ -149,7 +149,7 @@ func TestACompositeAndADecoratorThatFightAreCalmed(t *testing.T) {
 func TestTwoWhoAnswerTheStatusOfOneObjectAreCalmed(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{"status": object{"by": "decorator"}} }))
-	composite, _ := f.composite(f.Parents, func(parentRequest) object { return object{"status": object{"by": "composite"}} })
+	composite, _ := f.startComposite(f.Parents, func(parentRequest) object { return object{"status": object{"by": "composite"}} })
 	f.CreateParent("a", object{})
 	f.WaitForWriteLoop("the status of Thing "+f.Namespace+"/a", "CompositeController "+composite)
 	env.WaitForWriteLoop(t, harness.Composite(composite), "the status of Thing "+f.Namespace+"/a", "DecoratorController "+f.Controller.Name)

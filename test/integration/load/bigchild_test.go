@@ -37,7 +37,7 @@ func TestAChildOfAMegabyte(t *testing.T) {
 			}))
 			f.start(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].UpdateStrategy.Apply = engine })
 			f.CreateParent("p", object{"value": "a"})
-			t.Logf("created after %s", f.reaches("p", megabyte("a")))
+			t.Logf("created after %s", f.timeUntilValue("p", megabyte("a")))
 			calls := f.settle("p")
 
 			from := env.AuditEnd(t)
@@ -50,7 +50,7 @@ func TestAChildOfAMegabyte(t *testing.T) {
 				t.Errorf("a touch leads to the writes %v", writes)
 			}
 			f.set("p", "b")
-			t.Logf("changed after %s", f.reaches("p", megabyte("b")))
+			t.Logf("changed after %s", f.timeUntilValue("p", megabyte("b")))
 			calls = f.settle("p")
 			if writes := f.writes(from, configMaps); !slices.Equal(writes, []string{change}) {
 				t.Errorf("a change leads to the writes %v", writes)

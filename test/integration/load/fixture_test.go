@@ -60,8 +60,8 @@ func (f *fixture) set(name, value string) {
 	f.PatchParent(name, object{"spec": object{"value": value}})
 }
 
-// reaches returns how long it takes until a ConfigMap has a value.
-func (f *fixture) reaches(name, value string) time.Duration {
+// timeUntilValue returns how long it takes until a ConfigMap has a value.
+func (f *fixture) timeUntilValue(name, value string) time.Duration {
 	f.Helper()
 	started := time.Now()
 	env.Eventually(f, func(ctx context.Context) error {

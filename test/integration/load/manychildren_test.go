@@ -72,7 +72,7 @@ func TestAParentWithThousandsOfChildren(t *testing.T) {
 	version.Store(1)
 	timed("change one", 10*time.Second, func() {
 		f.Touch("p", "change")
-		f.reaches(child(children/2), "1")
+		f.timeUntilValue(child(children/2), "1")
 	})
 	f.settle("p")
 	if writes := f.writes(from, configMaps); !slices.Equal(writes, []string{"update"}) {

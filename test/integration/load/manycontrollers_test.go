@@ -58,7 +58,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	env.Within(t, max(2*time.Minute, 3*created), allReady(controllers)) // who takes long to create them may take long to start them
 	ready := time.Since(started)
 	for i := range controllers {
-		f.reaches(name(i), "0")
+		f.timeUntilValue(name(i), "0")
 	}
 	t.Logf("%d controllers are created in %s and all are ready after %s; the server goes from %d to %d MiB", controllers, created, ready, empty, resident())
 
@@ -66,7 +66,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	for i := range edits {
 		parent := name(i * controllers / edits)
 		f.set(parent, "1")
-		took = append(took, f.reaches(parent, "1"))
+		took = append(took, f.timeUntilValue(parent, "1"))
 	}
 	slices.Sort(took)
 	t.Logf("an edit takes %s at the median and %s at worst", took[edits/2], took[edits-1])

@@ -67,7 +67,7 @@ func TestASlowHookDelaysNoOtherController(t *testing.T) {
 	quick := prepare(t, answer)
 	quick.CreateParent("p", object{"value": "0"})
 	quick.start()
-	quick.reaches("p", "0")
+	quick.timeUntilValue("p", "0")
 
 	var took []time.Duration
 	for i := range edits {
@@ -79,7 +79,7 @@ func TestASlowHookDelaysNoOtherController(t *testing.T) {
 		})
 		value := fmt.Sprint(i + 1)
 		quick.set("p", value)
-		took = append(took, quick.reaches("p", value))
+		took = append(took, quick.timeUntilValue("p", value))
 		if now := slow.waiting(); now != workers {
 			t.Errorf("%d calls of the slow hook wait after the edit, want %d", now, workers)
 		}
