@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// OtherFinalizer is the finalizer of somebody else. It keeps an object from going.
+// OtherFinalizer is the finalizer of another client. An object with it is not deleted.
 const OtherFinalizer = "example.com/keep"
 
 // ParentClient is the client of the fixture's parents.

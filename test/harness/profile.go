@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
 // Goroutines counts the server's goroutines by the function that started them.
@@ -82,3 +84,6 @@ func (e *Env) GetAsAdministrator(ctx context.Context, path string) (string, erro
 	}
 	return body, nil
 }
+
+// Usage is what the server takes of the machine.
+func (e *Env) Usage() (process.Usage, error) { return process.UsageOf(e.Server.PID()) }

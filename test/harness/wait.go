@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
 // WaitForEvent waits for an event of the host in the namespace whose object has the name and whose
@@ -107,3 +109,21 @@ func (e *Env) WaitUntilConfigMapIsGone(t testing.TB, namespace, name string) {
 		return errors.Join(fmt.Errorf("ConfigMap %s should be gone", name), err)
 	})
 }
+
+// Eventually waits until check returns nil and fails the test with its last error if that takes more than two minutes.
+func (e *Env) Eventually(t testing.TB, check func(context.Context) error) {
+	t.Helper()
+	e.Within(t, deadline, check)
+}
+
+// Within is Eventually with another deadline.
+func (e *Env) Within(t testing.TB, timeout time.Duration, check func(context.Context) error) {
+	t.Helper()
+	if err := poll.Within(t.Context(), timeout, check); err != nil {
+		t.Fatal(errors.Join(err, e.exited()))
+	}
+}
+
+// exited returns an error if a process of the environment has ended: no condition can come true
+// then.
+func (e *Env) exited() error { return errors.Join(e.Host.Exited(), e.Server.Exited()) }

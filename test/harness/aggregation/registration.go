@@ -61,7 +61,7 @@ type Registration struct {
 // errNameRefused means that kube-apiserver wants an endpoint.
 var errNameRefused = errors.New("kube-apiserver takes no Service of type ExternalName, since it runs with --enable-aggregator-routing")
 
-// Apply registers the API, or renews a registration of ours. It refuses to take the API over from somebody else.
+// Apply registers the API, or renews a registration of ours. It refuses to replace the registration of another server.
 func (r Registration) Apply(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -138,7 +138,7 @@ func resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	}
 }
 
-// ownAPIService returns the APIService of our API, nil if there is none, and an error if it belongs to somebody else.
+// ownAPIService returns the APIService of our API, nil if there is none, and an error if it belongs to another server.
 func ownAPIService(ctx context.Context, client dynamic.Interface) (*unstructured.Unstructured, error) {
 	apiService, err := client.Resource(apiServices).Get(ctx, APIServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -176,8 +176,8 @@ func CheckFree(ctx context.Context, config *rest.Config, caBundle []byte) error 
 	return nil
 }
 
-// Remove takes a registration away again, the namespace included, and waits until it is gone; what somebody else has
-// registered stays.
+// Remove removes a registration, the namespace included, and waits until it is gone. The registration
+// of another server stays.
 func Remove(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -186,7 +186,7 @@ func Remove(ctx context.Context, config *rest.Config) error {
 	if _, err := ownAPIService(ctx, client); err != nil {
 		return err
 	}
-	// The APIService first: while it is there and nobody answers, no namespace can be deleted.
+	// The APIService first: no namespace can be deleted while it exists and its server does not answer.
 	return errors.Join(
 		remove(ctx, client.Resource(apiServices), APIServiceName),
 		remove(ctx, client.Resource(services).Namespace(Namespace), ServiceName),

@@ -50,7 +50,7 @@ type Config struct {
 // Server is a metacontroller-apiserver that runs as a child process and serves its API through a cluster.
 type Server struct {
 	Config
-	Registration Registration // what the cluster was told at the last start
+	Registration Registration // as of the last start
 	process      *process.Process
 }
 

@@ -114,7 +114,7 @@ func (p *Process) Kill() error {
 
 func (p *Process) signal(sig syscall.Signal) error {
 	select {
-	case <-p.done: // its id may be somebody else's by now
+	case <-p.done: // another process may have its id now
 		return nil
 	default:
 	}

@@ -226,7 +226,7 @@ func TestAChangedDefinitionChangesHowAListIsMerged(t *testing.T) {
 	f.CreateParent("a", object{"value": "1"})
 	listIs(object{"id": "ours", "value": "1"})
 	add()
-	listIs(object{"id": "ours", "value": "1"}) // a list whose items nothing tells apart is ours as a whole
+	listIs(object{"id": "ours", "value": "1"}) // a list whose items have no key is replaced as a whole
 
 	from := env.AuditEnd(f)
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

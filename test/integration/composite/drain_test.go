@@ -108,7 +108,7 @@ func TestQ13AHookThatIsDownDoesNotKeepTheController(t *testing.T) {
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.createParentsWithFinalizer(3)
 	f.Hook.Handle(func(ctx context.Context, _ hook.Call) hook.Answer {
-		<-ctx.Done() // nobody answers
+		<-ctx.Done() // until the caller gives up
 		return hook.Answer{}
 	})
 	f.DeleteParent("p0", metav1.DeletePropagationBackground)

@@ -169,7 +169,7 @@ func TestQ7MovingBetweenEngines(t *testing.T) {
 				f.waitForChild(of, isManaged(move.from))
 				child := f.addTheirs(of, specimen.others)
 				before[of] = child.GetUID()
-				f.waitUntilChildrenAreSent(*child) // a write that is based on what was before is refused, and made once more
+				f.waitUntilChildrenAreSent(*child) // a write that is based on an older version would be refused and repeated
 			}
 			f.Settle("a")
 			from := env.AuditEnd(f)

@@ -43,7 +43,7 @@ func TestAKilledServerGoesOnFinalizing(t *testing.T) {
 		}
 		f.DeleteParent(name(i))
 	}
-	for i := range targets { // nobody takes the finalizers off meanwhile
+	for i := range targets { // the finalizers stay meanwhile
 		f.WaitForParent(name(i), func(target *unstructured.Unstructured) error {
 			if len(target.GetFinalizers()) != 1 || target.GetDeletionTimestamp() == nil {
 				return fmt.Errorf("it should wait for its finalizer: %v", target.Object["metadata"])

@@ -43,7 +43,7 @@ func (f *fixture) expectNoOp(name string, hooks ...*hook.Server) {
 	f.expectNoOpAfter(func(mark string) { f.Touch(name, mark) }, hooks...)
 }
 
-// expectNoOpAfter is expectRest for an object into which touch writes a mark.
+// expectNoOpAfter is expectNoOp for an object into which touch writes a mark.
 func (f *fixture) expectNoOpAfter(touch func(mark string), hooks ...*hook.Server) {
 	f.Helper()
 	env.Settle(f, touch, hooks...)

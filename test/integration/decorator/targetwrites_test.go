@@ -169,7 +169,7 @@ func TestNoWriteOfOthersIsLost(t *testing.T) {
 	for round, last := 0, false; !last; round++ {
 		select {
 		case <-done:
-			last = true // one more, with nobody else
+			last = true // one more round, without other writers
 		default:
 		}
 		value := fmt.Sprint(round)

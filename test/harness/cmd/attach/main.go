@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := checkFree(ctx, cluster, absoluteDataDir); err != nil {
 		return err
 	}
-	place, err := placeFor(cluster, *externalName)
+	place, err := addressFor(cluster, *externalName)
 	if err != nil {
 		return err
 	}

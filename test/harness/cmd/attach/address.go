@@ -11,35 +11,35 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// place is where the server listens, and how the cluster's kube-apiserver finds it there.
-type place struct {
+// address is where the server listens, and how the cluster's kube-apiserver finds it there.
+type address struct {
 	bindAddress  string
 	externalName string
 }
 
-// placeFor returns a loopback address if the cluster's kube-apiserver is on loopback too. Otherwise
+// addressFor returns a loopback address if the cluster's kube-apiserver is on loopback too. Otherwise
 // it is the address from which we reach kube-apiserver. With an external name the server listens on
 // all addresses: a kube-apiserver in a container, whose port is forwarded to loopback, needs that.
-func placeFor(cluster *rest.Config, externalName string) (place, error) {
+func addressFor(cluster *rest.Config, externalName string) (address, error) {
 	if externalName != "" {
-		return place{bindAddress: "0.0.0.0", externalName: externalName}, nil
+		return address{bindAddress: "0.0.0.0", externalName: externalName}, nil
 	}
 	server, _, err := rest.DefaultServerUrlFor(cluster)
 	if err != nil {
-		return place{}, fmt.Errorf("read the cluster's address: %w", err)
+		return address{}, fmt.Errorf("read the cluster's address: %w", err)
 	}
 	local, err := localAddress(server)
 	if err != nil {
-		return place{}, fmt.Errorf("find our address as seen by the cluster at %s: %w", server.Host, err)
+		return address{}, fmt.Errorf("find our address as seen by the cluster at %s: %w", server.Host, err)
 	}
 	switch {
 	case local.IsLoopback():
-		return place{bindAddress: "127.0.0.1", externalName: "localhost"}, nil
+		return address{bindAddress: "127.0.0.1", externalName: "localhost"}, nil
 	case local.To4() == nil:
-		return place{}, fmt.Errorf("the cluster at %s is reached from the IPv6 address %s, which a Service cannot name: "+
+		return address{}, fmt.Errorf("the cluster at %s is reached from the IPv6 address %s, which a Service cannot name: "+
 			"give a DNS name (EXTERNAL_NAME=...)", server.Host, local)
 	default:
-		return place{bindAddress: local.String(), externalName: local.String()}, nil
+		return address{bindAddress: local.String(), externalName: local.String()}, nil
 	}
 }
 

@@ -5,32 +5,8 @@ package examples
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 )
-
-func TestTheImmortalContainerComesBack(t *testing.T) {
-	t.Parallel()
-	example := startExample(t, "immortalcontainer", "8081", "")
-	namespace := env.Namespace(t)
-	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "forever.yaml"))
-
-	const pod = "pod/forever-immortalpod"
-	waitForCurrentPod := func() {
-		t.Helper()
-		waitFor(t, namespace, "immortalcontainer/forever", "{.status.currentPod}", "forever-immortalpod")
-	}
-	waitForCurrentPod()
-	first := uid(t, namespace, pod)
-	env.Kubectl(t, "delete", pod, "-n", namespace)
-	waitForAnother(t, namespace, pod, first)
-	waitForCurrentPod()
-
-	refused := env.KubectlError(t, "patch", "ic", "forever", "-n", namespace, "--type=merge", "-p", `{"spec":{"image":""}}`)
-	if !strings.Contains(refused, "spec.image") {
-		t.Errorf("no word about spec.image in:\n%s", refused)
-	}
-}
 
 // A ConfigMap is copied into the namespaces with a label. The copies follow changes of the
 // ConfigMap and of the labels.
