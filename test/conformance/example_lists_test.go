@@ -14,7 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// The tests of this file play Metacontroller's examples of protocol v2: a namespaced parent sees beyond its namespace.
+// The tests of this file play Metacontroller's examples of protocol v2: a namespaced parent sees
+// beyond its namespace.
 
 const lists = `
 apiVersion: metacontroller.k8s.io/v1alpha1

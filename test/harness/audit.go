@@ -24,7 +24,8 @@ func (e *Env) AuditEnd(t testing.TB) hostcluster.Position {
 	return now
 }
 
-// AuditEvents returns the requests of our server to the host from a position on that fit, oldest first.
+// AuditEvents returns the requests of our server to the host from a position on that fit, oldest
+// first.
 func (e *Env) AuditEvents(t testing.TB, from hostcluster.Position, request hostcluster.Request) []auditv1.Event {
 	t.Helper()
 	request.User = ServerUser

@@ -122,7 +122,8 @@ func (e *Env) controllerState(ctx context.Context, controller Controller) (state
 	return state, err
 }
 
-// WaitForReady waits until the condition Ready of a controller's present spec has a status and a reason.
+// WaitForReady waits until the condition Ready of a controller's present spec has a status and a
+// reason.
 func (e *Env) WaitForReady(t testing.TB, controller Controller, status metav1.ConditionStatus, reason string) {
 	t.Helper()
 	e.WaitForController(t, controller, func(metadata metav1.ObjectMeta, have v1alpha1.ControllerStatus) error {
@@ -173,8 +174,8 @@ func (e *Env) HasWriteLoop(ctx context.Context, controller Controller, words ...
 	return nil
 }
 
-// WaitForDrainFinalizer waits until a controller has the finalizer that keeps it until its parents are
-// released, or has not, and its status lists these types of parents in heldResources.
+// WaitForDrainFinalizer waits until a controller has the finalizer that keeps it until its parents
+// are released, or has not, and its status lists these types of parents in heldResources.
 func (e *Env) WaitForDrainFinalizer(t testing.TB, controller Controller, want bool, parents ...schema.GroupVersionResource) {
 	t.Helper()
 	var rules []v1alpha1.ResourceRule

@@ -46,8 +46,9 @@ type Env struct {
 	dir string
 }
 
-// Main runs the tests of a package in an environment of its own and returns the exit code for os.Exit. The logs are
-// kept, and their last lines printed, if a test fails. The server is given flags, if any.
+// Main runs the tests of a package in an environment of its own and returns the exit code for
+// os.Exit. The logs are kept, and their last lines printed, if a test fails. The server is given
+// flags, if any.
 func Main(m *testing.M, use func(*Env), flags ...string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -80,8 +81,8 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 	return 0
 }
 
-// Start brings an environment up whose files are in a new folder of parent, with flags for the server. On an error
-// nothing is left running; the logs are kept.
+// Start brings an environment up whose files are in a new folder of parent, with flags for the
+// server. On an error nothing is left running; the logs are kept.
 func Start(ctx context.Context, parent string, flags ...string) (*Env, error) {
 	dir, err := os.MkdirTemp(parent, "harness-")
 	if err != nil {
@@ -115,7 +116,8 @@ func (e *Env) start(ctx context.Context, flags []string) error {
 	return e.startServer(ctx, binary, flags)
 }
 
-// serverBinary returns the binary under test: the one the environment names, else one built from this source tree.
+// serverBinary returns the binary under test: the one the environment names, else one built from
+// this source tree.
 func (e *Env) serverBinary(ctx context.Context) (string, error) {
 	if binary := os.Getenv(binaryVariable); binary != "" {
 		return binary, nil

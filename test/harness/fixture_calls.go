@@ -75,8 +75,8 @@ func (f *Fixture) ExpectNoSyncError(parent string) {
 	f.Env.ExpectNoSyncErrorBut(f, f.Namespace, parent, later)
 }
 
-// RequestLines returns the requests of our server to the host in the fixture's namespace that fit, as
-// text. See Env.RequestLines.
+// RequestLines returns the requests of our server to the host in the fixture's namespace that fit,
+// as text. See Env.RequestLines.
 func (f *Fixture) RequestLines(from hostcluster.Position, request hostcluster.Request) []string {
 	f.Helper()
 	request.Namespace = f.Namespace

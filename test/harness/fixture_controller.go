@@ -35,7 +35,8 @@ func (f *Fixture) WaitForController(check func(metav1.ObjectMeta, v1alpha1.Contr
 	f.Env.WaitForController(f, f.Controller, check)
 }
 
-// WaitForReady waits until the condition Ready of the fixture's controller has a status and a reason.
+// WaitForReady waits until the condition Ready of the fixture's controller has a status and a
+// reason.
 func (f *Fixture) WaitForReady(status metav1.ConditionStatus, reason string) {
 	f.Helper()
 	f.Env.WaitForReady(f, f.Controller, status, reason)

@@ -12,8 +12,8 @@ import (
 // DecoratorChange changes the spec of a DecoratorController before it is created.
 type DecoratorChange = func(*v1alpha1.DecoratorControllerSpec)
 
-// DecoratorSpec returns the spec of a controller of all objects of the fixture's type, with ConfigMap
-// attachments that are updated in place and a sync hook, with changes.
+// DecoratorSpec returns the spec of a controller of all objects of the fixture's type, with
+// ConfigMap attachments that are updated in place and a sync hook, with changes.
 func (f *Fixture) DecoratorSpec(changes ...DecoratorChange) v1alpha1.DecoratorControllerSpec {
 	spec := v1alpha1.DecoratorControllerSpec{
 		Resources: []v1alpha1.DecoratorControllerResourceRule{{ResourceRule: v1alpha1.ResourceRule{

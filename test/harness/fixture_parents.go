@@ -136,8 +136,8 @@ func (f *Fixture) CountParentsWithFinalizer(ctx context.Context) (count int, err
 	return count, nil
 }
 
-// WaitForParentsWithFinalizer waits until exactly so many parents have the finalizer of the fixture's
-// controller.
+// WaitForParentsWithFinalizer waits until exactly so many parents have the finalizer of the
+// fixture's controller.
 func (f *Fixture) WaitForParentsWithFinalizer(want int) {
 	f.Helper()
 	f.Env.Eventually(f, func(ctx context.Context) error {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Kubectl runs kubectl as the user who may do everything and returns its standard output. The test fails if it does.
+// Kubectl runs kubectl as the user who may do everything and returns its standard output. The test
+// fails if it does.
 func (e *Env) Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := e.Host.RunKubectl(t.Context(), args...)

@@ -18,7 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Namespace creates a namespace that only this test uses and returns its name. It goes with the cluster.
+// Namespace creates a namespace that only this test uses and returns its name. It goes with the
+// cluster.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -32,7 +33,8 @@ func (e *Env) Namespace(t testing.TB) string {
 // Name returns a unique name, for cluster-scoped objects of a test.
 func Name(prefix string) string { return prefix + "-" + rand.String(8) }
 
-// CRD describes a custom resource that a test needs. Objects may have any fields unless there is a schema.
+// CRD describes a custom resource that a test needs. Objects may have any fields unless there is a
+// schema.
 type CRD struct {
 	Kind          string // the plural resource is its lower-case form with an s
 	Group         string // "" is one of its own

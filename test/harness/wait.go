@@ -110,7 +110,8 @@ func (e *Env) WaitUntilConfigMapIsGone(t testing.TB, namespace, name string) {
 	})
 }
 
-// Eventually waits until check returns nil and fails the test with its last error if that takes more than two minutes.
+// Eventually waits until check returns nil and fails the test with its last error if that takes
+// more than two minutes.
 func (e *Env) Eventually(t testing.TB, check func(context.Context) error) {
 	t.Helper()
 	e.Within(t, deadline, check)

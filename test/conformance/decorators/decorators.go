@@ -49,7 +49,8 @@ func Run(t *testing.T, env *harness.Env) {
 	}
 }
 
-// controller has $RESOURCE, $ATTACHMENTS and $HOOKS. Its label is for a process that runs only those that have it.
+// controller has $RESOURCE, $ATTACHMENTS and $HOOKS. Its label is for a process that runs only
+// those that have it.
 const controller = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController

@@ -57,7 +57,8 @@ func Text(status int, body string) Answer {
 	return Answer{Status: status, Body: []byte(body)}
 }
 
-// Handler answers a call. To let a caller wait for its timeout, wait for ctx: it ends when the caller gives up.
+// Handler answers a call. To let a caller wait for its timeout, wait for ctx: it ends when the
+// caller gives up.
 type Handler func(ctx context.Context, call Call) Answer
 
 // Answering returns a handler that decodes requests as R and answers JSON.

@@ -17,20 +17,21 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// AuditLog is the record of every request that the host's kube-apiserver has answered. A request is in it before its
-// answer is sent.
+// AuditLog is the record of every request that the host's kube-apiserver has answered. A request is
+// in it before its answer is sent.
 type AuditLog struct {
 	path string
 }
 
-// Position is a place in the audit log, at the beginning of a line: what is counted from it came later.
+// Position is a place in the audit log, at the beginning of a line: what is counted from it came
+// later.
 type Position int64
 
 // longestLine is more bytes than a line of the audit log has.
 const longestLine = 256 << 10
 
-// Position returns the present end of the log. A line that is just being written comes after it: its request has no
-// answer yet.
+// Position returns the present end of the log. A line that is just being written comes after it:
+// its request has no answer yet.
 func (a *AuditLog) Position() (Position, error) {
 	log, err := os.Open(a.path)
 	if err != nil {
@@ -68,7 +69,8 @@ func Writes() []string {
 	return []string{"create", "update", "patch", "delete", "deletecollection"}
 }
 
-// Find returns the chosen requests from the given position on, oldest first. A watch counts when it starts.
+// Find returns the chosen requests from the given position on, oldest first. A watch counts when it
+// starts.
 func (a *AuditLog) Find(from Position, request Request) ([]auditv1.Event, error) {
 	var found []auditv1.Event
 	err := a.read(from, request, func(event auditv1.Event) {

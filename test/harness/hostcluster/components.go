@@ -26,8 +26,9 @@ const (
 	serviceAccounts = "https://kubernetes.default.svc"
 )
 
-// controllers are those of kube-controller-manager that what we serve depends on: the garbage collector, namespaces
-// that empty themselves, service accounts that Pods need, ClusterRoles put together from others.
+// controllers are those of kube-controller-manager that what we serve depends on: the garbage
+// collector, namespaces that empty themselves, service accounts that Pods need, ClusterRoles put
+// together from others.
 var controllers = []string{
 	"garbage-collector-controller",
 	"namespace-controller",
@@ -104,7 +105,8 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		// A loopback address is no valid endpoint of the service "kubernetes". That service is not
 		// used here.
 		"--endpoint-reconciler-type=none",
-		// The aggregation layer. Without --enable-aggregator-routing a Service of type ExternalName may name localhost.
+		// The aggregation layer. Without --enable-aggregator-routing a Service of type ExternalName
+		// may name localhost.
 		"--requestheader-client-ca-file="+c.path("front-proxy-ca.crt"),
 		"--requestheader-allowed-names="+frontProxyUser,
 		"--requestheader-username-headers=X-Remote-User",

@@ -11,7 +11,8 @@ import (
 
 const interval = 50 * time.Millisecond
 
-// Until calls check until it returns nil. When ctx ends first, the error says what was still missing: check's last error.
+// Until calls check until it returns nil. When ctx ends first, the error says what was still
+// missing: check's last error.
 func Until(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

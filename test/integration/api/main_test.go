@@ -1,7 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests the API as users see it: with kubectl, through the aggregation layer of the host.
+// Package api tests the API as users see it: with kubectl, through the aggregation layer of the
+// host.
 package api
 
 import (

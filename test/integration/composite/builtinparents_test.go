@@ -117,8 +117,8 @@ type parentTypeFixture struct {
 	harness.ParentType
 }
 
-// startForParentType runs a controller with a sync and a finalize hook, for parents of the type with a
-// label of the test's own. Answer is given the namespace of the children.
+// startForParentType runs a controller with a sync and a finalize hook, for parents of the type
+// with a label of the test's own. Answer is given the namespace of the children.
 func startForParentType(t *testing.T, of harness.ParentType, answer func(namespace string, asked request) object) *parentTypeFixture {
 	namespace := env.Namespace(t)
 	f := &parentTypeFixture{ParentType: of, fixture: &fixture{harness.Fixture{

@@ -53,8 +53,8 @@ func relating(t testing.TB, sync func(request) object) hook.Handler {
 // nothing is an empty answer.
 func nothing(request) object { return object{} }
 
-// relatedKeys returns the keys of the related objects of a type in the last sync request, "absent" if
-// there is no group for the type.
+// relatedKeys returns the keys of the related objects of a type in the last sync request, "absent"
+// if there is no group for the type.
 func (f *fixture) relatedKeys(parent, group string) (string, error) {
 	f.Helper()
 	calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent)

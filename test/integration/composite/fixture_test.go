@@ -28,8 +28,8 @@ type (
 // fixture is the fixture of a CompositeController.
 type fixture struct{ harness.Fixture }
 
-// start runs a controller with ConfigMap children, updated in place, and a generated selector. Changes
-// of the spec are made before it is created.
+// start runs a controller with ConfigMap children, updated in place, and a generated selector.
+// Changes of the spec are made before it is created.
 func start(t *testing.T, handler hook.Handler, changes ...change) *fixture {
 	t.Helper()
 	f := prepare(t, hook.Serve(t, handler))

@@ -101,7 +101,8 @@ func TestRevisionsGoWithTheirParent(t *testing.T) {
 	r.waitForCollection()
 }
 
-// Metacontroller gives revisions the labels of the parent's Pod template, whether or not its selector matches them.
+// Metacontroller gives revisions the labels of the parent's Pod template, whether or not its
+// selector matches them.
 func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -295,7 +296,8 @@ func TestRevisionsAreLeftAloneByAControllerThatDoesNotRoll(t *testing.T) {
 	r.waitForEnd("2", "2")
 }
 
-// A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives them.
+// A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives
+// them.
 func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)

@@ -134,8 +134,8 @@ func hasWritten(target *unstructured.Unstructured, i int) bool {
 	return value == "x"
 }
 
-// startInterrupted runs a decorator. During the first call about target a, that is between observing and
-// writing it, happens is called.
+// startInterrupted runs a decorator. During the first call about target a, that is between
+// observing and writing it, happens is called.
 func startInterrupted(t *testing.T, crd harness.CRD, happens func(*fixture, request)) *fixture {
 	t.Helper()
 	var f *fixture

@@ -26,8 +26,8 @@ type (
 	compositeChange = harness.CompositeChange
 )
 
-// startComposite runs a CompositeController with a generated selector and ConfigMap children that are
-// updated in place. It returns the name and the hook.
+// startComposite runs a CompositeController with a generated selector and ConfigMap children that
+// are updated in place. It returns the name and the hook.
 func (f *fixture) startComposite(parents schema.GroupVersionResource, answer func(parentRequest) object, changes ...compositeChange) (string, *hook.Server) {
 	f.Helper()
 	server := hook.Serve(f, hook.Answering(f, answer))

@@ -46,8 +46,8 @@ func originalsOf(t *testing.T) []object {
 	return all
 }
 
-// testTakingOver tests a decorator whose target and attachments Metacontroller has left. Leave writes an
-// attachment as Metacontroller does.
+// testTakingOver tests a decorator whose target and attachments Metacontroller has left. Leave
+// writes an attachment as Metacontroller does.
 func testTakingOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
 	t.Helper()
 	var answered atomic.Bool

@@ -206,8 +206,8 @@ func TestQ18TargetsOfEverySort(t *testing.T) {
 	}
 }
 
-// startForParentType runs a controller for objects of a type that have a label of the test's own. Until it
-// is finalized, each gets a label, an annotation and the ConfigMap attached in the test's
+// startForParentType runs a controller for objects of a type that have a label of the test's own.
+// Until it is finalized, each gets a label, an annotation and the ConfigMap attached in the test's
 // namespace.
 func startForParentType(t *testing.T, of harness.ParentType) *fixture {
 	t.Helper()

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package examples plays the examples of artifacts/examples as their READMEs describe them, except
-// HelloWorld, which the demo plays. The host cluster has no nodes and no controller of StatefulSets; the
-// tests do their work.
+// HelloWorld, which the demo plays. The host cluster has no nodes and no controller of
+// StatefulSets; the tests do their work.
 package examples
 
 import (

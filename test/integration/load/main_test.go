@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package load tests large numbers and sizes: slow answers, thousands of children, children of a
-// megabyte, hundreds of controllers. Counts of calls and writes are exact. Times are logged; their bounds
-// leave room for a machine that is several times as slow, so that only what grows out of proportion
-// exceeds them.
+// megabyte, hundreds of controllers. Counts of calls and writes are exact. Times are logged; their
+// bounds leave room for a machine that is several times as slow, so that only what grows out of
+// proportion exceeds them.
 package load
 
 import (

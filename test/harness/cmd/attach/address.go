@@ -17,9 +17,10 @@ type address struct {
 	externalName string
 }
 
-// addressFor returns a loopback address if the cluster's kube-apiserver is on loopback too. Otherwise
-// it is the address from which we reach kube-apiserver. With an external name the server listens on
-// all addresses: a kube-apiserver in a container, whose port is forwarded to loopback, needs that.
+// addressFor returns a loopback address if the cluster's kube-apiserver is on loopback too.
+// Otherwise it is the address from which we reach kube-apiserver. With an external name the server
+// listens on all addresses: a kube-apiserver in a container, whose port is forwarded to loopback,
+// needs that.
 func addressFor(cluster *rest.Config, externalName string) (address, error) {
 	if externalName != "" {
 		return address{bindAddress: "0.0.0.0", externalName: externalName}, nil
