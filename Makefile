@@ -116,8 +116,9 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint. It also checks which package may import which.
+lint: ## Run golangci-lint, which also checks the import rules, and compare docs/architecture.md with the tree.
 	$(LINT) run
+	hack/check-map.sh
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod is not tidy.

@@ -10,26 +10,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// A child that is being deleted and not gone yet is left as it is, whatever the method, and comes back when it is gone.
+// A child that is being deleted is not written, whatever the update method. It is created again
+// when it is gone.
 func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"OnDelete", "Recreate", "InPlace"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			s := withThings(t, func(asked object) object {
-				child := desired("a", object{"value": at(asked, "parent", "spec", "value")})
-				return object{"children": list{child}, "status": object{"children": len(at(asked, "children", "ConfigMap.v1").(object))}}
+				child := hook.ConfigMap("a", object{"value": scenario.At(asked, "parent", "spec", "value")})
+				return object{"children": list{child}, "status": object{"children": len(scenario.At(asked, "children", "ConfigMap.v1").(object))}}
 			})
-			s.Say("InPlace", method)
+			s.Say("$METHOD", method)
 			s.Create(things + "\n---\n" + aThing + `spec: {value: "1"}`)
-			s.Exists(configMap("a"))
-			s.Patch(configMap("a"), `{metadata: {finalizers: [example.com/hold]}}`)
-			s.Delete(configMap("a"))
-			dying := s.Exists(configMap("a"), func(child *unstructured.Unstructured) error {
+			s.Exists(scenario.ConfigMap("a"))
+			s.Patch(scenario.ConfigMap("a"), `{metadata: {finalizers: [example.com/hold]}}`)
+			s.Delete(scenario.ConfigMap("a"))
+			dying := s.Exists(scenario.ConfigMap("a"), func(child *unstructured.Unstructured) error {
 				if child.GetDeletionTimestamp() == nil {
 					return errors.New("it is not being deleted yet")
 				}
@@ -37,16 +39,17 @@ func TestChildThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 			})
 			s.Patch(theThing, `{spec: {value: "2"}}`)
 			s.Exists(theThing, scenario.Has("status", object{"children": int64(1), "observedGeneration": int64(2)}))
-			if after := s.Exists(configMap("a")); after.GetResourceVersion() != dying.GetResourceVersion() {
+			if after := s.Exists(scenario.ConfigMap("a")); after.GetResourceVersion() != dying.GetResourceVersion() {
 				t.Errorf("it was written to while it was being deleted:\n%v\n%v", dying, after)
 			}
-			s.Patch(configMap("a"), `{metadata: {finalizers: null}}`)
-			s.Exists(configMap("a"), scenario.Has("data.value", "2"))
+			s.Patch(scenario.ConfigMap("a"), `{metadata: {finalizers: null}}`)
+			s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "2"))
 		})
 	}
 }
 
-// The generated label is on the children themselves and not in what they contain; a hook may set it itself.
+// The generated label is set on children, but not on the Pod template inside a child. A hook may
+// set it itself.
 func TestGeneratedLabelIsOnTopLevelObjects(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object {
@@ -59,7 +62,7 @@ func TestGeneratedLabelIsOnTopLevelObjects(t *testing.T) {
 			},
 		}}}
 	})
-	s.Say("apiVersion: v1, resource: configmaps", "apiVersion: apps/v1, resource: replicasets")
+	s.Say("$CHILD", "apiVersion: apps/v1, resource: replicasets")
 	s.Create(things)
 	parent := s.Create(aThing)
 	s.Exists(ref{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "$NAMESPACE", Name: "a"},
@@ -68,21 +71,21 @@ func TestGeneratedLabelIsOnTopLevelObjects(t *testing.T) {
 		scenario.Has("spec.selector.matchLabels", object{"app": "web"}))
 }
 
-// A cluster-scoped parent has children in namespaces and outside, which the hook sees under their names with and without
-// a namespace, and the host collects them with their parent.
+// A cluster-scoped parent has namespaced and cluster-scoped children. The keys of the former have a
+// namespace. The host's garbage collector deletes both with the parent.
 func TestClusterScopedParentHasChildrenOfBothScopes(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"v1", "v2"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			s := scenario.New(t, env)
+			s := newScenario(t)
 			s.Define(harness.CRD{Kind: "Fleet", ClusterScoped: true})
 			other := env.Namespace(t)
 			s.Say("$OTHER", other)
 			s.Answers(answers{"/sync": func(asked object) object {
 				children := list{object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": s.Unique}}}
 				for _, namespace := range []string{s.Namespace, other} {
-					child := desired("a", nil)
+					child := hook.ConfigMap("a", nil)
 					child["metadata"].(object)["namespace"] = namespace
 					children = append(children, child)
 				}
@@ -117,7 +120,7 @@ metadata: {name: $NAME}
 			s.Delete(fleet)
 			for _, child := range []ref{
 				{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "$NAME"},
-				configMap("a"), {APIVersion: "v1", Kind: "ConfigMap", Namespace: "$OTHER", Name: "a"},
+				scenario.ConfigMap("a"), {APIVersion: "v1", Kind: "ConfigMap", Namespace: "$OTHER", Name: "a"},
 			} {
 				s.Collected(child)
 			}
@@ -125,22 +128,22 @@ metadata: {name: $NAME}
 	}
 }
 
-// A child of a type that the host does not have is an error, and the others are still looked after.
+// A child of a type that the host does not have is an error. The other children are still created.
 func TestChildOfAnUnknownTypeDoesNotKeepTheOthersBack(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object {
 		return object{"status": object{"ok": true}, "children": list{
 			object{"apiVersion": "nowhere.example.com/v1", "kind": "Phantom", "metadata": object{"name": "a"}},
-			desired("a", object{"value": "1"}),
+			hook.ConfigMap("a", object{"value": "1"}),
 		}}
 	})
 	s.Create(things + "\n---\n" + aThing)
-	s.Exists(configMap("a"), scenario.Has("data.value", "1"))
+	s.Exists(scenario.ConfigMap("a"), scenario.Has("data.value", "1"))
 	s.Event(theThing, "SyncError", "Phantom")
 	s.Exists(theThing, scenario.Has("status.ok", true))
 }
 
-// The status of a child is for others to write: what a hook says of it is passed over.
+// The status in a desired child is ignored.
 func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object {
@@ -150,7 +153,7 @@ func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 			"status": object{"loadBalancer": object{"ingress": list{object{"ip": "192.0.2.1"}}}},
 		}}}
 	})
-	s.Say("resource: configmaps", "resource: services")
+	s.Say("$CHILD", "apiVersion: v1, resource: services")
 	s.Create(things + "\n---\n" + aThing)
 	s.Exists(theThing, scenario.Has("status.ok", true))
 	s.Settle(theThing)
@@ -158,31 +161,25 @@ func TestStatusOfAChildIsNotTheHooks(t *testing.T) {
 		scenario.Has("status", object{"loadBalancer": object{}}))
 }
 
-// Deletions come before creations: a new child may need what an old one holds.
+// Children are deleted before others are created: a new child may need a resource of an old one.
 func TestChildrenAreDeletedBeforeOthersAreCreated(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(asked object) object {
-		name := at(asked, "parent", "spec", "name").(string)
-		return object{"children": list{desired(name, nil)}}
+		name := scenario.At(asked, "parent", "spec", "name").(string)
+		return object{"children": list{hook.ConfigMap(name, nil)}}
 	})
 	s.Create(things + "\n---\n" + aThing + `spec: {name: old}`)
-	s.Exists(configMap("old"))
-	// The status is written after the answers to the writes of children, which are in the audit log then.
+	s.Exists(scenario.ConfigMap("old"))
+	// The status is written last, so the writes of children are in the audit log now.
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(1)))
-	from, err := env.Host.Audit().Position()
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := env.AuditEnd(t)
 	s.Patch(theThing, `{spec: {name: new}}`)
-	s.Exists(configMap("new"))
-	s.Gone(configMap("old"))
+	s.Exists(scenario.ConfigMap("new"))
+	s.Gone(scenario.ConfigMap("old"))
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(2)))
-	events, err := env.Host.Audit().Find(from, hostcluster.Request{
-		User: harness.ServerUser, Verbs: hostcluster.Writes(), Resource: "configmaps", Namespace: s.Namespace,
+	events := env.AuditEvents(t, from, hostcluster.Request{
+		Verbs: hostcluster.Writes(), Resource: "configmaps", Namespace: s.Namespace,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var verbs []string
 	for _, event := range events {
 		verbs = append(verbs, event.Verb)

@@ -14,11 +14,12 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/test/conformance/decorators"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
 func TestDecorators(t *testing.T) { decorators.Run(t, env) }
 
-// guarded is a decorator of things whose hook wants to be called with a credential.
+// guarded is a decorator of things whose hook requires a credential.
 const guarded = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
@@ -37,7 +38,7 @@ const (
 
 func TestDecoratorBearerTokenAuth(t *testing.T) {
 	token := func(value string) map[string]string { return map[string]string{"token": value} }
-	letIn(t, "Bearer right-token", byToken, "", token("right-token"), token("wrong-token"))
+	testCredential(t, "Bearer right-token", byToken, "", token("right-token"), token("wrong-token"))
 }
 
 func TestDecoratorBasicAuth(t *testing.T) {
@@ -45,16 +46,16 @@ func TestDecoratorBasicAuth(t *testing.T) {
 		return map[string]string{"username": "someuser", "password": value}
 	}
 	header := "Basic " + base64.StdEncoding.EncodeToString([]byte("someuser:right-password"))
-	letIn(t, header, byBasic, "", password("right-password"), password("wrong-password"))
+	testCredential(t, header, byBasic, "", password("right-password"), password("wrong-password"))
 }
 
 func TestDecoratorEndpointConfigsBearerToken(t *testing.T) {
 	token := func(value string) map[string]string { return map[string]string{"token": value} }
-	letIn(t, "Bearer right-token", "", `{host: "$HOST", `+byToken+`}`, token("right-token"), token("wrong-token"))
+	testCredential(t, "Bearer right-token", "", `{host: "$HOST", `+byToken+`}`, token("right-token"), token("wrong-token"))
 }
 
-// letIn tests a decorator whose credential is right, and one whose credential is wrong.
-func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[string]string) {
+// testCredential tests a decorator whose credential is right, and one whose credential is wrong.
+func testCredential(t *testing.T, accepted, webhook, endpoint string, right, wrong map[string]string) {
 	t.Helper()
 	t.Parallel()
 	for name, credential := range map[string]map[string]string{"right": right, "wrong": wrong} {
@@ -62,7 +63,7 @@ func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[st
 			t.Parallel()
 			s := withThings(t, nil)
 			server, authority := hook.ServeGuarded(t, accepted, hook.Answering(t, func(object) object {
-				return object{"attachments": list{desired("a", object{})}}
+				return object{"attachments": list{hook.ConfigMap("a", object{})}}
 			}))
 			inline, err := json.Marshal(string(authority))
 			if err != nil {
@@ -77,15 +78,15 @@ func letIn(t *testing.T, accepted, webhook, endpoint string, right, wrong map[st
 			s.Say("$GUARDED", server.URL(""))
 			s.Say("$HOST", strings.TrimPrefix(server.URL(""), "https://"))
 			s.Say("$CA", string(inline))
-			s.Say("$WEBHOOK", s.Text(webhook))
-			s.Say("$ENDPOINT", s.Text(endpoint))
+			s.Say("$WEBHOOK", webhook)
+			s.Say("$ENDPOINT", endpoint)
 			s.Create(guarded + "\n---\n" + aThing)
 			if name == "right" {
-				s.Exists(configMap("a"))
+				s.Exists(scenario.ConfigMap("a"))
 				return
 			}
 			s.Event(theThing, "SyncError", "unsupported status code: 403")
-			s.Absent(configMap("a"))
+			s.Absent(scenario.ConfigMap("a"))
 		})
 	}
 }

@@ -1,8 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance holds the server to what users of Metacontroller rely on: what its own tests and examples check,
-// and what was decided about each of its quirks. The number of a quirk is in the names of its tests.
+// Package conformance holds the server to what users of Metacontroller rely on: what
+// Metacontroller's own tests and examples check, and its quirks. docs/compatibility.md explains
+// each quirk; its number is in the names of its tests. What this server does beyond Metacontroller
+// is tested in test/integration.
 package conformance
 
 import (

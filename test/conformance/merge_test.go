@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// merging controls one child of any type, which the parent's spec has in full.
+// merging controls one child of any type. The parent's spec holds the whole child.
 const merging = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
@@ -29,8 +29,9 @@ spec:
   hooks: {sync: {webhook: {url: $HOOK/sync}}}
 `
 
-// What the hook names is set, what it named and no longer does is removed, and what others set beside it stays.
-// Lists are merged item by item where the host says so, and replaced elsewhere.
+// Fields that the hook answers are set. Fields that it no longer answers are removed. Fields that
+// others set stay. Lists are merged item by item where their schema says so, and replaced
+// elsewhere.
 func TestMerge(t *testing.T) {
 	const service = `{apiVersion: v1, kind: Service, spec: {clusterIP: None, ports: [%s]}}`
 	const replicaSet = `{apiVersion: apps/v1, kind: ReplicaSet, spec: {replicas: 0, selector: {matchLabels: {app: x}},
@@ -38,9 +39,10 @@ func TestMerge(t *testing.T) {
 	in := func(manifest, list string) string { return strings.Replace(manifest, "%s", list, 1) }
 	tests := map[string]struct {
 		first, theirs, second string
-		// want is what fields come to be; of lists, only the names or ports of items in their order.
+		// want are the values of fields at the end. Of lists, it is one field of each item, in
+		// order.
 		want map[string]any
-		// dynamically is what they come to be with DynamicApply, if that is something else.
+		// dynamically are the values with DynamicApply if they differ.
 		dynamically map[string]any
 	}{
 		"a value that changes": {
@@ -68,7 +70,7 @@ func TestMerge(t *testing.T) {
 			theirs: `{data: {c: theirs}}`,
 			second: `{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {now: x}}}`,
 			want:   map[string]any{"data": object{"c": "theirs"}, "metadata.annotations.now": "x"},
-			// Metacontroller takes all of it away.
+			// Metacontroller removes the whole map.
 			dynamically: map[string]any{"data": nil, "metadata.annotations.now": "x"},
 		},
 		"null is nothing": {
@@ -98,10 +100,10 @@ func TestMerge(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+			underBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 				s.Define(harness.CRD{Kind: "Thing"})
 				s.Answers(answers{"/sync": func(asked object) object {
-					child := s.Parse(at(asked, "parent", "spec", "child").(string))
+					child := s.Parse(scenario.At(asked, "parent", "spec", "child").(string))
 					metadata, ok := child["metadata"].(object)
 					if !ok {
 						metadata = object{}

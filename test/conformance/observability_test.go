@@ -14,7 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// The metrics of a controller have the names and labels that dashboards look for, and are gone when it is.
+// The metrics of a controller have the names and labels that dashboards use. They are removed with
+// the controller.
 func TestMetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{"status": object{"ok": true}} })
@@ -46,21 +47,21 @@ func TestMetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 		})
 	}
 	expect(1)
-	s.Patch(itself, `{spec: {resyncPeriodSeconds: 3600}}`) // a restart
-	s.Event(itself, "Stopped", "Stopped controller: $NAME")
+	s.Patch(theController, `{spec: {resyncPeriodSeconds: 3600}}`) // a restart
+	s.Event(theController, "Stopped", "Stopped controller: $NAME")
 	s.Patch(theThing, `{spec: {changed: true}}`)
 	s.Exists(theThing, scenario.Has("status.observedGeneration", int64(2)))
 	expect(1)
-	s.Delete(itself)
+	s.Delete(theController)
 	expect(0)
 }
 
 func TestMetricsTellHowControllersAreBroughtUp(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, nil)
-	s.Say("resource: configmaps", "resource: nonsense")
+	s.Say("$CHILD", "apiVersion: v1, resource: nonsense")
 	s.Create(things)
-	s.Event(itself, "CreateError", "Cannot create new controller: ")
+	s.Event(theController, "CreateError", "Cannot create new controller: ")
 	env.Eventually(t, func(ctx context.Context) error {
 		metrics, err := env.Metrics(ctx)
 		if err != nil {
@@ -81,14 +82,14 @@ func TestMetricsTellHowControllersAreBroughtUp(t *testing.T) {
 	})
 }
 
-// Events have the texts that people and tools look for.
+// Events have the texts that people and tools search for.
 func TestEventsOfTheLifeOfAController(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, func(object) object { return object{} })
 	s.Create(things)
-	s.Event(itself, "Started", "Started controller: $NAME")
-	s.Delete(itself)
-	s.Event(itself, "Stopped", "Stopped controller: $NAME")
+	s.Event(theController, "Started", "Started controller: $NAME")
+	s.Delete(theController)
+	s.Event(theController, "Stopped", "Stopped controller: $NAME")
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=CompositeController,involvedObject.name=" + s.Unique,
 	})

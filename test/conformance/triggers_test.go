@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
-// What leads to a sync: the hook is called with what has changed.
+// Each of these changes leads to a sync, and the hook is sent the change.
 func TestWhatLeadsToASync(t *testing.T) {
 	t.Parallel()
 	orphan := `
@@ -23,34 +23,34 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 `
 	tests := map[string]struct {
 		do func(*scenario.Scenario)
-		// seen tells whether a request shows what was done.
+		// seen reports whether a request shows the change.
 		seen func(asked object) bool
 	}{
 		"a label of the parent": {
 			func(s *scenario.Scenario) { s.Patch(theThing, `{metadata: {labels: {new: label}}}`) },
-			func(asked object) bool { return at(asked, "parent", "metadata", "labels", "new") == "label" },
+			func(asked object) bool { return scenario.At(asked, "parent", "metadata", "labels", "new") == "label" },
 		},
 		"the parent's status, written by somebody else": {
 			func(s *scenario.Scenario) { s.Patch(theThing, `{status: {theirs: true}}`, "status") },
-			func(asked object) bool { return at(asked, "parent", "status", "theirs") == true },
+			func(asked object) bool { return scenario.At(asked, "parent", "status", "theirs") == true },
 		},
 		"a change of a child": {
-			func(s *scenario.Scenario) { s.Patch(configMap("a"), `{data: {theirs: x}}`) },
+			func(s *scenario.Scenario) { s.Patch(scenario.ConfigMap("a"), `{data: {theirs: x}}`) },
 			func(asked object) bool {
-				return at(asked, "children", "ConfigMap.v1", "a", "data", "theirs") == "x"
+				return scenario.At(asked, "children", "ConfigMap.v1", "a", "data", "theirs") == "x"
 			},
 		},
 		"an orphan that matches": {
 			func(s *scenario.Scenario) { s.Create(orphan) },
-			func(asked object) bool { return at(asked, "children", "ConfigMap.v1", "orphan") != nil },
+			func(asked object) bool { return scenario.At(asked, "children", "ConfigMap.v1", "orphan") != nil },
 		},
 		"an orphan that comes to match": {
 			func(s *scenario.Scenario) {
 				s.Say("$APP", "other")
 				s.Create(orphan)
-				s.Patch(configMap("orphan"), `{metadata: {labels: {app: mine}}}`)
+				s.Patch(scenario.ConfigMap("orphan"), `{metadata: {labels: {app: mine}}}`)
 			},
-			func(asked object) bool { return at(asked, "children", "ConfigMap.v1", "orphan") != nil },
+			func(asked object) bool { return scenario.At(asked, "children", "ConfigMap.v1", "orphan") != nil },
 		},
 	}
 	for name, test := range tests {
@@ -58,18 +58,18 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 			t.Parallel()
 			s := withThings(t, nil)
 			s.Answers(answers{"/sync": func(asked object) object {
-				child := desired("a", nil)
+				child := hook.ConfigMap("a", nil)
 				child["metadata"].(object)["labels"] = object{"app": "mine"}
 				children := list{child}
-				if at(asked, "children", "ConfigMap.v1", "orphan") != nil {
-					kept := desired("orphan", nil)
+				if scenario.At(asked, "children", "ConfigMap.v1", "orphan") != nil {
+					kept := hook.ConfigMap("orphan", nil)
 					kept["metadata"].(object)["labels"] = object{"app": "mine"}
 					children = append(children, kept)
 				}
-				return object{"children": children, "status": object{"seen": at(asked, "children", "ConfigMap.v1", "a") != nil}}
+				return object{"children": children, "status": object{"seen": scenario.At(asked, "children", "ConfigMap.v1", "a") != nil}}
 			}})
 			s.Say("$APP", "mine")
-			s.Say("generateSelector: true", "generateSelector: false")
+			s.Say("$GENERATE", "false")
 			s.Create(things + "\n---\n" + aThing + `spec: {selector: {matchLabels: {app: mine}}}`)
 			s.Exists(theThing, scenario.Has("status.seen", true))
 			test.do(s)
@@ -89,7 +89,7 @@ metadata: {name: orphan, namespace: $NAMESPACE, labels: {app: $APP}}
 	}
 }
 
-// An error is told, and tried again soon and then ever later.
+// An error is reported by an event. The sync is retried with growing delays.
 func TestErrorsAreTriedAgainWithGrowingDelays(t *testing.T) {
 	t.Parallel()
 	s := withThings(t, nil)

@@ -15,12 +15,13 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
 // The tests of this file are those that Metacontroller itself has to pass, under the same names.
 
-// custom is a controller of custom parents and children, with selectors of the parents' own.
+// custom is a controller of custom parents and children. The parents have selectors.
 const custom = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
@@ -71,25 +72,25 @@ func TestSyncWebhook(t *testing.T) { testSyncWebhook(t, "v1") }
 func TestSyncWebhookV2(t *testing.T) { testSyncWebhook(t, "v2") }
 
 func testSyncWebhook(t *testing.T, version string) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)
 		s.Answers(answers{"/sync": func(asked object) object {
-			return object{"children": list{child(s, at(asked, "parent", "metadata", "name").(string))}}
+			return object{"children": list{child(s, scenario.At(asked, "parent", "metadata", "name").(string))}}
 		}})
 		for attempt := 1; updateTooLate(s, version); attempt++ {
 			if attempt == 10 {
 				s.Fatal("no controller could be updated at once")
 			}
-			s.Delete(itself)
-			s.Gone(itself)
+			s.Delete(theController)
+			s.Gone(theController)
 		}
 		s.Create(customParent)
 		s.Exists(customChild("$NAME"), scenario.Has("metadata.labels.test", s.Unique))
 	})
 }
 
-// updateTooLate sets the version of a controller's hook upon what its creation has answered. Whoever does so at once must
-// not be in conflict with anybody; on a busy machine it may be too late for that.
+// updateTooLate creates a controller and updates the version of its hook at once. That must not be
+// a conflict. It returns true if there was one because the machine was too slow.
 func updateTooLate(s *scenario.Scenario, version string) bool {
 	s.Helper()
 	const atOnce = 250 * time.Millisecond
@@ -119,13 +120,14 @@ spec:
       containers: [{name: pi, image: perl}]
 `
 
-// Children are deleted with all that depends on them, also where that is not the host's default.
+// The dependents of a deleted child are deleted too, also for types where that is not the host's
+// default.
 func TestCascadingDelete(t *testing.T) {
-	inBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(_ *testing.T, s *scenario.Scenario) {
 		s.Define(harness.CRD{Kind: "Parent"})
 		s.Say("$CHILDREN", "[{apiVersion: batch/v1, resource: jobs}]")
 		s.Answers(answers{"/sync": func(asked object) object {
-			if at(asked, "parent", "spec", "replicas") == float64(0) {
+			if scenario.At(asked, "parent", "spec", "replicas") == float64(0) {
 				return object{}
 			}
 			child := s.Parse(job)
@@ -140,11 +142,11 @@ func TestCascadingDelete(t *testing.T) {
 	})
 }
 
-// A sync that the hook asked for comes in time, and nothing else leads to one. On a busy machine one may be late, so the
-// hook asks again until one is not.
+// A sync that the hook requested comes in time. Nothing else leads to a sync. On a busy machine it
+// may be late, so the hook repeats the request until one is in time.
 func TestResyncAfter(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, env)
+	s := newScenario(t)
 	s.Define(harness.CRD{Kind: "Parent"})
 	s.Say("$CHILDREN", "[]")
 	var mu sync.Mutex
@@ -153,7 +155,7 @@ func TestResyncAfter(t *testing.T) {
 	s.Answers(answers{"/sync": func(request object) object {
 		mu.Lock()
 		defer mu.Unlock()
-		if at(request, "parent", "status") == nil {
+		if scenario.At(request, "parent", "status") == nil {
 			return object{"status": object{}}
 		}
 		if took := time.Since(asked); elapsed == 0 && !asked.IsZero() && took <= time.Second {
@@ -172,30 +174,91 @@ func TestResyncAfter(t *testing.T) {
 		}
 		return nil
 	})
-	if seconds := at(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 {
+	if seconds := scenario.At(parent.Object, "status", "elapsedSeconds").(float64); seconds < 0.1 {
 		t.Errorf("the sync that was asked for after 0.1 s came after %v s", seconds)
 	}
 }
 
+// customizing is a controller of custom parents with a customize hook.
+const customizing = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: $NAME}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: $Parent, resource: parents}
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
+  hooks:
+    sync: {webhook: {url: $HOOK/sync}}
+    customize: {webhook: {url: $HOOK/customize}}
+`
+
+const relatedConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: $NAME, namespace: $NAMESPACE}
+data: {value: "1"}
+`
+
+// customized is a scenario whose hook names a child after the related ConfigMap, with its data. The
+// status says under which keys related objects are sent.
+func customized(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	s := scenario.New(t, env)
+	s.Define(harness.CRD{Kind: "Parent"})
+	s.Answers(answers{
+		"/customize": func(object) object {
+			return object{"relatedResources": list{object{"apiVersion": "v1", "resource": "configmaps", "names": list{s.Unique}}}}
+		},
+		"/sync": func(asked object) object {
+			children, keys := list{}, list{}
+			for key, related := range scenario.At(asked, "related", "ConfigMap.v1").(object) {
+				name := scenario.At(related.(object), "metadata", "name").(string)
+				children = append(children, hook.ConfigMap("of-"+name, related.(object)["data"].(object)))
+				keys = append(keys, key)
+			}
+			return object{"children": children, "status": object{"keys": keys}}
+		},
+	})
+	s.Create(relatedConfigMap + "\n---\n" + customizing + "\n---\n" + customParent)
+	return s
+}
+
+func TestCustomizeWebhook(t *testing.T) {
+	t.Parallel()
+	s := customized(t)
+	s.Exists(scenario.ConfigMap("of-$NAME"), scenario.Has("data.value", "1"))
+}
+
+// The version can be changed while the controller runs.
+func TestCustomizeWebhookV2(t *testing.T) {
+	t.Parallel()
+	s := customized(t)
+	s.Exists(customParentRef, scenario.Has("status.keys", list{s.Unique}))
+	s.Patch(theController, `{spec: {hooks: {sync: {version: v2}, customize: {version: v2}}}}`)
+	s.Exists(customParentRef, scenario.Has("status.keys", list{s.Namespace + "/" + s.Unique}))
+	s.Exists(scenario.ConfigMap("of-$NAME"), scenario.Has("data.value", "1"))
+}
+
 func TestFailIfNoStatusSubresourceInParentCRD(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, env)
+	s := newScenario(t)
 	s.Define(harness.CRD{Kind: "Parent", NoStatus: true})
 	s.Say("$CHILDREN", "[]")
 	s.Answers(answers{"/sync": func(object) object { return object{} }})
 	s.Create(custom + "\n---\n" + customParent)
-	event := s.Event(itself, "SyncError", "does not have subresource 'Status' enabled")
+	event := s.Event(theController, "SyncError", "does not have subresource 'Status' enabled")
 	if want := s.Text("[$NAME] Sync error - ignoring, CRD [$Parent, Kind=Parent] does not have subresource 'Status' enabled"); event.Message != want {
 		t.Errorf("the event says\n%s\nwant\n%s", event.Message, want)
 	}
 }
 
-// A child that is there already is adopted, and let go when it no longer matches.
+// An existing child is adopted. It is released when it no longer matches.
 func TestClaimAndOrphanChildren(t *testing.T) {
-	inBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
+	underBothEngines(t, func(t *testing.T, s *scenario.Scenario) {
 		defineParentsAndChildren(s)
 		s.Answers(answers{"/sync": func(asked object) object {
-			if at(asked, "parent", "spec", "replicas") == float64(0) {
+			if scenario.At(asked, "parent", "spec", "replicas") == float64(0) {
 				return object{}
 			}
 			return object{"children": list{child(s, s.Unique)}}

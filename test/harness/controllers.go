@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,13 +29,23 @@ type Controller struct {
 	Name     string
 }
 
+// Composite names a CompositeController.
+func Composite(name string) Controller {
+	return Controller{Resource: "compositecontrollers", Name: name}
+}
+
+// Decorator names a DecoratorController.
+func Decorator(name string) Controller {
+	return Controller{Resource: "decoratorcontrollers", Name: name}
+}
+
 func (c Controller) String() string { return c.Resource + "/" + c.Name }
 
 func (c Controller) versioned() schema.GroupVersionResource {
 	return v1alpha1.SchemeGroupVersion.WithResource(c.Resource)
 }
 
-// controllerState is what is the same of all kinds of controllers.
+// controllerState holds the fields that all kinds of controllers share.
 type controllerState struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Status            v1alpha1.ControllerStatus `json:"status"`
@@ -52,7 +63,8 @@ func CreateController[T metav1.Object](t testing.TB, client interface {
 		t.Fatalf("create %T %s: %v", object, object.GetName(), err)
 	}
 	t.Cleanup(func() {
-		// A server that has just come back is down for the host for some moments more, and a busy one may not answer in time.
+		// The host may regard a server that has just restarted as down, and a busy server may
+		// answer too late.
 		err := poll.Within(context.WithoutCancel(t.Context()), deadline, func(ctx context.Context) error {
 			err := client.Delete(ctx, created.GetName(), metav1.DeleteOptions{})
 			if apierrors.IsNotFound(err) {
@@ -80,7 +92,7 @@ func (e *Env) PatchController(t testing.TB, controller Controller, patch map[str
 	}
 }
 
-// DeleteController deletes a controller, which may stay until it has let go of its parents.
+// DeleteController deletes a controller, which may stay until its finalizer is off its parents.
 func (e *Env) DeleteController(t testing.TB, controller Controller) {
 	t.Helper()
 	err := e.Dynamic.Resource(controller.versioned()).Delete(t.Context(), controller.Name, metav1.DeleteOptions{})
@@ -89,15 +101,11 @@ func (e *Env) DeleteController(t testing.TB, controller Controller) {
 	}
 }
 
-// WaitForController waits until a controller is there and its metadata and status are as they should be.
+// WaitForController waits until check accepts the metadata and status of a controller.
 func (e *Env) WaitForController(t testing.TB, controller Controller, check func(metav1.ObjectMeta, v1alpha1.ControllerStatus) error) {
 	t.Helper()
 	e.Eventually(t, func(ctx context.Context) error {
-		found, err := e.Dynamic.Resource(controller.versioned()).Get(ctx, controller.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		state, err := stateOf(found)
+		state, err := e.controllerState(ctx, controller)
 		if err != nil {
 			return err
 		}
@@ -105,12 +113,17 @@ func (e *Env) WaitForController(t testing.TB, controller Controller, check func(
 	})
 }
 
-func stateOf(controller *unstructured.Unstructured) (state controllerState, err error) {
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(controller.Object, &state)
+func (e *Env) controllerState(ctx context.Context, controller Controller) (state controllerState, err error) {
+	found, err := e.Dynamic.Resource(controller.versioned()).Get(ctx, controller.Name, metav1.GetOptions{})
+	if err != nil {
+		return state, err
+	}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &state)
 	return state, err
 }
 
-// WaitForReady waits until the condition Ready of a controller's present spec has a status and a reason.
+// WaitForReady waits until the condition Ready of a controller's present spec has a status and a
+// reason.
 func (e *Env) WaitForReady(t testing.TB, controller Controller, status metav1.ConditionStatus, reason string) {
 	t.Helper()
 	e.WaitForController(t, controller, func(metadata metav1.ObjectMeta, have v1alpha1.ControllerStatus) error {
@@ -124,17 +137,54 @@ func (e *Env) WaitForReady(t testing.TB, controller Controller, status metav1.Co
 	})
 }
 
-// WaitForDrainFinalizer waits until a controller has the finalizer that keeps it for its parents, or has not, and its
-// status tells that parents of these types may be held.
-func (e *Env) WaitForDrainFinalizer(t testing.TB, controller Controller, want bool, held ...schema.GroupVersionResource) {
+// WaitForCondition waits until a condition of a controller has a status.
+func (e *Env) WaitForCondition(t testing.TB, controller Controller, kind string, status metav1.ConditionStatus) {
+	t.Helper()
+	e.WaitForController(t, controller, func(_ metav1.ObjectMeta, have v1alpha1.ControllerStatus) error {
+		if condition := meta.FindStatusCondition(have.Conditions, kind); condition != nil && condition.Status == status {
+			return nil
+		}
+		return fmt.Errorf("%s should be %s, but the conditions are %v", kind, status, have.Conditions)
+	})
+}
+
+// WaitForWriteLoop waits until the condition Stable of a controller reports a write loop with all of
+// the words.
+func (e *Env) WaitForWriteLoop(t testing.TB, controller Controller, words ...string) {
+	t.Helper()
+	e.Eventually(t, func(ctx context.Context) error { return e.HasWriteLoop(ctx, controller, words...) })
+}
+
+// HasWriteLoop checks that the condition Stable of a controller reports a write loop with all of the
+// words.
+func (e *Env) HasWriteLoop(ctx context.Context, controller Controller, words ...string) error {
+	state, err := e.controllerState(ctx, controller)
+	if err != nil {
+		return err
+	}
+	condition := meta.FindStatusCondition(state.Status.Conditions, v1alpha1.ConditionStable)
+	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
+		return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", state.Status.Conditions)
+	}
+	for _, word := range words {
+		if !strings.Contains(condition.Message, word) {
+			return fmt.Errorf("the condition should name %q, but says %q", word, condition.Message)
+		}
+	}
+	return nil
+}
+
+// WaitForDrainFinalizer waits until a controller has the finalizer that keeps it until its parents
+// are released, or has not, and its status lists these types of parents in heldResources.
+func (e *Env) WaitForDrainFinalizer(t testing.TB, controller Controller, want bool, parents ...schema.GroupVersionResource) {
 	t.Helper()
 	var rules []v1alpha1.ResourceRule
-	for _, resource := range held {
+	for _, resource := range parents {
 		rules = append(rules, v1alpha1.ResourceRule{APIVersion: resource.GroupVersion().String(), Resource: resource.Resource})
 	}
 	e.WaitForController(t, controller, func(metadata metav1.ObjectMeta, have v1alpha1.ControllerStatus) error {
 		if got := slices.Contains(metadata.Finalizers, v1alpha1.DrainFinalizer); got != want {
-			return fmt.Errorf("%s is held: %v, want %v", controller, got, want)
+			return fmt.Errorf("%s has the drain finalizer: %v, want %v", controller, got, want)
 		}
 		if diff := cmp.Diff(rules, have.HeldResources); diff != "" {
 			return fmt.Errorf("status.heldResources (-want +got):\n%s", diff)

@@ -1,16 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness gives a test package a real cluster to work with: a host control plane, and metacontroller-apiserver
-// as a process of its own joined to it through the aggregation layer.
-//
-//	var env *harness.Env
-//
-//	func TestMain(m *testing.M) {
-//		os.Exit(harness.Main(m, func(e *harness.Env) { env = e }))
-//	}
-//
-// All tests of the package share it, so each uses names of its own: see Env.Namespace and Env.CRD.
 package harness
 
 import (
@@ -36,7 +26,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
-// ServerUser is who the server is at the host: the service account of artifacts/deploy, with exactly its rights.
+// ServerUser is the user that the server is at the host: the service account of artifacts/deploy,
+// with exactly its rights.
 const ServerUser = "system:serviceaccount:" + aggregation.Namespace + ":metacontroller-apiserver"
 
 // binaryVariable names a ready-made server binary, for instance one built with the race detector.
@@ -55,8 +46,9 @@ type Env struct {
 	dir string
 }
 
-// Main runs the tests of a package in an environment of its own and returns the exit code for os.Exit. The logs are
-// kept, and their last lines printed, if a test fails. The server is given flags, if any.
+// Main runs the tests of a package in an environment of its own and returns the exit code for
+// os.Exit. The logs are kept, and their last lines printed, if a test fails. The server is given
+// flags, if any.
 func Main(m *testing.M, use func(*Env), flags ...string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -89,8 +81,8 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 	return 0
 }
 
-// Start brings an environment up whose files are in a new folder of parent, with flags for the server. On an error
-// nothing is left running; the logs are kept.
+// Start brings an environment up whose files are in a new folder of parent, with flags for the
+// server. On an error nothing is left running; the logs are kept.
 func Start(ctx context.Context, parent string, flags ...string) (*Env, error) {
 	dir, err := os.MkdirTemp(parent, "harness-")
 	if err != nil {
@@ -124,7 +116,8 @@ func (e *Env) start(ctx context.Context, flags []string) error {
 	return e.startServer(ctx, binary, flags)
 }
 
-// serverBinary returns the binary under test: the one the environment names, else one built from this source tree.
+// serverBinary returns the binary under test: the one the environment names, else one built from
+// this source tree.
 func (e *Env) serverBinary(ctx context.Context) (string, error) {
 	if binary := os.Getenv(binaryVariable); binary != "" {
 		return binary, nil
@@ -139,7 +132,8 @@ func (e *Env) serverBinary(ctx context.Context) (string, error) {
 }
 
 func (e *Env) startServer(ctx context.Context, binary string, flags []string) error {
-	// The rights that a deployed server has, no more: what is missing in the manifest fails here.
+	// The server gets the rights of the deployment manifests and no others, so that a missing right
+	// fails here.
 	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
 	for _, file := range []string{"namespace.yaml", "rbac.yaml"} {
 		if _, err := e.Host.RunKubectl(ctx, "apply", "--server-side", "-f", filepath.Join(manifests, file)); err != nil {
@@ -164,7 +158,8 @@ func (e *Env) startServer(ctx context.Context, binary string, flags []string) er
 	return err
 }
 
-// Stop ends the server, which has to end well, and the host. The files stay.
+// Stop stops the server and the host. It is an error if the server does not exit in order. The
+// files stay.
 func (e *Env) Stop() error {
 	var errs []error
 	if e.Server != nil {
@@ -187,7 +182,7 @@ func (e *Env) Remove() error {
 	return nil
 }
 
-// raceFree returns an error if a server that was built with the race detector has reported something.
+// raceFree returns an error if the race detector of the server has reported a data race.
 func raceFree(logPath string) error {
 	log, err := os.ReadFile(logPath)
 	if err != nil {
@@ -208,5 +203,6 @@ func (e *Env) printLogs() {
 	}
 }
 
-// deadline of a condition that a test waits for; long enough for a loaded machine, and only failing tests use it up.
+// deadline is how long tests wait for a condition. It is long enough for a loaded machine, and only
+// failing tests use it up.
 const deadline = 2 * time.Minute

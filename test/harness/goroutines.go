@@ -23,8 +23,8 @@ func (e *Env) controllerGoroutines(ctx context.Context) (map[string]int, error) 
 	return counts, err
 }
 
-// SettledGoroutines are the server's goroutines for controllers, by who started them, when the
-// controllers of earlier tests have gone.
+// SettledGoroutines counts the server's goroutines for controllers, by the function that started
+// them. It waits until the controllers of earlier tests are gone.
 func (e *Env) SettledGoroutines(t testing.TB) map[string]int {
 	t.Helper()
 	var settled map[string]int
@@ -45,7 +45,7 @@ func (e *Env) SettledGoroutines(t testing.TB) map[string]int {
 	return settled
 }
 
-// WaitForGoroutines waits until there are no more of them than before.
+// WaitForGoroutines waits until no function has more goroutines than before.
 func (e *Env) WaitForGoroutines(t testing.TB, before map[string]int) {
 	t.Helper()
 	e.Eventually(t, func(ctx context.Context) error {

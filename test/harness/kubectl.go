@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Kubectl runs kubectl as the user who may do everything and returns its standard output. The test fails if it does.
+// Kubectl runs kubectl as the user who may do everything and returns its standard output. The test
+// fails if it does.
 func (e *Env) Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := e.Host.RunKubectl(t.Context(), args...)
@@ -18,7 +19,7 @@ func (e *Env) Kubectl(t testing.TB, args ...string) string {
 	return out
 }
 
-// KubectlError runs a kubectl command that has to fail and returns what it says about it.
+// KubectlError runs a kubectl command that must fail, and returns the error.
 func (e *Env) KubectlError(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := e.Host.RunKubectl(t.Context(), args...)

@@ -18,7 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Namespace creates a namespace that only this test uses and returns its name. It goes with the cluster.
+// Namespace creates a namespace that only this test uses and returns its name. It goes with the
+// cluster.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -29,10 +30,11 @@ func (e *Env) Namespace(t testing.TB) string {
 	return created.Name
 }
 
-// Name returns a name that nothing else in the cluster has, for cluster-scoped objects of a test.
+// Name returns a unique name, for cluster-scoped objects of a test.
 func Name(prefix string) string { return prefix + "-" + rand.String(8) }
 
-// CRD describes a custom resource that a test needs. Objects may have any fields unless there is a schema.
+// CRD describes a custom resource that a test needs. Objects may have any fields unless there is a
+// schema.
 type CRD struct {
 	Kind          string // the plural resource is its lower-case form with an s
 	Group         string // "" is one of its own
@@ -42,7 +44,8 @@ type CRD struct {
 	Schema map[string]any
 }
 
-// Install creates the CustomResourceDefinition in version v1 and returns its resource once the host serves it, and says so.
+// Install creates the CustomResourceDefinition in version v1. It returns the resource once the host
+// serves it and lists it in its discovery document.
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	resource := schema.GroupVersionResource{
@@ -86,7 +89,7 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 		if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
 			return err
 		}
-		// It is not in the discovery document from the same moment on.
+		// The discovery document follows later.
 		told, err := e.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
 		if err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
 // Goroutines counts the server's goroutines by the function that started them.
@@ -35,8 +37,8 @@ type Heap struct {
 	Controllers int64
 }
 
-// profileRate is how many bytes the server allocates for one sample of its heap profile. With Go's own, half a megabyte, two
-// samples more or less would look like a leak.
+// profileRate is the number of bytes for one sample of the server's heap profile. With Go's
+// default, half a megabyte, two more samples would look like a leak.
 const profileRate = 16 << 10
 
 // LiveHeap measures the server's heap.
@@ -62,7 +64,7 @@ func (e *Env) LiveHeap(ctx context.Context) (Heap, error) {
 	return heap, fmt.Errorf("the heap profile does not say how much is in use")
 }
 
-// inAll is how many bytes samples of objects stand for.
+// inAll estimates the bytes that the sampled objects stand for.
 func inAll(objects, bytes float64) float64 {
 	if objects == 0 {
 		return 0
@@ -82,3 +84,6 @@ func (e *Env) GetAsAdministrator(ctx context.Context, path string) (string, erro
 	}
 	return body, nil
 }
+
+// Usage is what the server takes of the machine.
+func (e *Env) Usage() (process.Usage, error) { return process.UsageOf(e.Server.PID()) }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
@@ -25,7 +26,7 @@ func syncWebhook(version string) func(*scenario.Scenario) {
 		run(s, version, answers{"/sync": func(asked object) object {
 			return object{"attachments": list{object{
 				"apiVersion": s.Text("$Child"), "kind": "Child",
-				"metadata": object{"name": at(asked, "object", "metadata", "name"), "labels": object{"test": s.Unique}},
+				"metadata": object{"name": scenario.At(asked, "object", "metadata", "name"), "labels": object{"test": s.Unique}},
 			}}}
 		}})
 		target := s.Create(thing)
@@ -39,9 +40,9 @@ func syncWebhook(version string) func(*scenario.Scenario) {
 	}
 }
 
-// resyncAfter has a sync that the hook asked for come in time, with nothing else that leads to one within that time. On a
-// busy machine one may be late, so the hook asks again until one is not. A process that syncs all targets again every
-// second may come before it, but not earlier than it was asked for.
+// resyncAfter checks that a sync which the hook requested comes in time. On a busy machine it may
+// be late, so the hook repeats the request until one is in time. With --cache-flush-interval=1s
+// another sync may come before it, but not earlier than it was requested.
 func resyncAfter(s *scenario.Scenario) {
 	var mu sync.Mutex
 	var asked time.Time
@@ -49,7 +50,7 @@ func resyncAfter(s *scenario.Scenario) {
 	inPlace(s, func(request object) object {
 		mu.Lock()
 		defer mu.Unlock()
-		if at(request, "object", "status") == nil {
+		if scenario.At(request, "object", "status") == nil {
 			return object{"status": object{}}
 		}
 		if took := time.Since(asked); elapsed == 0 && !asked.IsZero() && took <= time.Second {
@@ -89,18 +90,18 @@ func customizeWebhook(version string) func(*scenario.Scenario) {
 		run(s, version, answers{
 			"/customize": func(asked object) object {
 				return object{"relatedResources": list{object{
-					"apiVersion": "v1", "resource": "secrets", "namespace": at(asked, "parent", "metadata", "namespace"), "names": list{s.Unique},
+					"apiVersion": "v1", "resource": "secrets", "namespace": scenario.At(asked, "parent", "metadata", "namespace"), "names": list{s.Unique},
 				}}}
 			},
 			"/sync": func(asked object) object {
-				name, there := at(asked, "related", "Secret.v1", key, "metadata", "name").(string)
+				name, there := scenario.At(asked, "related", "Secret.v1", key, "metadata", "name").(string)
 				if !there {
 					return object{}
 				}
-				return object{"attachments": list{desired("a-"+name, object{})}}
+				return object{"attachments": list{hook.ConfigMap("a-"+name, object{})}}
 			},
 		})
 		s.Create(secret + "\n---\n" + thing)
-		s.Exists(configMap("a-$NAME"))
+		s.Exists(scenario.ConfigMap("a-$NAME"))
 	}
 }

@@ -16,29 +16,30 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/conformance/decorators"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/scenario"
 )
 
 const controller = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
-metadata: {name: $NAME, labels: $LABELS}
+metadata: {name: $CONTROLLER, labels: $LABELS}
 spec:
   generateSelector: true
   parentResource: {apiVersion: $Thing, resource: things}
   childResources:
   - {apiVersion: v1, resource: configmaps, $STRATEGY}
-  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+  hooks: {sync: {webhook: {url: $URL}}}
 `
 
-// decorator gives each thing a label, if it is run.
+// decorator gives each thing a label if it runs.
 const decorator = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
-metadata: {name: $NAME, labels: $LABELS}
+metadata: {name: $CONTROLLER, labels: $LABELS}
 spec:
   resources: [{apiVersion: $Thing, resource: things}]
-  hooks: {sync: {webhook: {url: $HOOK/sync}}}
+  hooks: {sync: {webhook: {url: $URL}}}
 `
 
 const thing = `
@@ -48,22 +49,24 @@ metadata: {name: a, namespace: $NAMESPACE}
 `
 
 var (
-	child  = scenario.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: "a"}
-	itself = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
+	child         = scenario.ConfigMap("a")
+	theController = scenario.Ref{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CompositeController", Name: "$NAME"}
 )
 
-// start runs a controller with these labels that gives each thing a ConfigMap, whose rule
-// may say more.
+// start runs a controller with these labels that gives each thing a ConfigMap. Rule adds to the
+// child rule.
 func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	t.Helper()
 	s := scenario.New(t, env)
 	s.Define(harness.CRD{Kind: "Thing"})
 	s.Say("$LABELS", labels)
 	s.Say("$STRATEGY", strings.Join(rule, ""))
-	s.Answers(map[string]func(scenario.Object) scenario.Object{
+	s.Say("$CONTROLLER", s.Unique)
+	s.Say("$URL", s.Hook.URL("/sync"))
+	s.Answers(scenario.Answers{
 		"/sync": func(scenario.Object) scenario.Object {
 			return scenario.Object{"children": []scenario.Object{
-				{"apiVersion": "v1", "kind": "ConfigMap", "metadata": scenario.Object{"name": "a"}},
+				hook.ConfigMap("a", nil),
 			}}
 		},
 	})
@@ -71,7 +74,7 @@ func start(t *testing.T, labels string, rule ...string) *scenario.Scenario {
 	return s
 }
 
-// Decorators have all their attachments written as the process says.
+// The flags of the process say how decorators write their attachments.
 func TestDecorators(t *testing.T) { decorators.Run(t, env) }
 
 func TestWithMatchingController(t *testing.T) {
@@ -81,7 +84,7 @@ func TestWithMatchingController(t *testing.T) {
 	s.Exists(child)
 }
 
-// One of two decorators that differ in nothing but their labels is run.
+// Of two decorators that differ only in their labels, one runs.
 func TestDecoratorsWithAndWithoutMatchingLabels(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, env)
@@ -89,12 +92,11 @@ func TestDecoratorsWithAndWithoutMatchingLabels(t *testing.T) {
 	marks := func(label string) func(scenario.Object) scenario.Object {
 		return func(scenario.Object) scenario.Object { return scenario.Object{"labels": scenario.Object{label: "yes"}} }
 	}
-	s.Answers(map[string]func(scenario.Object) scenario.Object{"/sync": marks("here"), "/elsewhere": marks("elsewhere")})
-	unique := s.Unique
-	for hook, labels := range map[string]string{"/elsewhere": "{run: elsewhere}", "/sync": "{run: here}"} {
+	s.Answers(scenario.Answers{"/sync": marks("here"), "/elsewhere": marks("elsewhere")})
+	for path, labels := range map[string]string{"/elsewhere": "{run: elsewhere}", "/sync": "{run: here}"} {
 		s.Say("$LABELS", labels)
-		s.Say("$NAME", unique+strings.ReplaceAll(hook, "/", "-"))
-		s.Say("$HOOK/sync", s.Hook.URL(hook))
+		s.Say("$CONTROLLER", s.Unique+strings.ReplaceAll(path, "/", "-"))
+		s.Say("$URL", s.Hook.URL(path))
 		s.Create(decorator)
 	}
 	s.Create(thing)
@@ -113,9 +115,9 @@ func TestWithNonMatchingController(t *testing.T) {
 
 	// Another controller of the same parents shows that they could have been synced.
 	s.Say("$LABELS", `{run: here}`)
-	s.Say("$NAME", s.Unique+"-here")
-	s.Say("$HOOK/sync", s.Hook.URL("/here"))
-	s.Answers(map[string]func(scenario.Object) scenario.Object{
+	s.Say("$CONTROLLER", s.Unique+"-here")
+	s.Say("$URL", s.Hook.URL("/here"))
+	s.Answers(scenario.Answers{
 		"/here": func(scenario.Object) scenario.Object { return scenario.Object{} },
 	})
 	s.Create(controller)
@@ -171,14 +173,12 @@ func TestApplyStrategyHoldsWhereTheTypeOfTheChildSaysNothing(t *testing.T) {
 	}
 }
 
-// The end of the process is an end of its controllers, and they tell about it.
+// When the process stops, events report that its controllers have stopped.
 func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
 	s := start(t, `{run: here}`)
-	s.Event(itself, "Started", "Started controller: $NAME")
-	if err := env.Server.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	// What is not written by now never is.
+	s.Event(theController, "Started", "Started controller: $NAME")
+	env.StopServer(t)
+	// No more events follow once the process has stopped.
 	events, err := env.Kube.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.name=" + s.Unique,
 	})
@@ -194,7 +194,5 @@ func TestStoppingTheProcessIsToldByEvents(t *testing.T) {
 			t.Errorf("the event %s says %q, want %q", reason, told[reason], want)
 		}
 	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StartServer(t)
 }

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flags tests what the flags of Metacontroller do, with a server that was given them.
+// Package flags tests the flags that Metacontroller has too, with a server that runs with them.
 package flags
 
 import (

@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aggregation runs metacontroller-apiserver outside a cluster and joins it to that cluster's API through the
-// aggregation layer: for tests, for the demo and for `make run`.
 package aggregation
 
 import (
@@ -34,8 +32,8 @@ const (
 
 	fieldManager   = "metacontroller-apiserver-attach"
 	managedByLabel = "app.kubernetes.io/managed-by"
-	// Registering again changes this annotation, so that the cluster looks at once whether the server is there and
-	// does not wait for its next look at a server that was away.
+	// Registering again changes this annotation, so that the cluster looks at once whether the
+	// server is there and does not wait for its next look at a server that was away.
 	registeredAnnotation = "metacontroller.k8s.io/registered-at"
 
 	removeTimeout = time.Minute // a namespace takes a few seconds
@@ -49,21 +47,23 @@ var (
 	apiServices    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// Registration tells a cluster where our API is served.
+// Registration registers our API at a cluster.
 type Registration struct {
 	ExternalName string // name or IPv4 address under which kube-apiserver reaches the server
 	Port         int
 	CABundle     []byte // PEM of the authority that signed the server's certificate
 
-	// ByEndpoint registers an endpoint instead of a name. A kube-apiserver with --enable-aggregator-routing wants that;
-	// others look for the service's cluster IP then, which they may not reach. ExternalName must be an address.
+	// ByEndpoint registers an endpoint instead of a name. A kube-apiserver with
+	// --enable-aggregator-routing wants that; others look for the service's cluster IP then, which
+	// they may not reach. ExternalName must be an address.
 	ByEndpoint bool
 }
 
-// errNameRefused tells that kube-apiserver wants an endpoint.
+// errNameRefused means that kube-apiserver wants an endpoint.
 var errNameRefused = errors.New("kube-apiserver takes no Service of type ExternalName, since it runs with --enable-aggregator-routing")
 
-// Apply registers the API, or renews a registration of ours. It refuses to take the API over from somebody else.
+// Apply registers the API, or renews a registration of ours. It refuses to replace the registration
+// of another server.
 func (r Registration) Apply(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -140,7 +140,8 @@ func resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	}
 }
 
-// ownAPIService returns the APIService of our API, nil if there is none, and an error if it belongs to somebody else.
+// ownAPIService returns the APIService of our API, nil if there is none, and an error if it belongs
+// to another server.
 func ownAPIService(ctx context.Context, client dynamic.Interface) (*unstructured.Unstructured, error) {
 	apiService, err := client.Resource(apiServices).Get(ctx, APIServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -156,8 +157,9 @@ func ownAPIService(ctx context.Context, client dynamic.Interface) (*unstructured
 	return apiService, nil
 }
 
-// CheckFree returns nil if nothing is registered at the cluster, or a server with the authority whose PEM is caBundle. A
-// server with another one has another storage: taking its place would make all controllers seem lost.
+// CheckFree returns nil if nothing is registered at the cluster, or a server with the authority
+// whose PEM is caBundle. A server with another one has another storage: taking its place would make
+// all controllers seem lost.
 func CheckFree(ctx context.Context, config *rest.Config, caBundle []byte) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -178,8 +180,8 @@ func CheckFree(ctx context.Context, config *rest.Config, caBundle []byte) error 
 	return nil
 }
 
-// Remove takes a registration away again, the namespace included, and waits until it is gone; what somebody else has
-// registered stays.
+// Remove removes a registration, the namespace included, and waits until it is gone. The
+// registration of another server stays.
 func Remove(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -188,7 +190,8 @@ func Remove(ctx context.Context, config *rest.Config) error {
 	if _, err := ownAPIService(ctx, client); err != nil {
 		return err
 	}
-	// The APIService first: while it is there and nobody answers, no namespace can be deleted.
+	// The APIService first: no namespace can be deleted while it exists and its server does not
+	// answer.
 	return errors.Join(
 		remove(ctx, client.Resource(apiServices), APIServiceName),
 		remove(ctx, client.Resource(services).Namespace(Namespace), ServiceName),
@@ -223,8 +226,8 @@ func remove(ctx context.Context, client dynamic.ResourceInterface, name string) 
 	})
 }
 
-// Available returns nil if the cluster says that our APIService is available. Of a server that has just ended it still
-// says so for some time, unless its registration is renewed.
+// Available returns nil if the cluster says that our APIService is available. Of a server that has
+// just ended it still says so for some time, unless its registration is renewed.
 func Available(ctx context.Context, config *rest.Config) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -237,7 +240,8 @@ func Available(ctx context.Context, config *rest.Config) error {
 	return available(apiService)
 }
 
-// Served returns nil if the cluster serves our API: it is available, in its discovery document and answers a list.
+// Served returns nil if the cluster serves our API: it is available, in its discovery document and
+// answers a list.
 func Served(ctx context.Context, config *rest.Config) error {
 	if err := Available(ctx, config); err != nil {
 		return err
@@ -254,7 +258,8 @@ func Served(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	// Not the one of this group alone: kubectl reads the aggregated document, which follows a moment later.
+	// Not the one of this group alone: kubectl reads the aggregated document, which follows a
+	// moment later.
 	_, resources, err := disco.ServerGroupsAndResources()
 	if err != nil {
 		return err

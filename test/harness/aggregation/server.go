@@ -28,7 +28,8 @@ import (
 const (
 	startTimeout = 2 * time.Minute // it takes a few seconds on an idle machine
 	portAttempts = 5
-	// StopTimeout is how long the server may take to stop its controllers, end its requests and close its storage.
+	// StopTimeout is how long the server may take to stop its controllers, end its requests and
+	// close its storage.
 	StopTimeout = 30 * time.Second
 )
 
@@ -47,14 +48,16 @@ type Config struct {
 	LogPath      string   // empty: our own standard error
 }
 
-// Server is a metacontroller-apiserver that runs as a child process and serves its API through a cluster.
+// Server is a metacontroller-apiserver that runs as a child process and serves its API through a
+// cluster.
 type Server struct {
 	Config
-	Registration Registration // what the cluster was told at the last start
+	Registration Registration // as of the last start
 	process      *process.Process
 }
 
-// Start runs a server, registers its API and returns when the cluster serves it. On an error no process is left.
+// Start runs a server, registers its API and returns when the cluster serves it. On an error no
+// process is left.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	s := &Server{Config: config}
 	for attempt := 1; ; attempt++ {
@@ -151,8 +154,8 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
-// Get reads a path from the server directly, not through the cluster, as an anonymous user. An answer other than 200
-// is an error; the body is returned all the same.
+// Get reads a path from the server directly, not through the cluster, as an anonymous user. An
+// answer other than 200 is an error; the body is returned all the same.
 func (s *Server) Get(ctx context.Context, path string) (string, error) {
 	return s.GetAs(ctx, nil, path)
 }
@@ -214,6 +217,6 @@ func (s *Server) Exited() error { return s.process.Exited() }
 // Kill ends the server at once, as a power cut would (SIGKILL). The registration stays.
 func (s *Server) Kill() error { return s.process.Kill() }
 
-// Stop asks the server to end (SIGTERM) and waits; nil means that it did so in time and without an error. The
-// registration stays.
+// Stop asks the server to end (SIGTERM) and waits; nil means that it did so in time and without an
+// error. The registration stays.
 func (s *Server) Stop() error { return s.process.Stop(StopTimeout) }

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hook serves scripted webhooks to tests.
 package hook
 
 import (
@@ -58,10 +57,11 @@ func Text(status int, body string) Answer {
 	return Answer{Status: status, Body: []byte(body)}
 }
 
-// Handler answers a call. To let a caller wait for its timeout, wait for ctx: it ends when the caller gives up.
+// Handler answers a call. To let a caller wait for its timeout, wait for ctx: it ends when the
+// caller gives up.
 type Handler func(ctx context.Context, call Call) Answer
 
-// Answering is a handler that decodes requests as R and answers JSON.
+// Answering returns a handler that decodes requests as R and answers JSON.
 func Answering[R any](t testing.TB, answer func(R) map[string]any) Handler {
 	return func(_ context.Context, call Call) Answer {
 		var asked R

@@ -17,20 +17,21 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// AuditLog is the record of every request that the host's kube-apiserver has answered. A request is in it before its
-// answer is sent.
+// AuditLog is the record of every request that the host's kube-apiserver has answered. A request is
+// in it before its answer is sent.
 type AuditLog struct {
 	path string
 }
 
-// Position is a place in the audit log, at the beginning of a line: what is counted from it came later.
+// Position is a place in the audit log, at the beginning of a line: what is counted from it came
+// later.
 type Position int64
 
 // longestLine is more bytes than a line of the audit log has.
 const longestLine = 256 << 10
 
-// Position returns the present end of the log. A line that is just being written comes after it: its request has no
-// answer yet.
+// Position returns the present end of the log. A line that is just being written comes after it:
+// its request has no answer yet.
 func (a *AuditLog) Position() (Position, error) {
 	log, err := os.Open(a.path)
 	if err != nil {
@@ -68,7 +69,8 @@ func Writes() []string {
 	return []string{"create", "update", "patch", "delete", "deletecollection"}
 }
 
-// Find returns the chosen requests from the given position on, oldest first. A watch counts when it starts.
+// Find returns the chosen requests from the given position on, oldest first. A watch counts when it
+// starts.
 func (a *AuditLog) Find(from Position, request Request) ([]auditv1.Event, error) {
 	var found []auditv1.Event
 	err := a.read(from, request, func(event auditv1.Event) {
@@ -94,8 +96,8 @@ func (a *AuditLog) OpenWatches(request Request) (int, error) {
 	return len(open), err
 }
 
-// Refused tells whether the request was answered with an error. Of a type that has just come the host refuses
-// watches for a moment.
+// Refused reports whether the request was answered with an error. The host refuses watches of a new
+// type for a moment.
 func Refused(event auditv1.Event) bool {
 	return event.ResponseStatus != nil && event.ResponseStatus.Code >= http.StatusBadRequest
 }
@@ -124,7 +126,7 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	// A line that is just being written has no end yet; its request has no answer yet either.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	for line := range bytes.Lines(text) {
-		if !request.mayFit(line) {
+		if !request.mayMatch(line) {
 			continue
 		}
 		var event auditv1.Event
@@ -138,9 +140,9 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	return nil
 }
 
-// mayFit tells of most lines that they do not fit. To decode all lines of a long log again and again would keep the
-// machine busy.
-func (r Request) mayFit(line []byte) bool {
+// mayMatch reports whether a line may fit. It is a cheap filter: decoding all lines of a long log
+// repeatedly would keep the machine busy.
+func (r Request) mayMatch(line []byte) bool {
 	for _, word := range []string{r.User, r.Resource, r.Namespace, r.Name} {
 		if word != "" && !bytes.Contains(line, []byte(strconv.Quote(word))) {
 			return false

@@ -21,8 +21,8 @@ const (
 	kubectlProgram           = "kubectl"
 )
 
-// FindBinaries returns the folder with the host cluster's programs: $KUBEBUILDER_ASSETS, else the one that
-// `make host-binaries` fills. It builds nothing.
+// FindBinaries returns the folder with the host cluster's programs: $KUBEBUILDER_ASSETS, else the
+// one that `make host-binaries` fills. It builds nothing.
 func FindBinaries(ctx context.Context) (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {

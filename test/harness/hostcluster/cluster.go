@@ -1,8 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostcluster runs the control plane of a Kubernetes cluster on loopback: etcd, kube-apiserver with the
-// aggregation layer and an audit log, and kube-controller-manager. There are no nodes, so Pods are stored but never run.
 package hostcluster
 
 import (
@@ -38,9 +36,10 @@ type Cluster struct {
 	admin     string
 }
 
-// Start brings a host cluster up and returns when it serves: the API is ready and Pods can be created in the namespace
-// "default". Everything it writes goes into dir, which has to exist; its path must leave room for a unix socket
-// (about 90 characters). On an error nothing is left running.
+// Start brings a host cluster up and returns when it serves: the API is ready and Pods can be
+// created in the namespace "default". Everything it writes goes into dir, which has to exist; its
+// path must leave room for a unix socket (about 90 characters). On an error nothing is left
+// running.
 func Start(ctx context.Context, dir string) (*Cluster, error) {
 	binaries, err := FindBinaries(ctx)
 	if err != nil {
@@ -76,7 +75,8 @@ func (c *Cluster) bringUp(ctx context.Context) error {
 	return c.waitForServiceAccounts(ctx, controllerManager)
 }
 
-// serveAPI starts kube-apiserver and waits until it is ready. Somebody else may take the port before the server does.
+// serveAPI starts kube-apiserver and waits until it is ready. Somebody else may take the port
+// before the server does.
 func (c *Cluster) serveAPI(ctx context.Context, etcd *process.Process) error {
 	for attempt := 1; ; attempt++ {
 		port, err := process.FreePort()
@@ -147,7 +147,8 @@ func (c *Cluster) client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// AdminConfig returns a client configuration of a user who may do everything, without client-side rate limits.
+// AdminConfig returns a client configuration of a user who may do everything, without client-side
+// rate limits.
 func (c *Cluster) AdminConfig() (*rest.Config, error) { return c.RESTConfig("admin", adminGroup) }
 
 // AdminKubeconfig is the path of a kubeconfig of that user.

@@ -26,8 +26,9 @@ const (
 	serviceAccounts = "https://kubernetes.default.svc"
 )
 
-// controllers are those of kube-controller-manager that what we serve depends on: the garbage collector, namespaces
-// that empty themselves, service accounts that Pods need, ClusterRoles put together from others.
+// controllers are those of kube-controller-manager that what we serve depends on: the garbage
+// collector, namespaces that empty themselves, service accounts that Pods need, ClusterRoles put
+// together from others.
 var controllers = []string{
 	"garbage-collector-controller",
 	"namespace-controller",
@@ -69,7 +70,8 @@ func (c *Cluster) writeCredentials() error {
 	)
 }
 
-// startEtcd needs no port: kube-apiserver comes by a unix socket, and nobody reads the addresses it advertises.
+// startEtcd needs no port: kube-apiserver connects through a unix socket, and the advertised
+// addresses are not used.
 func (c *Cluster) startEtcd() (*process.Process, error) {
 	const nobody = "http://127.0.0.1:0"
 	return c.start(etcdProgram,
@@ -100,9 +102,11 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		"--service-account-key-file="+c.path("service-accounts.key"),
 		"--service-account-signing-key-file="+c.path("service-accounts.key"),
 		"--authorization-mode=RBAC",
-		// A loopback address is no valid endpoint of the service "kubernetes", and nobody here uses that one.
+		// A loopback address is no valid endpoint of the service "kubernetes". That service is not
+		// used here.
 		"--endpoint-reconciler-type=none",
-		// The aggregation layer. Without --enable-aggregator-routing a Service of type ExternalName may name localhost.
+		// The aggregation layer. Without --enable-aggregator-routing a Service of type ExternalName
+		// may name localhost.
 		"--requestheader-client-ca-file="+c.path("front-proxy-ca.crt"),
 		"--requestheader-allowed-names="+frontProxyUser,
 		"--requestheader-username-headers=X-Remote-User",

@@ -12,8 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// RESTConfig returns a client configuration for a user of that name in those groups, authenticated by certificate.
-// Client-side rate limits are off.
+// RESTConfig returns a client configuration for a user of that name in those groups, authenticated
+// by certificate. Client-side rate limits are off.
 func (c *Cluster) RESTConfig(user string, groups ...string) (*rest.Config, error) {
 	pair, err := c.ca.Client(user, groups...)
 	if err != nil {
@@ -30,8 +30,8 @@ func (c *Cluster) RESTConfig(user string, groups ...string) (*rest.Config, error
 	}, nil
 }
 
-// WriteKubeconfig writes a kubeconfig for a user of that name in those groups and returns its path. The name is that
-// of the file, without extension; a file that is there already is replaced.
+// WriteKubeconfig writes a kubeconfig for a user of that name in those groups and returns its path.
+// The name is that of the file, without extension; a file that is there already is replaced.
 func (c *Cluster) WriteKubeconfig(name, user string, groups ...string) (string, error) {
 	pair, err := c.ca.Client(user, groups...)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // Kubectl is the path of a kubectl of the cluster's version.
 func (c *Cluster) Kubectl() string { return filepath.Join(c.binaries, kubectlProgram) }
 
-// KubectlCommand prepares a run of kubectl as the user who may do everything, for callers that need its streams.
+// KubectlCommand prepares a run of kubectl as the user who may do everything, for callers that need
+// its streams.
 func (c *Cluster) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.Kubectl(), args...)
 	cmd.Env = append(os.Environ(),
@@ -26,8 +27,8 @@ func (c *Cluster) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// RunKubectl runs kubectl as the user who may do everything and returns its standard output. Its standard error is in
-// the error.
+// RunKubectl runs kubectl as the user who may do everything and returns its standard output. Its
+// standard error is in the error.
 func (c *Cluster) RunKubectl(ctx context.Context, args ...string) (string, error) {
 	cmd := c.KubectlCommand(ctx, args...)
 	var stdout, stderr bytes.Buffer

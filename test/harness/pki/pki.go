@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the certificates that tests need.
 package pki
 
 import (
@@ -53,7 +52,8 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{KeyPair: pair, cert: template, key: key}, nil
 }
 
-// Client issues a certificate that a client shows: its common name is the user, its organizations are the groups.
+// Client issues a certificate that a client shows: its common name is the user, its organizations
+// are the groups.
 func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	template := template(pkix.Name{CommonName: user, Organization: groups})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
@@ -61,7 +61,8 @@ func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	return a.issue(template)
 }
 
-// Serving issues a certificate for a server on loopback that also goes by the given DNS names and address.
+// Serving issues a certificate for a server on loopback that also goes by the given DNS names and
+// address.
 func (a *Authority) Serving(serviceIP net.IP, dnsNames ...string) (KeyPair, error) {
 	template := template(pkix.Name{CommonName: dnsNames[0]})
 	template.KeyUsage = x509.KeyUsageDigitalSignature

@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poll waits for conditions.
 package poll
 
 import (
@@ -12,7 +11,8 @@ import (
 
 const interval = 50 * time.Millisecond
 
-// Until calls check until it returns nil. When ctx ends first, the error says what was still missing: check's last error.
+// Until calls check until it returns nil. When ctx ends first, the error says what was still
+// missing: check's last error.
 func Until(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

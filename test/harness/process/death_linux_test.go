@@ -70,7 +70,7 @@ func waitForLog(t *testing.T, p *Process, text string) string {
 	return last
 }
 
-// waitUntilGone waits until a process has ended; one that nobody has waited for yet counts as ended.
+// waitUntilGone waits until a process has ended. A zombie counts as ended.
 func waitUntilGone(t *testing.T, pid string) {
 	t.Helper()
 	if _, err := strconv.Atoi(pid); err != nil {

@@ -10,9 +10,9 @@ import (
 	"strconv"
 )
 
-// FreePort returns a TCP port of 127.0.0.1 that nobody listens on at this moment. It is below the range from which
-// systems take the ports of outgoing connections, so only another server can get there first; who starts one on it has
-// to try again with a new port when that happens.
+// FreePort returns a TCP port of 127.0.0.1 that is free at this moment. It is below the range for
+// outgoing connections, so only another server can take it first. The caller must try again with a
+// new port when that happens.
 func FreePort() (int, error) {
 	const from, to, attempts = 12000, 32000, 100
 	var lastErr error

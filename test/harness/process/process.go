@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs child processes that do not outlive the program that started them.
 package process
 
 import (
@@ -16,8 +15,9 @@ import (
 	"time"
 )
 
-// Process is a running child. It leads a process group of its own, so that a Ctrl-C in the terminal reaches only the
-// parent, which decides about the order of the end. On Linux the kernel kills it when the parent dies, however that happens.
+// Process is a running child. It leads a process group of its own, so that a Ctrl-C in the terminal
+// reaches only the parent, which decides about the order of the end. On Linux the kernel kills it
+// when the parent dies, however that happens.
 type Process struct {
 	name    string
 	logPath string
@@ -26,8 +26,8 @@ type Process struct {
 	err     error // valid once done is closed
 }
 
-// Start runs cmd. Its output is appended to the file logPath, or goes to our own standard error if that is empty. The
-// name is for messages.
+// Start runs cmd. Its output is appended to the file logPath, or goes to our own standard error if
+// that is empty. The name is for messages.
 func Start(name, logPath string, cmd *exec.Cmd) (*Process, error) {
 	log := os.Stderr
 	if logPath != "" {
@@ -42,7 +42,8 @@ func Start(name, logPath string, cmd *exec.Cmd) (*Process, error) {
 	p := &Process{name: name, logPath: logPath, cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The parent death signal is bound to the thread that starts the child: it has to live as long as the child.
+		// The parent death signal is bound to the thread that starts the child: it has to live as
+		// long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.done)
@@ -71,7 +72,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // LogPath names the file with the output of the process, if it has one.
 func (p *Process) LogPath() string { return p.logPath }
 
-// Exited returns nil while the process runs; afterwards an error that says how it ended and shows its last lines.
+// Exited returns nil while the process runs; afterwards an error that says how it ended and shows
+// its last lines.
 func (p *Process) Exited() error {
 	select {
 	case <-p.done:
@@ -88,8 +90,8 @@ func (p *Process) Exited() error {
 	return fmt.Errorf("%s has ended: %s; the end of its log %s:\n%s", p.name, ending, p.logPath, Tail(p.logPath, 20))
 }
 
-// Stop asks the process to end (SIGTERM), waits for it and returns how it ended; nil is exit status 0. A process that
-// is still there after the grace period is killed, and that is an error.
+// Stop asks the process to end (SIGTERM), waits for it and returns how it ended; nil is exit status
+// 0. A process that is still there after the grace period is killed, and that is an error.
 func (p *Process) Stop(grace time.Duration) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -115,7 +117,7 @@ func (p *Process) Kill() error {
 
 func (p *Process) signal(sig syscall.Signal) error {
 	select {
-	case <-p.done: // its id may be somebody else's by now
+	case <-p.done: // another process may have its id now
 		return nil
 	default:
 	}

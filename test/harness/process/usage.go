@@ -42,7 +42,8 @@ func UsageOf(pid int) (Usage, error) {
 	if usage.Resident == 0 || usage.ResidentMost == 0 {
 		return Usage{}, fmt.Errorf("%sstatus does not tell how much memory the process occupies", folder)
 	}
-	// The name, which is in parentheses, may hold anything. The times are the 14th and the 15th field.
+	// The name, which is in parentheses, may hold anything. The times are the 14th and the 15th
+	// field.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	var user, system int64
 	if _, err := fmt.Sscan(string(fields[11])+" "+string(fields[12]), &user, &system); err != nil {

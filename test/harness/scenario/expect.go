@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Check looks at an object. The error says what is not as it should be.
+// Check checks an object. The error says what is wrong.
 type Check func(*unstructured.Unstructured) error
 
 // Has checks that a field has a value; fields are named with dots between them.
@@ -75,8 +75,8 @@ func (s *Scenario) Gone(of Ref) {
 	s.Env.Eventually(s, s.isGone(of))
 }
 
-// Collected is Gone for what the host's garbage collector takes away. It learns of a new type of owners within half a
-// minute, and tries again ever later until then.
+// Collected is Gone for objects that the host's garbage collector deletes. The collector learns of
+// a new type of owners within half a minute, and retries with growing delays until then.
 func (s *Scenario) Collected(of Ref) {
 	s.Helper()
 	s.Env.Within(s, 3*time.Minute, s.isGone(of))
@@ -92,7 +92,8 @@ func (s *Scenario) isGone(of Ref) func(context.Context) error {
 	}
 }
 
-// Absent fails if an object is there now. It is worth asking once something has shown that it could be.
+// Absent fails the test if an object is there now. Call it only after something has shown that the
+// object could have been created.
 func (s *Scenario) Absent(of Ref) {
 	s.Helper()
 	if _, err := s.Get(s.Context(), of); !apierrors.IsNotFound(err) {
@@ -100,32 +101,15 @@ func (s *Scenario) Absent(of Ref) {
 	}
 }
 
-// Event waits for an event about an object whose message contains a text. Those about cluster-scoped objects are in the
-// namespace default.
+// Event waits for an event about an object whose message contains a text. Events about
+// cluster-scoped objects are in the namespace default.
 func (s *Scenario) Event(about Ref, reason, text string) corev1.Event {
 	s.Helper()
 	namespace := s.Text(about.Namespace)
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	name, text := s.Text(about.Name), s.Text(text)
-	var found corev1.Event
-	s.Env.Eventually(s, func(ctx context.Context) error {
-		events, err := s.Env.Kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
-		if err != nil {
-			return err
-		}
-		var seen []string
-		for _, event := range events.Items {
-			if event.Reason == reason && strings.Contains(event.Message, text) {
-				found = event
-				return nil
-			}
-			seen = append(seen, event.Reason+": "+event.Message)
-		}
-		return fmt.Errorf("no event %s about %s says %q; there are %q", reason, name, text, seen)
-	})
-	return found
+	return s.Env.WaitForEvent(s, namespace, s.Text(about.Name), reason, s.Text(text))
 }
 
 // Called waits until the hook has been called at a path so many times.
@@ -139,10 +123,11 @@ func (s *Scenario) Called(path string, times int) {
 	})
 }
 
-// Settle waits until the hook was shown an object as it is, and what came of it is over. For that it annotates the object.
+// Settle waits until the hook was sent an object as it is now and the sync of it is over. It
+// annotates the object for that.
 func (s *Scenario) Settle(of Ref) {
 	s.Helper()
-	s.Env.Settle(s, s.Hook, func(mark string) { s.Patch(of, "{metadata: {annotations: {touched: "+mark+"}}}") })
+	s.Env.Settle(s, func(mark string) { s.Patch(of, "{metadata: {annotations: {touched: "+mark+"}}}") }, s.Hook)
 }
 
 // Calls counts the calls of the hook at a path.

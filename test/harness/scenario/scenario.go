@@ -1,14 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario writes tests as users work: manifests in YAML, hooks over HTTP, and looks at what comes of them.
 package scenario
 
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,24 +25,34 @@ import (
 )
 
 // Object is JSON as hooks read and write it.
-type Object = map[string]any
+type Object = hook.Object
 
-// Scenario is what one test has of the cluster. Texts given to its methods may have $NAMESPACE, a namespace of its own;
-// $NAME, a name of its own for cluster-scoped objects; $HOOK, the URL of its hook; and $Kind, the apiVersion of a kind
-// that it has defined.
+// Answers are functions from request to answer, by the path of the hook.
+type Answers = map[string]func(asked Object) Object
+
+// Scenario is what one test uses of the cluster. Texts that are given to its methods may contain
+// words. A word is $ and letters:
+//
+//	$NAMESPACE  a namespace that only this test uses
+//	$NAME       a name for cluster-scoped objects that only this test uses
+//	$HOOK       the URL of the hook
+//	$Kind       the apiVersion of a kind that Define has created
+//
+// Say adds words and changes their meanings.
 type Scenario struct {
 	testing.TB
 	Env       *harness.Env
 	Namespace string
 	Unique    string
 	Hook      *hook.Server
-	// Engine is how children of the controllers are written, one of Engines; empty is the process's way.
+	// Engine is how children of the controllers are written, one of harness.Engines. Empty is the
+	// default of the process.
 	Engine v1alpha1.ChildApplyStrategy
 
 	words map[string]string
 }
 
-// New makes a scenario with a namespace and a hook that answers as Answer says.
+// New returns a scenario with a namespace and a hook, whose answers Answers sets.
 func New(t testing.TB, env *harness.Env) *Scenario {
 	t.Helper()
 	s := &Scenario{
@@ -62,26 +70,36 @@ func New(t testing.TB, env *harness.Env) *Scenario {
 func (s *Scenario) Define(definition harness.CRD) schema.GroupVersionResource {
 	s.Helper()
 	resource := s.Env.Install(s, definition)
-	s.words["$"+definition.Kind] = resource.GroupVersion().String()
+	s.Say("$"+definition.Kind, resource.GroupVersion().String())
 	return resource
 }
 
-// Say gives a word, which begins with $, a meaning in the texts to come.
-func (s *Scenario) Say(word, meaning string) { s.words[word] = meaning }
+// word is a placeholder in a text. It ends before the first character that is not a letter.
+var word = regexp.MustCompile(`\$[A-Za-z]+`)
 
-// Text replaces the words in a text, longer ones first.
-func (s *Scenario) Text(text string) string {
-	words := slices.Collect(maps.Keys(s.words))
-	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })
-	for _, word := range words {
-		text = strings.ReplaceAll(text, word, s.words[word])
+// Say gives a word a meaning in later texts. Words in the meaning itself are replaced now. The test
+// fails if name is not a word: other text is never replaced.
+func (s *Scenario) Say(name, meaning string) {
+	s.Helper()
+	if word.FindString(name) != name || name == "" {
+		s.Fatalf("%q is not a word: it must be $ and letters", name)
 	}
-	return text
+	s.words[name] = s.Text(meaning)
 }
 
-// Answers makes the hook answer each path, such as "/sync", with what a function makes of the request. Other paths are
+// Text replaces the words that have a meaning. All else, words without one included, stays.
+func (s *Scenario) Text(text string) string {
+	return word.ReplaceAllStringFunc(text, func(name string) string {
+		if meaning, said := s.words[name]; said {
+			return meaning
+		}
+		return name
+	})
+}
+
+// Answers sets the function that answers each path of the hook, such as "/sync". Other paths are
 // answered 404.
-func (s *Scenario) Answers(answers map[string]func(asked Object) Object) {
+func (s *Scenario) Answers(answers Answers) {
 	s.Hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
 		answer := answers[call.Path]
 		if answer == nil {
@@ -132,12 +150,7 @@ func (s *Scenario) Create(manifest string) (last *unstructured.Unstructured) {
 	return last
 }
 
-// Engines are the ways of writing children.
-func Engines() []v1alpha1.ChildApplyStrategy {
-	return []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide}
-}
-
-// setEngine has the children of a controller written by the engine of the scenario.
+// setEngine sets the engine of the scenario for all children of a controller.
 func (s *Scenario) setEngine(controller *unstructured.Unstructured) {
 	rules, found, err := unstructured.NestedSlice(controller.Object, "spec", "childResources")
 	if s.Engine == "" || !found || err != nil {
@@ -196,5 +209,19 @@ func (s *Scenario) Get(ctx context.Context, of Ref) (*unstructured.Unstructured,
 
 // Ref names an object. Cluster-scoped ones have no namespace.
 type Ref struct{ APIVersion, Kind, Namespace, Name string }
+
+// ConfigMap names a ConfigMap of the scenario's namespace.
+func ConfigMap(name string) Ref {
+	return Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "$NAMESPACE", Name: name}
+}
+
+// At reads a field of a request. It returns nil if the field is not there.
+func At(asked Object, path ...string) any {
+	value, _, err := unstructured.NestedFieldNoCopy(asked, path...)
+	if err != nil {
+		return nil
+	}
+	return value
+}
 
 func (r Ref) String() string { return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name) }

@@ -13,18 +13,19 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/test/admission"
+	"github.com/metacontroller/metacontroller-apiserver/test/corpus"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// ways to apply have the flags of kubectl apply.
+// ways are the ways to apply, with their flags of kubectl apply.
 var ways = map[string][]string{
 	"client-side": nil,
 	"server-side": {"--server-side"},
 }
 
-// applyAll applies the objects of cases with one run of kubectl and returns all that it says. It goes on after an error.
-func applyAll(t *testing.T, cases []admission.Case, flags ...string) string {
+// applyAll applies the objects of cases with one run of kubectl and returns its output. kubectl
+// continues after an error.
+func applyAll(t *testing.T, cases []corpus.Case, flags ...string) string {
 	t.Helper()
 	var manifest strings.Builder
 	for _, c := range cases {
@@ -44,8 +45,9 @@ func applyAll(t *testing.T, cases []admission.Case, flags ...string) string {
 	return string(output)
 }
 
-// refusal is what kubectl says about an object that is refused, if it has more to say about others.
-func refusal(c admission.Case) string {
+// refusal returns what kubectl prints about an object that is refused when it applies several
+// objects.
+func refusal(c corpus.Case) string {
 	what := strings.Join(c.Errors, ", ")
 	if len(c.Errors) > 1 {
 		what = "[" + what + "]"
@@ -53,7 +55,8 @@ func refusal(c admission.Case) string {
 	return fmt.Sprintf("%s.metacontroller.k8s.io %q is invalid: %s\n", c.Object.GetKind(), c.Object.GetName(), what)
 }
 
-// published waits until the host publishes the schemas of the group. Before, kubectl validates by itself.
+// published waits until the host publishes the schemas of the group. Until then kubectl cannot
+// validate on the server.
 func published(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, func(context.Context) error {
@@ -66,7 +69,7 @@ func published(t *testing.T) {
 
 func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
 	published(t)
-	cases := admission.Refused(t)
+	cases := corpus.Refused(t)
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
 			output := applyAll(t, cases, flags...)
@@ -85,11 +88,11 @@ func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
 
 func TestUnreadableObjectsAreRefusedByTheirFields(t *testing.T) {
 	published(t)
-	cases := admission.Unreadable(t)
+	cases := corpus.Unreadable(t)
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
-			for _, kind := range []string{admission.Composite, admission.Decorator} {
-				ofKind := slices.DeleteFunc(slices.Clone(cases), func(c admission.Case) bool { return c.Object.GetKind() != kind })
+			for _, kind := range []string{corpus.Composite, corpus.Decorator} {
+				ofKind := slices.DeleteFunc(slices.Clone(cases), func(c corpus.Case) bool { return c.Object.GetKind() != kind })
 				output := applyAll(t, ofKind, flags...)
 				for _, c := range ofKind {
 					contains(t, output, c.Errors[0])
@@ -101,7 +104,7 @@ func TestUnreadableObjectsAreRefusedByTheirFields(t *testing.T) {
 }
 
 // notStored fails the test if an object is there.
-func notStored(t *testing.T, cases []admission.Case) {
+func notStored(t *testing.T, cases []corpus.Case) {
 	t.Helper()
 	there := strings.Fields(env.Kubectl(t, "get", "cc,dec", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}{"\n"}{end}`))
 	for _, c := range cases {
@@ -111,11 +114,11 @@ func notStored(t *testing.T, cases []admission.Case) {
 	}
 }
 
-// Kubectl says the same warning only once, so they are looked at together. Others may be said, too: what is odd in view of the
-// cluster is not in the cases.
+// kubectl prints the same warning only once, so all cases are checked together. There may be more
+// warnings: those that depend on the cluster are not in the cases.
 func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	published(t)
-	cases := admission.Accepted(t)
+	cases := corpus.Accepted(t)
 	for way, flags := range ways {
 		t.Run(way, func(t *testing.T) {
 			output := applyAll(t, cases, append(flags, "--dry-run=server")...)
@@ -133,7 +136,8 @@ func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	}
 }
 
-// An object that the storage could not take is refused in words, however it comes.
+// An object that is too large for the storage is refused with a clear message, whichever way it is
+// applied.
 func TestObjectsThatAreTooLargeAreRefused(t *testing.T) {
 	published(t)
 	rules := make([]string, 30_000)

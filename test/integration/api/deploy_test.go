@@ -11,7 +11,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// The rights in the manifests are those that every test here runs with; this is about the rest.
+// All tests here run with the rights of the manifests. This test is about the rest of the
+// manifests.
 func TestTheHostAcceptsTheDeploymentManifests(t *testing.T) {
 	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
 	cmd := env.Host.KubectlCommand(t.Context(), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-k", manifests)

@@ -12,7 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// What kubectl shows of what the host and the name service make of a controller.
+// kubectl prints warnings about a controller that depend on the host and on the name service.
 func TestAuthorsAreWarnedOfWhatTheHostLacks(t *testing.T) {
 	noStatus := env.Install(t, harness.CRD{Kind: "Page", NoStatus: true})
 	controller := func(name string) string {

@@ -1,7 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests the API as users see it: with kubectl, through the host's aggregation layer.
+// Package api tests the API as users see it: with kubectl, through the aggregation layer of the
+// host.
 package api
 
 import (
@@ -18,8 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(harness.Main(m, func(e *harness.Env) { env = e }))
 }
 
-// manifest is a CompositeController that waits for a parent type nobody installs, so that only the API acts on it.
-// More lines of the spec can be given, indented by two spaces.
+// manifest returns a CompositeController whose parent type is not installed, so that no controller
+// runs. More lines of the spec can be given, indented by two spaces.
 func manifest(name string, moreSpec ...string) string {
 	text := fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1

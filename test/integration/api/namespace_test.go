@@ -17,7 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// hostControllerDeadline is for the host's own controllers, which look for new types only every half minute.
+// hostControllerDeadline is the deadline for the host's own controllers, which discover new types
+// only every half minute.
 const hostControllerDeadline = 2 * time.Minute
 
 func createRevision(t *testing.T, namespace string, owners ...metav1.OwnerReference) {

@@ -26,7 +26,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// author makes a user who may do anything with controllers, but for the verb escalate, and nothing else.
+// author creates a user with all rights on controllers except the verb escalate, and no other
+// rights.
 func author(t *testing.T) string {
 	t.Helper()
 	user := harness.Name("jane")
@@ -37,7 +38,7 @@ func author(t *testing.T) string {
 	return user
 }
 
-// grant gives a user rights in the whole cluster, and waits until the host knows of them.
+// grant gives a user rights in the whole cluster and waits until they are in effect.
 func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: rules}
@@ -49,7 +50,7 @@ func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	waitUntilKnown(t, "", user, rules)
 }
 
-// grantIn gives a user rights in one namespace, and waits until the host knows of them.
+// grantIn gives a user rights in one namespace and waits until they are in effect.
 func grantIn(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Namespace: namespace}, Rules: rules}
@@ -61,8 +62,8 @@ func grantIn(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
 	waitUntilKnown(t, namespace, user, rules)
 }
 
-// waitUntilKnown waits until the host says that a user may do all that the rules of one role allow. It learns of the role
-// and of its binding some moments after they are there.
+// waitUntilKnown waits until a user has all rights of one role. The host learns of a role and its
+// binding with some delay.
 func waitUntilKnown(t *testing.T, namespace, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	last := rules[len(rules)-1]
@@ -89,7 +90,7 @@ func everything(resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: resources, Verbs: []string{"*"}}
 }
 
-// rightsToRun are those that the controller of manifest uses.
+// rightsToRun are the rights that the controller of manifest uses.
 func rightsToRun() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"nothing.example.com"}, Resources: []string{"nothings"}, Verbs: []string{"get", "list", "watch"}},
@@ -98,7 +99,7 @@ func rightsToRun() []rbacv1.PolicyRule {
 	}
 }
 
-// kubectlAs runs kubectl as another user, with a manifest as its input, and returns all it says.
+// kubectlAs runs kubectl as another user, with a manifest as its input, and returns its output.
 func kubectlAs(ctx context.Context, user, manifest string, args ...string) (string, error) {
 	cmd := env.Host.KubectlCommand(ctx, append(args, "--as="+user)...)
 	cmd.Stdin = strings.NewReader(manifest)
@@ -106,7 +107,8 @@ func kubectlAs(ctx context.Context, user, manifest string, args ...string) (stri
 	return string(out), err
 }
 
-// refused waits until a user is refused to create a controller for the lack of rights, and returns the answer.
+// refused waits until a user may not create a controller for lack of rights, and returns the
+// answer.
 func refused(t *testing.T, user, manifest string) (answer string) {
 	t.Helper()
 	env.Eventually(t, func(ctx context.Context) error {
@@ -120,7 +122,7 @@ func refused(t *testing.T, user, manifest string) (answer string) {
 	return answer
 }
 
-// accepted waits until a user may do something to a controller.
+// accepted waits until a user may apply a controller.
 func accepted(t *testing.T, user, manifest string, args ...string) {
 	t.Helper()
 	env.Eventually(t, func(ctx context.Context) error {
@@ -131,7 +133,7 @@ func accepted(t *testing.T, user, manifest string, args ...string) {
 	})
 }
 
-// withCredentials are lines for manifest by which the controller sends something of two Secrets.
+// withCredentials are lines for manifest that refer to two Secrets.
 func withCredentials(namespace string) string {
 	return fmt.Sprintf(`  endpointConfigs:
     - host: 127.0.0.1:1
@@ -165,7 +167,7 @@ func TestWhoMayDoEverythingButReadSecretsCannotHaveThemSent(t *testing.T) {
 	contains(t, answer, `resourceNames: ["certificate", "token"]`)
 	accepted(t, user, manifest(name), "create", "-f", "-")
 
-	// Nor by an update, by patch or apply.
+	// An update, by patch or apply, is refused too.
 	if out, err := kubectlAs(t.Context(), user, manifest(name, withCredentials(namespace)), "apply", "--server-side", "-f", "-"); err == nil || !strings.Contains(out, `resources: ["secrets"]`) {
 		t.Errorf("kubectl apply says %v: %s", err, out)
 	}
@@ -237,7 +239,7 @@ func TestTheRightToEscalateCanBeAskedFor(t *testing.T) {
 		}
 		return nil
 	})
-	// The host itself knows the verb for Roles; ours behaves like that one: it is for one kind.
+	// The verb works as the host's own verb for Roles does: it is for one kind.
 	accepted(t, user, manifest(harness.Name("test")), "create", "-f", "-")
 	refused(t, user, strings.Replace(decoratorManifest, "NAME", harness.Name("test"), 1))
 }
@@ -295,7 +297,7 @@ func TestAnUpdateNeedsOnlyTheRightsItAdds(t *testing.T) {
 		t.Errorf("the generation is %d, want 4 after three updates of the spec", generation)
 	}
 
-	// Who may write the status needs no other rights, and cannot change anything else.
+	// A user who may write the status needs no other rights, and cannot change anything else.
 	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{"metacontroller.k8s.io"}, Resources: []string{"compositecontrollers/status"}, Verbs: []string{"get", "patch"}})
 	env.Eventually(t, func(ctx context.Context) error {
 		return patch(ctx, `{"status":{"observedGeneration":1},"spec":{"childResources":[{"apiVersion":"v1","resource":"secrets"}]}}`, "--subresource=status")
@@ -324,23 +326,21 @@ func TestAClusterAdministratorCostsOneReview(t *testing.T) {
 		return err
 	}
 	env.Eventually(t, create) // and now the host knows the user
-	position := env.Now(t)
+	position := env.AuditEnd(t)
 	if err := create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found, err := env.Host.Audit().Find(position, hostcluster.Request{
-		User: harness.ServerUser, Group: "authorization.k8s.io", Resource: "subjectaccessreviews",
+	found := env.AuditEvents(t, position, hostcluster.Request{
+		Group: "authorization.k8s.io", Resource: "subjectaccessreviews",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var reviewed []authorizationv1.ResourceAttributes
 	for _, event := range found {
 		var review authorizationv1.SubjectAccessReview
 		if err := json.Unmarshal(event.RequestObject.Raw, &review); err != nil {
 			t.Fatal(err)
 		}
-		// Others are reviewed, too, and that this one may create at all is, unless that was not long ago.
+		// Rights of other users are reviewed too. The right of this user to create is reviewed
+		// unless that was done recently.
 		if asked := review.Spec.ResourceAttributes; review.Spec.User == user && asked != nil && asked.Verb != "create" {
 			reviewed = append(reviewed, *asked)
 		}
@@ -350,7 +350,7 @@ func TestAClusterAdministratorCostsOneReview(t *testing.T) {
 	}
 }
 
-// The policy is in the documentation, for those who do not want what the reviews cannot cover.
+// The policy is in the documentation. It refuses what the reviews cannot cover.
 func TestCustomizeHooksCanBeRefused(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "docs", "operations.md"))
 	if err != nil {
@@ -385,7 +385,7 @@ func TestRightsThatAreGivenHoldAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As soon as the host itself says yes, ours does: a refusal is not remembered.
+	// A controller is accepted as soon as the host grants the rights: a refusal is not cached.
 	env.Eventually(t, func(ctx context.Context) error {
 		_, err := kubectlAs(ctx, user, "", "auth", "can-i", "delete", "pods", "--all-namespaces")
 		return err

@@ -40,7 +40,7 @@ func TestAWatchFromTheFutureIsGone(t *testing.T) {
 	}
 }
 
-// A storage that was lost starts to count again from one. Informers still hold a high number from before.
+// A new storage counts resource versions from one again. Informers still hold a higher version.
 func TestAnInformerRecoversWhenTheStorageIsLost(t *testing.T) {
 	before := created(t)
 	for i := range 40 { // so that the new storage does not soon catch up with the old number
@@ -58,15 +58,11 @@ func TestAnInformerRecoversWhenTheStorageIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := env.Server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	env.KillServer(t)
 	if err := os.RemoveAll(env.Server.DataDir); err != nil {
 		t.Fatal(err)
 	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StartServer(t)
 	after := created(t)
 	env.Eventually(t, func(context.Context) error {
 		if _, err := informer.Lister().Get(after); err != nil {
@@ -85,9 +81,7 @@ func TestARestartKeepsEverything(t *testing.T) {
 	if err := env.Server.Stop(); err != nil {
 		t.Fatalf("the server does not end well: %v", err)
 	}
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StartServer(t)
 	if after := get(t, name); after.UID != before.UID || after.Generation != before.Generation {
 		t.Errorf("after the restart the object is %s generation %d, before it was %s generation %d",
 			after.UID, after.Generation, before.UID, before.Generation)

@@ -50,7 +50,7 @@ func TestRightsAreThoseOfTheUser(t *testing.T) {
 	}
 }
 
-// The host's admission policies run in our server, so what one of them says about the user is what our server sees.
+// The host's admission policies run in our server, so they see the user that our server sees.
 func TestUsersAreSeenAsThemselves(t *testing.T) {
 	user := harness.Name("jane")
 	env.Apply(t, fmt.Sprintf(`

@@ -126,7 +126,7 @@ func TestStatusAndSpecAreWrittenApart(t *testing.T) {
 		t.Run("patch --subresource="+subresource, func(t *testing.T) {
 			name := name + "-" + subresource + "x"
 			env.Apply(t, manifest(name))
-			// What the write itself answers, since our own controller writes the status too.
+			// The answer of the write is checked, since our own controller writes the status too.
 			out := env.Kubectl(t, "patch", "cc", name, "--type=merge", "--subresource="+subresource, "-p", patch, "-o", "json")
 			var answer v1alpha1.CompositeController
 			if err := json.Unmarshal([]byte(out), &answer); err != nil {

@@ -10,20 +10,19 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	parent := f.parent("a", object{"value": "1"})
-	child := f.waitForConfigMap("a", hasData("value", "1"))
+	parent := f.CreateParent("a", object{"value": "1"})
+	child := f.WaitForConfigMap("a", harness.HasData("value", "1"))
 
 	owner := metav1.GetControllerOf(child)
 	if owner == nil || owner.UID != parent.GetUID() || owner.Kind != "Thing" || !ptr.Deref(owner.BlockOwnerDeletion, false) {
@@ -33,7 +32,7 @@ func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
 		t.Errorf("the label controller-uid should be the parent's UID %s, but is %q", parent.GetUID(), got)
 	}
 	want := fmt.Sprintf(`{"apiVersion":"v1","data":{"value":"1"},"kind":"ConfigMap","metadata":{"labels":{"controller-uid":%q},"name":"a","namespace":%q}}`,
-		parent.GetUID(), f.namespace)
+		parent.GetUID(), f.Namespace)
 	if got := child.Annotations["metacontroller.k8s.io/last-applied-configuration"]; got != want {
 		t.Errorf("the record of what was applied is\n%s\nbut should be\n%s", got, want)
 	}
@@ -52,29 +51,29 @@ func testUpdateMethods(t *testing.T, engine change) {
 		check func(before, after *corev1.ConfigMap) error
 	}{
 		{v1alpha1.ChildUpdateInPlace, func(before, after *corev1.ConfigMap) error {
-			return errors.Join(hasData("value", "2")(after), same(before, after))
+			return errors.Join(harness.HasData("value", "2")(after), same(before, after))
 		}},
 		{v1alpha1.ChildUpdateRecreate, func(before, after *corev1.ConfigMap) error {
 			if before.UID == after.UID {
 				return errors.New("the child should have been replaced")
 			}
-			return hasData("value", "2")(after)
+			return harness.HasData("value", "2")(after)
 		}},
 		{v1alpha1.ChildUpdateOnDelete, func(before, after *corev1.ConfigMap) error {
-			return errors.Join(hasData("value", "1")(after), same(before, after))
+			return errors.Join(harness.HasData("value", "1")(after), same(before, after))
 		}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.method), func(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources[0] = childRule("v1", "configmaps", test.method)
+				spec.ChildResources[0] = harness.ChildRule("v1", "configmaps", test.method)
 			}, engine)
-			f.parent("a", object{"value": "1"})
-			before := f.waitForConfigMap("a", hasData("value", "1"))
-			f.patchParent("a", `{"spec":{"value":"2"}}`)
+			f.CreateParent("a", object{"value": "1"})
+			before := f.WaitForConfigMap("a", harness.HasData("value", "1"))
+			f.PatchParent("a", object{"spec": object{"value": "2"}})
 			f.waitUntilObserved("a", 2)
-			f.waitForConfigMap("a", func(after *corev1.ConfigMap) error { return test.check(before, after) })
+			f.WaitForConfigMap("a", func(after *corev1.ConfigMap) error { return test.check(before, after) })
 		})
 	}
 }
@@ -95,12 +94,12 @@ func testOnDeleteChildComesBackInItsNewForm(t *testing.T, engine change) {
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources[0].UpdateStrategy = nil
 	}, engine)
-	f.parent("a", object{"value": "1"})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.waitUntilObserved("a", 2)
-	f.deleteConfigMap("a")
-	f.waitForConfigMap("a", hasData("value", "2"))
+	f.DeleteConfigMap("a")
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 }
 
 func TestFieldsOfOthersStay(t *testing.T) { underBothEngines(t, testFieldsOfOthersStay) }
@@ -108,33 +107,11 @@ func TestFieldsOfOthersStay(t *testing.T) { underBothEngines(t, testFieldsOfOthe
 func testFieldsOfOthersStay(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), engine)
-	f.parent("a", object{"value": "1"})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
-		[]byte(`{"data":{"other":"theirs","value":"overwritten"}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
-		return errors.Join(hasData("value", "1")(child), hasData("other", "theirs")(child))
-	})
-}
-
-func TestFieldTheHookDropsIsRemoved(t *testing.T) {
-	underBothEngines(t, testFieldTheHookDropsIsRemoved)
-}
-
-func testFieldTheHookDropsIsRemoved(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, func(asked request) object {
-		data, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec", "data")
-		return object{"children": []object{configMapChild("a", data)}}
-	}), engine)
-	f.parent("a", object{"data": object{"kept": "1", "dropped": "1"}})
-	f.waitForConfigMap("a", hasData("dropped", "1"))
-	f.patchParent("a", `{"spec":{"data":{"dropped":null}}}`)
-	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
-		return errors.Join(hasData("kept", "1")(child), hasData("dropped", "")(child))
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.PatchConfigMap("a", object{"data": object{"other": "theirs", "value": "overwritten"}})
+	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
+		return errors.Join(harness.HasData("value", "1")(child), harness.HasData("other", "theirs")(child))
 	})
 }
 
@@ -150,10 +127,10 @@ func testChildTheHookDropsIsDeleted(t *testing.T, engine change) {
 		}
 		return oneConfigMap(asked)
 	}), engine)
-	f.parent("a", object{"value": "1"})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	f.patchParent("a", `{"spec":{"value":"none"}}`)
-	f.waitUntilGone("a")
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.PatchParent("a", object{"spec": object{"value": "none"}})
+	f.WaitUntilConfigMapIsGone("a")
 }
 
 func TestDeletedChildComesBack(t *testing.T) { underBothEngines(t, testDeletedChildComesBack) }
@@ -161,27 +138,24 @@ func TestDeletedChildComesBack(t *testing.T) { underBothEngines(t, testDeletedCh
 func testDeletedChildComesBack(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), engine)
-	f.parent("a", object{"value": "1"})
-	before := f.waitForConfigMap("a", hasData("value", "1"))
-	f.deleteConfigMap("a")
-	f.waitForConfigMap("a", func(after *corev1.ConfigMap) error {
+	f.CreateParent("a", object{"value": "1"})
+	before := f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.DeleteConfigMap("a")
+	f.WaitForConfigMap("a", func(after *corev1.ConfigMap) error {
 		if before.UID == after.UID {
 			return errors.New("the child is not deleted yet")
 		}
-		return hasData("value", "1")(after)
+		return harness.HasData("value", "1")(after)
 	})
 }
 
 func TestChildrenOfADeletedParentAreCollected(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	f.parent("a", object{"value": "1"})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.waitUntilGone("a")
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.DeleteParent("a")
+	f.WaitUntilConfigMapIsGone("a")
 }
 
 func TestNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T) {
@@ -191,44 +165,44 @@ func TestNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T) {
 func testNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), engine)
-	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(),
+	_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "theirs"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.parent("a", object{"value": "1"})
-	env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/a")
+	f.CreateParent("a", object{"value": "1"})
+	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/a")
 	f.waitUntilObserved("a", 1)
-	f.waitForConfigMap("a", hasData("value", "theirs"))
+	f.WaitForConfigMap("a", harness.HasData("value", "theirs"))
 
-	f.deleteConfigMap("a")
-	f.waitForConfigMap("a", hasData("value", "1"))
+	f.DeleteConfigMap("a")
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 }
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	f.parent("a", object{"value": "1"})
+	f.CreateParent("a", object{"value": "1"})
 	env.Eventually(t, func(ctx context.Context) error {
 		return f.statusIs(ctx, "a", object{"children": int64(1), "observedGeneration": int64(1)})
 	})
-	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	env.Eventually(t, func(ctx context.Context) error {
 		return f.statusIs(ctx, "a", object{"children": int64(1), "observedGeneration": int64(2)})
 	})
-	f.hook.Handle(answers(t, func(request) object { return object{} }))
-	f.patchParent("a", `{"spec":{"value":"3"}}`)
+	f.Hook.Handle(answers(t, func(request) object { return object{} }))
+	f.PatchParent("a", object{"spec": object{"value": "3"}})
 	env.Eventually(t, func(ctx context.Context) error {
 		return f.statusIs(ctx, "a", object{"observedGeneration": int64(3)})
 	})
 }
 
 func (f *fixture) statusIs(ctx context.Context, name string, want object) error {
-	parent, err := f.getParent(ctx, name)
+	parent, err := f.GetParent(ctx, name)
 	if err != nil {
 		return err
 	}
-	if got := parent.Object["status"]; mustJSON(f, got) != mustJSON(f, want) {
+	if got := parent.Object["status"]; harness.JSON(f, got) != harness.JSON(f, want) {
 		return fmt.Errorf("the status of %s should be %v, but is %v", name, want, got)
 	}
 	return nil
@@ -237,23 +211,11 @@ func (f *fixture) statusIs(ctx context.Context, name string, want object) error 
 // waitUntilObserved waits until a parent was synced at a generation.
 func (f *fixture) waitUntilObserved(name string, generation int64) {
 	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		parent, err := f.getParent(ctx, name)
-		if err != nil {
-			return err
-		}
+	f.WaitForParent(name, func(parent *unstructured.Unstructured) error {
 		observed, _, err := unstructured.NestedInt64(parent.Object, "status", "observedGeneration")
 		if err != nil || observed < generation {
 			return fmt.Errorf("generation %d of %s should have been synced, but %d was (%v)", generation, name, observed, err)
 		}
 		return nil
 	})
-}
-
-func (f *fixture) deleteConfigMap(name string) {
-	f.Helper()
-	err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(f.Context(), name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		f.Fatalf("delete ConfigMap %s: %v", name, err)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -26,8 +25,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
-// letIn tests a controller whose credential is right, and one whose credential is wrong.
-func letIn(t *testing.T, accepted string, right, wrong map[string]string, change func(*guarded, *v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
+// testCredential tests a controller whose credential is right, and one whose credential is wrong.
+func testCredential(t *testing.T, accepted string, right, wrong map[string]string, change func(*guarded, *v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook)) {
 	for _, test := range []struct {
 		name       string
 		credential map[string]string
@@ -38,13 +37,13 @@ func letIn(t *testing.T, accepted string, right, wrong map[string]string, change
 			g := guard(t, accepted, nil)
 			g.secret("credential", test.credential)
 			g.run(func(spec *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) { change(g, spec, webhook) })
-			g.parent("a", object{"value": "1"})
+			g.CreateParent("a", object{"value": "1"})
 			if test.comes {
-				g.waitForConfigMap("a", hasData("value", "1"))
+				g.WaitForConfigMap("a", harness.HasData("value", "1"))
 				return
 			}
-			env.WaitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
-			if _, err := g.configMap(t.Context(), "a"); err == nil {
+			env.WaitForEvent(t, g.Namespace, "a", "SyncError", "unsupported status code: 403")
+			if _, err := g.GetConfigMap(t.Context(), "a"); err == nil {
 				t.Error("a child was created")
 			}
 		})
@@ -53,47 +52,47 @@ func letIn(t *testing.T, accepted string, right, wrong map[string]string, change
 
 func TestBearerTokenAuth(t *testing.T) {
 	t.Parallel()
-	letIn(t, "Bearer a-token-that-is-right", map[string]string{"token": "a-token-that-is-right\n"}, map[string]string{"token": "a-token-that-is-wrong"},
+	testCredential(t, "Bearer a-token-that-is-right", map[string]string{"token": "a-token-that-is-right\n"}, map[string]string{"token": "a-token-that-is-wrong"},
 		func(g *guarded, _ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-			webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+			webhook.CABundle, webhook.Authorization = g.caBundle(), g.token("credential", "token")
 		})
 }
 
 func TestBasicAuth(t *testing.T) {
 	t.Parallel()
 	header := "Basic " + base64.StdEncoding.EncodeToString([]byte("someuser:a-password-that-is-right"))
-	letIn(t, header, map[string]string{"username": "someuser", "password": "a-password-that-is-right"}, map[string]string{"username": "someuser", "password": "a-password-that-is-wrong"},
+	testCredential(t, header, map[string]string{"username": "someuser", "password": "a-password-that-is-right"}, map[string]string{"username": "someuser", "password": "a-password-that-is-wrong"},
 		func(g *guarded, _ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-			webhook.CABundle = g.inline()
-			webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: g.namespace, Name: "credential"}}
+			webhook.CABundle = g.caBundle()
+			webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: g.Namespace, Name: "credential"}}
 		})
 }
 
 func TestEndpointConfigsBearerToken(t *testing.T) {
 	t.Parallel()
-	letIn(t, "Bearer an-endpoint-token-that-is-right", map[string]string{"token": "an-endpoint-token-that-is-right"}, map[string]string{"token": "an-endpoint-token-that-is-wrong"},
+	testCredential(t, "Bearer an-endpoint-token-that-is-right", map[string]string{"token": "an-endpoint-token-that-is-right"}, map[string]string{"token": "an-endpoint-token-that-is-wrong"},
 		func(g *guarded, spec *v1alpha1.CompositeControllerSpec, _ *v1alpha1.Webhook) {
-			host := strings.TrimPrefix(g.hook.URL(""), "https://")
+			host := strings.TrimPrefix(g.Hook.URL(""), "https://")
 			spec.EndpointConfigs = []v1alpha1.EndpointConfig{
 				{Host: "127.0.0.1"}, // another port
-				{Host: host, CABundle: g.inline(), Authorization: g.token("credential", "token")},
+				{Host: host, CABundle: g.caBundle(), Authorization: g.token("credential", "token")},
 			}
 		})
 }
 
-// What a hook sets itself stands for all, the endpoint's is not added to it.
+// If a hook has settings of its own, those of the endpoint are not used at all.
 func TestAHooksOwnSettingsReplaceThoseOfItsEndpoint(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "Bearer a-token-of-the-endpoint", nil)
 	g.secret("credential", map[string]string{"token": "a-token-of-the-endpoint"})
 	g.run(func(spec *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle = g.inline()
+		webhook.CABundle = g.caBundle()
 		spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
-			Host: strings.TrimPrefix(g.hook.URL(""), "https://"), CABundle: g.inline(), Authorization: g.token("credential", "token"),
+			Host: strings.TrimPrefix(g.Hook.URL(""), "https://"), CABundle: g.caBundle(), Authorization: g.token("credential", "token"),
 		}}
 	})
-	g.parent("a", object{"value": "1"})
-	env.WaitForEvent(t, g.namespace, "a", "SyncError", "unsupported status code: 403")
+	g.CreateParent("a", object{"value": "1"})
+	env.WaitForEvent(t, g.Namespace, "a", "SyncError", "unsupported status code: 403")
 	if seen := *g.seen.Load(); seen != "" {
 		t.Errorf("the hook is called with %q", seen)
 	}
@@ -103,8 +102,8 @@ func TestAuthorityThatIsNotKnownIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "", nil)
 	g.run(func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook) {})
-	g.parent("a", object{"value": "1"})
-	env.WaitForEvent(t, g.namespace, "a", "SyncError", "certificate signed by unknown authority")
+	g.CreateParent("a", object{"value": "1"})
+	env.WaitForEvent(t, g.Namespace, "a", "SyncError", "certificate signed by unknown authority")
 }
 
 func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
@@ -118,18 +117,18 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.configMapOf("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
+			g.configMap("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
 			g.secret("client", map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
 			g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-				webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.namespace, Name: "hooks-ca"}}
-				webhook.ClientTLS = &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: g.namespace, Name: "client"}}
+				webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace, Name: "hooks-ca"}}
+				webhook.ClientTLS = &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: g.Namespace, Name: "client"}}
 			})
-			g.parent("a", object{"value": "1"})
+			g.CreateParent("a", object{"value": "1"})
 			if issuer == clients {
-				g.waitForConfigMap("a", hasData("value", "1"))
+				g.WaitForConfigMap("a", harness.HasData("value", "1"))
 				return
 			}
-			env.WaitForEvent(t, g.namespace, "a", "SyncError", "remote error: tls: ")
+			env.WaitForEvent(t, g.Namespace, "a", "SyncError", "remote error: tls: ")
 		})
 	}
 }
@@ -139,7 +138,7 @@ func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
 	g := guard(t, "Bearer a-token-for-all-hooks", nil)
 	g.secret("credential", map[string]string{"token": "a-token-for-all-hooks"})
 	refused := make(chan string, 100)
-	g.hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
+	g.Hook.Handle(func(_ context.Context, call hook.Call) hook.Answer {
 		if header := call.Header.Get("Authorization"); header != "Bearer a-token-for-all-hooks" {
 			refused <- fmt.Sprintf("%s is called with %q", call.Path, header)
 		}
@@ -147,19 +146,17 @@ func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
 	})
 	g.run(func(spec *v1alpha1.CompositeControllerSpec, _ *v1alpha1.Webhook) {
 		spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
-			Host: strings.TrimPrefix(g.hook.URL(""), "https://"), CABundle: g.inline(), Authorization: g.token("credential", "token"),
+			Host: strings.TrimPrefix(g.Hook.URL(""), "https://"), CABundle: g.caBundle(), Authorization: g.token("credential", "token"),
 		}}
-		spec.Hooks.Finalize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.hook.URL("/finalize"))}}
-		spec.Hooks.Customize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.hook.URL("/customize"))}}
+		spec.Hooks.Finalize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.Hook.URL("/finalize"))}}
+		spec.Hooks.Customize = &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(g.Hook.URL("/customize"))}}
 	})
-	g.parent("a", object{})
+	g.CreateParent("a", object{})
 	g.waitUntilObserved("a", 1)
-	if err := env.Dynamic.Resource(g.parents).Namespace(g.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	g.DeleteParent("a")
 	env.Eventually(t, func(context.Context) error {
 		called := map[string]bool{}
-		for _, call := range g.hook.Calls() {
+		for _, call := range g.Hook.Calls() {
 			called[call.Path] = true
 		}
 		if len(called) < 3 {
@@ -174,7 +171,7 @@ func TestEveryHookIsCalledWithItsCredentials(t *testing.T) {
 	}
 }
 
-// The rights that the documentation names are enough, and each is for one object.
+// The rights that the documentation names suffice. Each is for one object.
 func TestRightsOnOneSecretSuffice(t *testing.T) {
 	t.Parallel()
 	namespace, user := env.Namespace(t), harness.Name("reader")

@@ -24,26 +24,21 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-const (
-	syncPath      = "/sync"
-	customizePath = "/customize"
-)
-
-// customizing has a customize hook of one protocol version and a sync hook of another.
-func customizing(customize, sync v1alpha1.HookVersion) func(*v1alpha1.CompositeControllerSpec) {
+// customizing sets the protocol versions of a customize and a sync hook.
+func customizing(customize, sync v1alpha1.HookVersion) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
-		url := strings.TrimSuffix(*spec.Hooks.Sync.Webhook.URL, syncPath) + customizePath
-		spec.Hooks.Customize = &v1alpha1.Hook{Version: ptr.To(customize), Webhook: &v1alpha1.Webhook{URL: ptr.To(url)}}
+		spec.Hooks.Customize = harness.HookBeside(spec.Hooks.Sync, harness.CustomizePath)
+		spec.Hooks.Customize.Version = ptr.To(customize)
 		spec.Hooks.Sync.Version = ptr.To(sync)
 	}
 }
 
-// relating answers customize requests with the rules in the parent's spec.rules, and
-// sync requests as it is told.
+// relating answers customize requests with the rules in the parent's spec.rules, and other requests
+// with sync.
 func relating(t testing.TB, sync func(request) object) hook.Handler {
 	synced := answers(t, sync)
 	return func(ctx context.Context, call hook.Call) hook.Answer {
-		if call.Path != customizePath {
+		if call.Path != harness.CustomizePath {
 			return synced(ctx, call)
 		}
 		var asked request
@@ -55,33 +50,14 @@ func relating(t testing.TB, sync func(request) object) hook.Handler {
 	}
 }
 
-// nothing is the answer of a sync hook that wants nothing.
+// nothing is an empty answer.
 func nothing(request) object { return object{} }
 
-// callsAbout returns the requests about a parent that were sent to a path, oldest first.
-func (f *fixture) callsAbout(path, parent string) []request {
+// relatedKeys returns the keys of the related objects of a type in the last sync request, "absent"
+// if there is no group for the type.
+func (f *fixture) relatedKeys(parent, group string) (string, error) {
 	f.Helper()
-	var found []request
-	for _, call := range f.hook.Calls() {
-		var asked request
-		if call.Path != path {
-			continue
-		}
-		if err := call.Decode(&asked); err != nil {
-			f.Fatal(err)
-		}
-		if asked.Parent.GetName() == parent {
-			found = append(found, asked)
-		}
-	}
-	return found
-}
-
-// shown tells which objects of a type the sync hook was last shown as related, by key; "absent" if there is
-// no group for the type.
-func (f *fixture) shown(parent, group string) (string, error) {
-	f.Helper()
-	calls := f.callsAbout(syncPath, parent)
+	calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent)
 	if len(calls) == 0 {
 		return "", errors.New("the sync hook has not been called")
 	}
@@ -92,11 +68,11 @@ func (f *fixture) shown(parent, group string) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(objects)), " "), nil
 }
 
-// waitUntilShown waits until the sync hook was last shown these objects of a type as related.
-func (f *fixture) waitUntilShown(parent, group, want string) {
+// waitForRelated waits until the last sync request has these related objects of a type.
+func (f *fixture) waitForRelated(parent, group, want string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
-		got, err := f.shown(parent, group)
+		got, err := f.relatedKeys(parent, group)
 		if err == nil && got != want {
 			err = fmt.Errorf("related to %s is %q, want %q", parent, got, want)
 		}
@@ -104,7 +80,7 @@ func (f *fixture) waitUntilShown(parent, group, want string) {
 	})
 }
 
-// putConfigMap makes a ConfigMap have labels and data.
+// putConfigMap creates or updates a ConfigMap.
 func putConfigMap(t testing.TB, namespace, name string, labels, data map[string]string) {
 	t.Helper()
 	client := env.Kube.CoreV1().ConfigMaps(namespace)
@@ -127,7 +103,7 @@ func labelNamespace(t testing.TB, name, patch string) {
 	}
 }
 
-// rules is the spec of a parent for which the customize hook answers these.
+// rules returns the spec of a parent for which the customize hook answers these rules.
 func rules(rules ...any) object {
 	if rules == nil {
 		rules = []any{}
@@ -137,10 +113,10 @@ func rules(rules ...any) object {
 
 func matchLabels(key, value string) object { return object{"matchLabels": object{key: value}} }
 
-// ofNamespace is the label by which the host lets every namespace be selected.
+// ofNamespace is the label with the name that the host sets on each namespace.
 const ofNamespace = corev1.LabelMetadataName
 
-// What the sync hook is shown depends on the protocol versions of both hooks.
+// The related objects in sync requests depend on the protocol versions of both hooks.
 func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 	t.Parallel()
 	const v1, v2, configMaps, namespaces = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2, "ConfigMap.v1", "Namespace.v1"
@@ -194,20 +170,20 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 		t.Run(fmt.Sprintf("customize %s and sync %s", pair.customize, pair.sync), func(t *testing.T) {
 			t.Parallel()
 			f := start(t, relating(t, nothing), customizing(pair.customize, pair.sync))
-			f.namespace = own
+			f.Namespace = own
 			parent := func(test string) string { return fmt.Sprintf("%s-%s-%s", test, pair.customize, pair.sync) }
 			for _, test := range tests {
-				f.parent(parent(test.name), rules(test.rule))
+				f.CreateParent(parent(test.name), rules(test.rule))
 			}
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
 					f := f.in(t)
 					if test.want[i] != refused {
-						f.waitUntilShown(parent(test.name), test.group, test.want[i])
+						f.waitForRelated(parent(test.name), test.group, test.want[i])
 						return
 					}
-					env.WaitForEvent(t, f.namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
-					if calls := f.callsAbout(syncPath, parent(test.name)); len(calls) > 0 {
+					env.WaitForEvent(t, f.Namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
+					if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent(test.name)); len(calls) > 0 {
 						t.Errorf("the sync hook was called %d times", len(calls))
 					}
 				})
@@ -216,7 +192,7 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 	}
 }
 
-// The customize hook of a cluster-scoped parent may ask for anything in either version.
+// The customize hook of a cluster-scoped parent may select any objects in both versions.
 func TestRelatedObjectsOfAClusterScopedParent(t *testing.T) {
 	t.Parallel()
 	one, two, name := env.Namespace(t), env.Namespace(t), harness.Name("cm")
@@ -243,13 +219,13 @@ func TestRelatedObjectsOfAClusterScopedParent(t *testing.T) {
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
-			f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true}), hook: hook.Serve(t, relating(t, nothing))}
-			f.controller = f.create(f.spec(customizing(version, version)))
+			f := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true}), Hook: hook.Serve(t, relating(t, nothing))}}
+			f.RunComposite(f.CompositeSpec(customizing(version, version)))
 			for _, test := range tests {
-				f.parent(test.name, rules(test.rule))
+				f.CreateParent(test.name, rules(test.rule))
 			}
 			for _, test := range tests {
-				f.waitUntilShown(test.name, test.group, test.want)
+				f.waitForRelated(test.name, test.group, test.want)
 			}
 		})
 	}
@@ -260,13 +236,13 @@ func TestQ27NamesWithoutNamespaceStayInTheParentsNamespace(t *testing.T) {
 	f := start(t, relating(t, nothing), customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV2))
 	name := harness.Name("cm")
 	putConfigMap(t, env.Namespace(t), name, nil, nil)
-	f.parent("a", rules(object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
-	putConfigMap(t, f.namespace, name, nil, nil)
-	f.waitUntilShown("a", "ConfigMap.v1", f.namespace+"/"+name)
+	f.CreateParent("a", rules(object{"apiVersion": "v1", "resource": "configmaps", "names": []any{name}}))
+	f.waitForRelated("a", "ConfigMap.v1", "")
+	putConfigMap(t, f.Namespace, name, nil, nil)
+	f.waitForRelated("a", "ConfigMap.v1", f.Namespace+"/"+name)
 }
 
-// Each wrong answer is told about with the rule, and the sync hook is not asked.
+// An error names the wrong rule, and the sync hook is not called.
 func TestRulesThatCannotBeMet(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, nothing), customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2))
@@ -282,7 +258,7 @@ func TestRulesThatCannotBeMet(t *testing.T) {
 		{"unknown-resource", object{"resource": "configmap"}, `can't find resource "configmap" in apiVersion "v1"`},
 		{"unknown-version", object{"apiVersion": "v7"}, `can't find resource "configmaps" in apiVersion "v7"`},
 		{"wrong-selector", object{"labelSelector": object{"matchExpressions": []any{object{"key": "a", "operator": "Like"}}}}, `"Like" is not a valid label selector operator`},
-		// Nobody may list these, whatever their rights.
+		// These cannot be listed at all.
 		{"what-cannot-be-listed", object{"apiVersion": "authorization.k8s.io/v1", "resource": "subjectaccessreviews"}, "related SubjectAccessReview.authorization.k8s.io/v1 cannot be observed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -290,9 +266,9 @@ func TestRulesThatCannotBeMet(t *testing.T) {
 			f := f.in(t)
 			rule := object{"apiVersion": "v1", "resource": "configmaps"}
 			maps.Copy(rule, test.rule)
-			f.parent(test.name, rules(rule))
-			env.WaitForEvent(t, f.namespace, test.name, "SyncError", test.want)
-			if calls := f.callsAbout(syncPath, test.name); len(calls) > 0 {
+			f.CreateParent(test.name, rules(rule))
+			env.WaitForEvent(t, f.Namespace, test.name, "SyncError", test.want)
+			if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, test.name); len(calls) > 0 {
 				t.Errorf("the sync hook was called %d times", len(calls))
 			}
 		})

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -29,13 +28,13 @@ var (
 	allV2 = customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2)
 )
 
-// childOfEach answers a child named after the parent and each related ConfigMap, with its data.
+// childOfEach answers one child for each related ConfigMap, with its data.
 func childOfEach(asked request) object {
 	var children []object
 	for _, related := range asked.Related["ConfigMap.v1"] {
 		data, _, _ := unstructured.NestedMap(related, "data")
 		name, _, _ := unstructured.NestedString(related, "metadata", "name")
-		children = append(children, configMapChild(asked.Parent.GetName()+"-"+name, data))
+		children = append(children, hook.ConfigMap(asked.Parent.GetName()+"-"+name, data))
 	}
 	return object{"children": children}
 }
@@ -45,41 +44,20 @@ func configMapsNamed(names ...any) object {
 	return object{"apiVersion": "v1", "resource": "configmaps", "names": names}
 }
 
-func TestCustomizeWebhook(t *testing.T) {
-	t.Parallel()
-	f := start(t, relating(t, childOfEach), allV1)
-	name := harness.Name("cm")
-	putConfigMap(t, f.namespace, name, nil, map[string]string{"value": "1"})
-	f.parent("a", rules(configMapsNamed(name)))
-	f.waitForConfigMap("a-"+name, hasData("value", "1"))
-}
-
-func TestCustomizeWebhookV2(t *testing.T) {
-	t.Parallel()
-	f := start(t, relating(t, childOfEach), allV1)
-	name := harness.Name("cm")
-	putConfigMap(t, f.namespace, name, nil, map[string]string{"value": "1"})
-	f.parent("a", rules(configMapsNamed(name)))
-	f.waitUntilShown("a", "ConfigMap.v1", name)
-	f.patchController(object{"spec": object{"hooks": object{"sync": object{"version": "v2"}, "customize": object{"version": "v2"}}}})
-	f.waitUntilShown("a", "ConfigMap.v1", f.namespace+"/"+name)
-	f.waitForConfigMap("a-"+name, hasData("value", "1"))
-}
-
 func TestRelatedObjectsTriggerASync(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2)
 	namespace, name := env.Namespace(t), harness.Name("cm")
-	f.parent("a", rules(configMapsNamed(name)))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.CreateParent("a", rules(configMapsNamed(name)))
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	putConfigMap(t, namespace, name, nil, map[string]string{"value": "1"})
-	f.waitForConfigMap("a-"+name, hasData("value", "1"))
+	f.WaitForConfigMap("a-"+name, harness.HasData("value", "1"))
 	putConfigMap(t, namespace, name, nil, map[string]string{"value": "2"})
-	f.waitForConfigMap("a-"+name, hasData("value", "2"))
+	f.WaitForConfigMap("a-"+name, harness.HasData("value", "2"))
 	if err := env.Kube.CoreV1().ConfigMaps(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.waitUntilGone("a-" + name)
+	f.WaitUntilConfigMapIsGone("a-" + name)
 }
 
 func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
@@ -87,36 +65,36 @@ func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
 	f := start(t, relating(t, childOfEach), allV2)
 	namespace, label := env.Namespace(t), harness.Name("label")
 	putConfigMap(t, namespace, "settings", nil, map[string]string{"value": "1"})
-	f.parent("a", rules(object{
+	f.CreateParent("a", rules(object{
 		"apiVersion": "v1", "resource": "configmaps", "namespaceSelector": matchLabels(label, "yes"),
 		"labelSelector": object{"matchExpressions": []any{object{"key": "x", "operator": "DoesNotExist"}}},
 	}))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	labelNamespace(t, namespace, `{"`+label+`":"yes"}`)
-	f.waitForConfigMap("a-settings", hasData("value", "1"))
+	f.WaitForConfigMap("a-settings", harness.HasData("value", "1"))
 	labelNamespace(t, namespace, `{"`+label+`":null}`)
-	f.waitUntilGone("a-settings")
+	f.WaitUntilConfigMapIsGone("a-settings")
 }
 
-// A change of a related object calls no customize hook, and no hook at all about parents
-// that the controller is not for.
+// A change of a related object calls no customize hook, and no hook about parents that are not
+// selected.
 func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
 	})
 	name := harness.Name("cm")
-	f.parent("unselected", rules(configMapsNamed(name)))
-	f.parent("a", rules(configMapsNamed(name)))
-	f.patchParent("a", `{"metadata":{"labels":{"handled":"yes"}}}`)
+	f.CreateParent("unselected", rules(configMapsNamed(name)))
+	f.CreateParent("a", rules(configMapsNamed(name)))
+	f.PatchParent("a", object{"metadata": object{"labels": object{"handled": "yes"}}})
 	for _, value := range []string{"1", "2", "3"} {
-		putConfigMap(t, f.namespace, name, nil, map[string]string{"value": value})
-		f.waitForConfigMap("a-"+name, hasData("value", value))
+		putConfigMap(t, f.Namespace, name, nil, map[string]string{"value": value})
+		f.WaitForConfigMap("a-"+name, harness.HasData("value", value))
 	}
-	if calls := f.callsAbout(customizePath, "a"); len(calls) != 1 {
+	if calls := hook.Requests[request](f, f.Hook, harness.CustomizePath, "a"); len(calls) != 1 {
 		t.Errorf("the customize hook was called %d times about the parent, want once", len(calls))
 	}
-	if calls := len(f.callsAbout(customizePath, "unselected")) + len(f.callsAbout(syncPath, "unselected")); calls > 0 {
+	if calls := len(hook.Requests[request](f, f.Hook, harness.CustomizePath, "unselected")) + len(hook.Requests[request](f, f.Hook, harness.SyncPath, "unselected")); calls > 0 {
 		t.Errorf("hooks were called %d times about a parent the controller is not for", calls)
 	}
 }
@@ -124,37 +102,34 @@ func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 func TestQ26CustomizeAnswerLastsUntilSpecLabelsOrAnnotationsChange(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2)
-	f.parent("a", rules(configMapsNamed(harness.Name("cm"))))
-	f.waitUntilShown("a", "ConfigMap.v1", "")
+	f.CreateParent("a", rules(configMapsNamed(harness.Name("cm"))))
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	for _, test := range []struct {
-		what, patch string
+		what        string
+		patch       object
 		subresource []string
 		calls       int
 	}{
-		{"the status", `{"status":{"other":"program"}}`, []string{"status"}, 1},
-		{"an annotation", `{"metadata":{"annotations":{"x":"1"}}}`, nil, 2},
-		{"a label", `{"metadata":{"labels":{"x":"1"}}}`, nil, 3},
-		{"a finalizer", `{"metadata":{"finalizers":["example.com/x"]}}`, nil, 3},
-		{"the spec", `{"spec":{"x":1}}`, nil, 4},
-		{"the finalizer", `{"metadata":{"finalizers":null}}`, nil, 4},
+		{"the status", object{"status": object{"other": "program"}}, []string{"status"}, 1},
+		{"an annotation", object{"metadata": object{"annotations": object{"x": "1"}}}, nil, 2},
+		{"a label", object{"metadata": object{"labels": object{"x": "1"}}}, nil, 3},
+		{"a finalizer", object{"metadata": object{"finalizers": []any{"example.com/x"}}}, nil, 3},
+		{"the spec", object{"spec": object{"x": 1}}, nil, 4},
+		{"the finalizer", object{"metadata": object{"finalizers": nil}}, nil, 4},
 	} {
-		changed, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).
-			Patch(t.Context(), "a", types.MergePatchType, []byte(test.patch), metav1.PatchOptions{}, test.subresource...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := f.PatchParent("a", test.patch, test.subresource...)
 		f.waitUntilSynced("a", changed.GetResourceVersion())
-		if calls := len(f.callsAbout(customizePath, "a")); calls != test.calls {
+		if calls := len(hook.Requests[request](f, f.Hook, harness.CustomizePath, "a")); calls != test.calls {
 			t.Errorf("after a change of %s the customize hook was called %d times, want %d", test.what, calls, test.calls)
 		}
 	}
 }
 
-// waitUntilSynced waits until the sync hook was shown the parent in this version or a later one.
+// waitUntilSynced waits until the sync hook was sent the parent in this version or a later one.
 func (f *fixture) waitUntilSynced(parent, version string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
-		calls := f.callsAbout(syncPath, parent)
+		calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent)
 		last := calls[len(calls)-1].Parent.GetResourceVersion()
 		if order, err := resourceversion.CompareResourceVersion(last, version); err != nil || order < 0 {
 			return fmt.Errorf("the sync hook was last shown version %s, want %s: %v", last, version, err)
@@ -167,12 +142,12 @@ func TestFinalizeHookIsShownRelatedObjects(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, func(asked request) object { return object{"finalized": asked.Finalizing} }), allV1, withFinalize)
 	name := harness.Name("cm")
-	putConfigMap(t, f.namespace, name, nil, nil)
-	f.parent("a", rules(configMapsNamed(name)))
-	f.waitUntilShown("a", "ConfigMap.v1", name)
-	f.deleteParent("a", metav1.DeletePropagationBackground)
+	putConfigMap(t, f.Namespace, name, nil, nil)
+	f.CreateParent("a", rules(configMapsNamed(name)))
+	f.waitForRelated("a", "ConfigMap.v1", name)
+	f.DeleteParent("a", metav1.DeletePropagationBackground)
 	env.Eventually(t, func(context.Context) error {
-		calls := f.callsAbout("/finalize", "a")
+		calls := hook.Requests[request](f, f.Hook, "/finalize", "a")
 		if len(calls) == 0 {
 			return errors.New("the finalize hook has not been called")
 		}
@@ -188,12 +163,12 @@ func TestFailingCustomizeHookFailsTheSync(t *testing.T) {
 	f := start(t, func(context.Context, hook.Call) hook.Answer {
 		return hook.Text(http.StatusInternalServerError, "on fire")
 	}, allV2)
-	f.parent("a", rules())
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", "customize hook failed")
-	if calls := f.callsAbout(syncPath, "a"); len(calls) > 0 {
+	f.CreateParent("a", rules())
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "customize hook failed")
+	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "a"); len(calls) > 0 {
 		t.Errorf("the sync hook was called %d times", len(calls))
 	}
-	f.hook.Handle(relating(t, childOfEach))
+	f.Hook.Handle(relating(t, childOfEach))
 	f.waitUntilObserved("a", 1)
 }
 
@@ -202,20 +177,20 @@ func TestThrottlingCustomizeHookIsCalledLater(t *testing.T) {
 	f := start(t, func(context.Context, hook.Call) hook.Answer {
 		return hook.Answer{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"2"}}}
 	}, allV2)
-	f.parent("a", rules())
+	f.CreateParent("a", rules())
 	env.Eventually(t, func(context.Context) error {
-		if len(f.hook.Calls()) == 0 {
+		if len(f.Hook.Calls()) == 0 {
 			return fmt.Errorf("the customize hook has not been called")
 		}
 		return nil
 	})
-	f.hook.Handle(relating(t, childOfEach))
+	f.Hook.Handle(relating(t, childOfEach))
 	f.waitUntilObserved("a", 1)
-	calls := f.hook.Calls()
+	calls := f.Hook.Calls()
 	if waited := calls[1].At.Sub(calls[0].At); waited < 1900*time.Millisecond {
 		t.Errorf("it was called again after %s", waited)
 	}
-	f.expectNoSyncError("a")
+	f.ExpectNoSyncError("a")
 }
 
 // A type is watched as long as a rule names it.
@@ -229,29 +204,27 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	}
 	allShops := object{"apiVersion": shops.GroupVersion().String(), "resource": shops.Resource}
 	watched(0)
-	f.parent("a", rules(allShops))
-	f.parent("b", rules(allShops))
-	f.waitUntilShown("a", "Shop."+shops.GroupVersion().String(), "")
+	f.CreateParent("a", rules(allShops))
+	f.CreateParent("b", rules(allShops))
+	f.waitForRelated("a", "Shop."+shops.GroupVersion().String(), "")
 	watched(1)
 
-	f.patchParent("a", `{"spec":{"rules":[]}}`)
+	f.PatchParent("a", object{"spec": object{"rules": []any{}}})
 	f.waitUntilObserved("a", 2)
 	watched(1)
-	f.patchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "Stopped", f.controller.Name)
+	f.PatchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "Stopped", f.Controller.Name)
 	watched(1)
-	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.DeleteParent("b")
 	watched(0)
 	if started := watchesStarted(t, shops); started != 1 {
 		t.Errorf("%d watches were started, want one that survives the change of the controller", started)
 	}
 
-	f.parent("c", rules(allShops))
-	f.waitUntilShown("c", "Shop."+shops.GroupVersion().String(), "")
+	f.CreateParent("c", rules(allShops))
+	f.waitForRelated("c", "Shop."+shops.GroupVersion().String(), "")
 	watched(1)
-	env.Kubectl(t, "delete", "cc", f.controller.Name)
+	env.Kubectl(t, "delete", "cc", f.Controller.Name)
 	watched(0)
 }
 
@@ -283,8 +256,8 @@ func TestRelatedTypeThatAppearsLateIsPickedUp(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, nothing), allV2)
 	group := harness.Name("late") + ".example.com"
-	f.parent("a", rules(object{"apiVersion": group + "/v1", "resource": "shops"}))
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", `can't find resource "shops"`)
+	f.CreateParent("a", rules(object{"apiVersion": group + "/v1", "resource": "shops"}))
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", `can't find resource "shops"`)
 	env.Install(t, harness.CRD{Kind: "Shop", Group: group})
-	f.waitUntilShown("a", "Shop."+group+"/v1", "")
+	f.waitForRelated("a", "Shop."+group+"/v1", "")
 }

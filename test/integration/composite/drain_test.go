@@ -15,7 +15,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -23,114 +22,73 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// never answers finalize calls that there is something left to do.
-func never(request) object { return object{} }
+// notFinalized answers finalize calls without finalized.
+func notFinalized(request) object { return object{} }
 
 // getController reads the fixture's CompositeController.
 func (f *fixture) getController(ctx context.Context) (*v1alpha1.CompositeController, error) {
-	return env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.controller.Name, metav1.GetOptions{})
+	return env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(ctx, f.Controller.Name, metav1.GetOptions{})
 }
 
-func (f *fixture) deleteController() {
-	f.Helper()
-	env.DeleteController(f, f.itself())
-}
-
-func (f *fixture) waitForControllerGone() {
-	f.Helper()
-	env.WaitUntilControllerIsGone(f, f.itself())
-}
-
-// waitForDrainFinalizer waits until the CompositeController has the finalizer that keeps
-// it for its parents, or has not.
-func (f *fixture) waitForDrainFinalizer(want bool, held ...schema.GroupVersionResource) {
-	f.Helper()
-	env.WaitForDrainFinalizer(f, f.itself(), want, held...)
-}
-
-// heldParents creates parents and waits until all are held.
-func (f *fixture) heldParents(count int) {
+// createParentsWithFinalizer creates parents and waits until all have the finalizer.
+func (f *fixture) createParentsWithFinalizer(count int) {
 	f.Helper()
 	for i := range count {
 		f.createParent(fmt.Sprintf("p%d", i))
 	}
-	f.waitForHeld(count)
-}
-
-// waitForHeld waits until so many parents carry the finalizer of the controller.
-func (f *fixture) waitForHeld(want int) {
-	f.Helper()
-	env.Eventually(f, func(ctx context.Context) error {
-		held, err := f.held(ctx)
-		if err == nil && held != want {
-			err = fmt.Errorf("%d parents are held, want %d", held, want)
-		}
-		return err
-	})
-}
-
-func (f *fixture) held(ctx context.Context) (count int, err error) {
-	list, err := env.Dynamic.Resource(f.parents).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return 0, err
-	}
-	for _, parent := range list.Items {
-		if slices.Contains(parent.GetFinalizers(), f.finalizer()) {
-			count++
-		}
-	}
-	return count, nil
+	f.WaitForParentsWithFinalizer(count)
 }
 
 func TestQ13DeletingAControllerLetsGoOfItsParents(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.waitForDrainFinalizer(true, f.parents)
-	f.heldParents(50)
-	f.createParent("going", foreign)
-	f.waitForFinalizers("going", foreign, f.finalizer())
-	f.deleteParent("going", metav1.DeletePropagationBackground)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.WaitForDrainFinalizer(true, f.Parents)
+	f.createParentsWithFinalizer(50)
+	f.createParent("going", harness.OtherFinalizer)
+	f.WaitForFinalizers("going", harness.OtherFinalizer, f.Finalizer())
+	f.DeleteParent("going", metav1.DeletePropagationBackground)
 	f.waitForCall("/finalize", "going", isDeleted)
 	f.waitForSynced("p0")
 
-	env.Kubectl(t, "delete", "cc", f.controller.Name, "--timeout=60s")
-	if held, err := f.held(t.Context()); held > 0 || err != nil {
+	env.Kubectl(t, "delete", "cc", f.Controller.Name, "--timeout=60s")
+	if held, err := f.CountParentsWithFinalizer(t.Context()); held > 0 || err != nil {
 		t.Errorf("%d parents are held by a controller that is gone (%v)", held, err)
 	}
-	f.waitForFinalizers("going", foreign)
-	if !f.exists("p0") {
+	f.WaitForFinalizers("going", harness.OtherFinalizer)
+	if !f.HasConfigMap("p0") {
 		t.Error("deleting the controller deleted children")
 	}
-	f.patchParent("going", `{"metadata":{"finalizers":null}}`)
+	f.PatchParent("going", object{"metadata": object{"finalizers": nil}})
 }
 
 func TestAControllerWithoutFinalizeHookIsNotHeld(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle)
+	f := start(t, scripted(t, notFinalized).handle)
 	f.createParent("a")
 	f.waitForSynced("a")
-	f.waitForDrainFinalizer(false)
+	f.WaitForDrainFinalizer(false)
 
-	f.patchController(object{"spec": object{"hooks": object{"finalize": object{"webhook": object{"url": f.hook.URL("/finalize")}}}}})
-	f.waitForFinalizers("a", f.finalizer())
-	f.waitForDrainFinalizer(true, f.parents)
+	f.PatchController(object{"spec": object{"hooks": object{"finalize": object{"webhook": object{"url": f.Hook.URL("/finalize")}}}}})
+	f.WaitForFinalizers("a", f.Finalizer())
+	f.WaitForDrainFinalizer(true, f.Parents)
 
-	f.patchController(object{"spec": object{"hooks": object{"finalize": nil}}})
-	f.waitForDrainFinalizer(false)
-	f.waitForHeld(0)
+	f.PatchController(object{"spec": object{"hooks": object{"finalize": nil}}})
+	f.WaitForDrainFinalizer(false)
+	f.WaitForParentsWithFinalizer(0)
 }
 
-// Whoever creates a controller and changes it right away, with what the creation
-// answered, is not in conflict with the server.
+// An update of a controller right after its creation, based on the answer of the creation, is no
+// conflict.
 func TestANewControllerCanBeChangedRightAway(t *testing.T) {
 	t.Parallel()
 	const rightAway = 250 * time.Millisecond
-	f := prepare(t, hook.Serve(t, scripted(t, never).handle))
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
 	env.Eventually(t, func(ctx context.Context) error {
 		began := time.Now()
-		f.controller = f.create(f.spec(withFinalize))
-		f.controller.Annotations = map[string]string{"changed": "right away"}
-		_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Update(ctx, f.controller, metav1.UpdateOptions{})
+		created := f.CreateComposite(harness.Name("test"), f.CompositeSpec(withFinalize))
+		f.Controller = harness.Composite(created.Name)
+		created.Annotations = map[string]string{"changed": "right away"}
+		_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Update(ctx, created, metav1.UpdateOptions{})
 		took := time.Since(began)
 		if err == nil {
 			return nil
@@ -138,61 +96,61 @@ func TestANewControllerCanBeChangedRightAway(t *testing.T) {
 		if took < rightAway || !apierrors.IsConflict(err) {
 			t.Fatalf("a controller was changed within %s: %v", took, err)
 		}
-		f.deleteController()
-		f.waitForControllerGone()
+		f.DeleteController()
+		f.WaitUntilControllerIsGone()
 		return err // this machine was too slow, but may be quicker with another controller
 	})
-	f.heldParents(1)
+	f.createParentsWithFinalizer(1)
 }
 
 func TestQ13AHookThatIsDownDoesNotKeepTheController(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(3)
-	f.hook.Handle(func(ctx context.Context, _ hook.Call) hook.Answer {
-		<-ctx.Done() // nobody answers
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(3)
+	f.Hook.Handle(func(ctx context.Context, _ hook.Call) hook.Answer {
+		<-ctx.Done() // until the caller gives up
 		return hook.Answer{}
 	})
-	f.deleteParent("p0", metav1.DeletePropagationBackground)
+	f.DeleteParent("p0", metav1.DeletePropagationBackground)
 	f.waitForCall("/finalize", "p0", isDeleted)
-	f.deleteController()
-	f.waitForControllerGone()
-	f.waitForParentGone("p0")
-	f.waitForHeld(0)
+	f.DeleteController()
+	f.WaitUntilControllerIsGone()
+	f.WaitUntilParentIsGone("p0")
+	f.WaitForParentsWithFinalizer(0)
 }
 
 func TestQ13AnotherParentTypeLetsGoOfTheOld(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(3)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(3)
 	old := *f
-	f.parents = env.Install(t, harness.CRD{Kind: "Thing"})
-	f.patchController(object{"spec": object{"parentResource": object{"apiVersion": f.parents.GroupVersion().String()}}})
+	f.Parents = env.Install(t, harness.CRD{Kind: "Thing"})
+	f.PatchController(object{"spec": object{"parentResource": object{"apiVersion": f.Parents.GroupVersion().String()}}})
 	f.createParent("new")
-	f.waitForHeld(1)
-	old.waitForHeld(0)
-	f.waitForDrainFinalizer(true, f.parents)
-	f.deleteController()
-	f.waitForControllerGone()
-	f.waitForHeld(0)
+	f.WaitForParentsWithFinalizer(1)
+	old.WaitForParentsWithFinalizer(0)
+	f.WaitForDrainFinalizer(true, f.Parents)
+	f.DeleteController()
+	f.WaitUntilControllerIsGone()
+	f.WaitForParentsWithFinalizer(0)
 }
 
 func TestQ13ParentsWhoseTypeIsGoneKeepNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t, scripted(t, done).handle, withFinalize)
 	f.createParent("a")
-	f.waitForFinalizers("a", f.finalizer())
-	env.Kubectl(t, "delete", "crd", f.parents.GroupResource().String(), "--timeout=60s")
-	f.deleteController()
-	f.waitForControllerGone()
+	f.WaitForFinalizers("a", f.Finalizer())
+	env.Kubectl(t, "delete", "crd", f.Parents.GroupResource().String(), "--timeout=60s")
+	f.DeleteController()
+	f.WaitUntilControllerIsGone()
 }
 
-// refuseWrites has the host refuse the server's updates of the fixture's parents until
-// the returned function is called.
+// refuseWrites makes the host refuse the server's updates of the fixture's parents until the
+// returned function is called.
 func (f *fixture) refuseWrites() (accept func()) {
 	f.Helper()
 	name := harness.Name("refuse")
-	env.Apply(f, strings.NewReplacer("NAME", name, "GROUP", f.parents.Group, "USER", harness.ServerUser).Replace(`
+	env.Apply(f, strings.NewReplacer("NAME", name, "GROUP", f.Parents.Group, "USER", harness.ServerUser).Replace(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: NAME}
@@ -210,12 +168,12 @@ metadata: {name: NAME}
 spec: {policyName: NAME, validationActions: [Deny]}
 `))
 	probe := func(ctx context.Context) error {
-		parent, err := f.getParent(ctx, "p0")
+		parent, err := f.GetParent(ctx, "p0")
 		if err != nil {
 			return err
 		}
 		parent.SetAnnotations(map[string]string{"refused": "yes"})
-		_, err = env.Dynamic.Resource(f.parents).Namespace(f.namespace).Update(ctx, parent, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err = f.ParentClient().Update(ctx, parent, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	env.Eventually(f, func(ctx context.Context) error {
@@ -231,16 +189,16 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	}
 }
 
-// A controller whose parents cannot be let go stays, and tells why; whoever does not want
-// to wait annotates it.
+// A controller stays if its finalizer cannot be removed from its parents, and its status says why.
+// An annotation deletes it at once.
 func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	t.Parallel()
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(2)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(2)
 	f.refuseWrites()
-	f.deleteController()
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", "Cannot take the finalizer off parents")
-	f.waitForReady(metav1.ConditionFalse, "Deleting")
+	f.DeleteController()
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", "Cannot take the finalizer off parents")
+	f.WaitForReady(metav1.ConditionFalse, "Deleting")
 	env.Eventually(t, func(ctx context.Context) error {
 		controller, err := f.getController(ctx)
 		if err != nil {
@@ -254,30 +212,26 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 		}
 		return fmt.Errorf("the condition Ready should tell what to do, but the conditions are %v", controller.Status.Conditions)
 	})
-	calls := len(f.hook.Calls())
+	calls := len(f.Hook.Calls())
 
-	f.patchController(object{"metadata": object{"annotations": object{v1alpha1.SkipDrainAnnotation: "true"}}})
-	f.waitForControllerGone()
-	f.waitForHeld(2)
-	if after := len(f.hook.Calls()); after != calls {
+	f.PatchController(object{"metadata": object{"annotations": object{v1alpha1.SkipDrainAnnotation: "true"}}})
+	f.WaitUntilControllerIsGone()
+	f.WaitForParentsWithFinalizer(2)
+	if after := len(f.Hook.Calls()); after != calls {
 		t.Errorf("the hook of a controller that is being deleted was called %d times", after-calls)
 	}
 }
 
-// A server that is killed while it lets go of parents goes on with it when it is back.
+// A server that is killed while it removes finalizers continues after its restart.
 func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.heldParents(50)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(50)
 	accept := f.refuseWrites()
-	f.deleteController()
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "DrainError", ": 50; the first: ")
-	if err := env.Server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	f.DeleteController()
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", ": 50; the first: ")
+	env.KillServer(t)
 	accept()
-	if err := env.Server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	env.StartServer(t)
 	afterRestart(f, func(ctx context.Context) error {
 		_, err := f.getController(ctx)
 		if apierrors.IsNotFound(err) {
@@ -285,24 +239,20 @@ func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
 		}
 		return err
 	})
-	f.waitForControllerGone()
-	f.waitForHeld(0)
+	f.WaitUntilControllerIsGone()
+	f.WaitForParentsWithFinalizer(0)
 }
 
-// An instance that runs only some controllers stops one at once that is no longer among
-// them, and lets go of the parents of its own alone.
+// An instance that selects controllers by labels stops a controller at once when it no longer
+// matches. It removes only the finalizers of its own controllers.
 func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
-	f := start(t, scripted(t, never).handle, withFinalize)
-	f.patchController(object{"metadata": object{"labels": object{"instance": "this"}}})
-	f.heldParents(2)
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
+	f.createParentsWithFinalizer(2)
 	restart := func(args ...string) {
-		if err := env.Server.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		env.StopServer(t)
 		env.Server.Args = args
-		if err := env.Server.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		env.StartServer(t)
 		afterRestart(f, func(ctx context.Context) error {
 			_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})
 			return err
@@ -313,38 +263,37 @@ func TestQ9ARelabelledControllerStopsAtOnce(t *testing.T) {
 	restart(append(slices.Clone(before), "--target-label-selector=instance=this")...)
 	f.touchUntil("p0", f.wasCalled)
 
-	// Another controller of the instance shows what has arrived there.
-	other := &fixture{T: t, parents: f.parents, namespace: f.namespace, hook: hook.Serve(t, scripted(t, never).handle)}
-	other.controller = other.create(other.spec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil }))
-	other.patchController(object{"metadata": object{"labels": object{"instance": "this"}}})
-	f.patchController(object{"metadata": object{"labels": object{"instance": "other"}}})
-	f.waitForReady(metav1.ConditionFalse, "NotSelected")
-	// The second round shows that the first was not just quicker.
+	// Another controller of the instance shows which changes have arrived.
+	other := &fixture{harness.Fixture{T: t, Env: env, Parents: f.Parents, Namespace: f.Namespace, Hook: hook.Serve(t, scripted(t, notFinalized).handle)}}
+	other.RunComposite(other.CompositeSpec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil }))
+	other.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
+	f.PatchController(object{"metadata": object{"labels": object{"instance": "other"}}})
+	f.WaitForReady(metav1.ConditionFalse, "NotSelected")
+	// One round could pass by chance: the other controller may only have been faster.
 	for range 2 {
 		f.touchUntil("p0", func(touch string) bool { return other.wasCalled(touch) && !f.wasCalled(touch) })
 	}
 
-	calls := len(f.hook.Calls())
-	f.deleteController()
-	other.deleteController()
-	other.waitForControllerGone()
-	f.waitForHeld(2)
-	if after := len(f.hook.Calls()); after != calls {
+	calls := len(f.Hook.Calls())
+	f.DeleteController()
+	other.DeleteController()
+	other.WaitUntilControllerIsGone()
+	f.WaitForParentsWithFinalizer(2)
+	if after := len(f.Hook.Calls()); after != calls {
 		t.Errorf("the hook of another instance's controller was called %d times", after-calls)
 	}
 
-	f.patchController(object{"metadata": object{"labels": object{"instance": "this"}}})
-	f.waitForControllerGone()
-	f.waitForHeld(0)
+	f.PatchController(object{"metadata": object{"labels": object{"instance": "this"}}})
+	f.WaitUntilControllerIsGone()
+	f.WaitForParentsWithFinalizer(0)
 }
 
-// touchUntil annotates a parent again and again until what is said of the last annotation
-// holds shortly afterwards.
+// touchUntil annotates a parent repeatedly until holds returns true soon after the last annotation.
 func (f *fixture) touchUntil(parent string, holds func(touch string) bool) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
 		touch := harness.Name("touch")
-		f.patchParent(parent, `{"metadata":{"annotations":{"touched":"`+touch+`"}}}`)
+		f.PatchParent(parent, object{"metadata": object{"annotations": object{"touched": touch}}})
 		return poll.Within(ctx, 2*time.Second, func(context.Context) error {
 			if !holds(touch) {
 				return errors.New("the last change of the parent had not the effect it should have")
@@ -354,7 +303,7 @@ func (f *fixture) touchUntil(parent string, holds func(touch string) bool) {
 	})
 }
 
-// wasCalled tells whether the hook was shown a parent touched so.
+// wasCalled reports whether the hook was sent a parent with this annotation.
 func (f *fixture) wasCalled(touch string) bool {
-	return slices.ContainsFunc(f.hook.Calls(), func(call hook.Call) bool { return bytes.Contains(call.Body, []byte(touch)) })
+	return slices.ContainsFunc(f.Hook.Calls(), func(call hook.Call) bool { return bytes.Contains(call.Body, []byte(touch)) })
 }

@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// drift is a change that somebody makes to a child.
+// drift is a change of a child by another client.
 type drift struct {
 	child string
 	patch string // a JSON merge patch
@@ -34,8 +35,8 @@ const (
 	driftGadget = `{apiVersion: GADGET, kind: Gadget, spec: {flag: false, empty: {}, names: [a, b], containers: [{image: x}, {image: z}]}}`
 )
 
-// drifts are changes of what the hook wants. Some of them are hard to tell from what
-// the host makes of a child by itself.
+// drifts are changes of fields that the hook answers. Some look like changes that the host itself
+// makes.
 var drifts = map[string]drift{
 	"a value":                              {child: driftConfigMap, patch: `{"data":{"b":"y"}}`},
 	"a text that is the same quantity":     {child: driftConfigMap, patch: `{"data":{"a":"1"}}`},
@@ -61,16 +62,16 @@ func driftContainer(changed string) string {
 	return `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"x",` + changed + `}]}}}}`
 }
 
-// What somebody changes is changed back, also if nobody was there to see it.
+// A change by another client is reverted, also if it was made while the server was stopped.
 func TestDriftIsRepaired(t *testing.T) {
 	texts := map[string]string{}
 	for title, drift := range drifts {
 		texts[title] = drift.child
 	}
-	var controllers []*onlyChildren
-	wanted := map[*onlyChildren]map[string]*unstructured.Unstructured{}
+	var controllers []*singleChildren
+	wanted := map[*singleChildren]map[string]*unstructured.Unstructured{}
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
-		o := newOnlyChildren(t, method, texts)
+		o := newSingleChildren(t, method, texts)
 		o.createAll()
 		wanted[o] = map[string]*unstructured.Unstructured{}
 		for name := range o.desired {
@@ -80,18 +81,18 @@ func TestDriftIsRepaired(t *testing.T) {
 		o.expectRepaired("while the server runs", wanted[o])
 		controllers = append(controllers, o)
 	}
-	restartServer(t, func() {
-		for _, o := range controllers {
-			o.driftAll()
-		}
-	})
+	env.StopServer(t)
+	for _, o := range controllers {
+		o.driftAll()
+	}
+	env.StartServer(t)
 	for _, o := range controllers {
 		o.expectRepaired("while it did not", wanted[o])
 	}
 }
 
-// driftAll makes all changes.
-func (o *onlyChildren) driftAll() {
+// driftAll makes the change of each child.
+func (o *singleChildren) driftAll() {
 	o.Helper()
 	for title, drift := range drifts {
 		child := o.theChild(o.Context(), nameOf(title))
@@ -99,7 +100,7 @@ func (o *onlyChildren) driftAll() {
 		if drift.scale {
 			subresources = []string{"scale"}
 		}
-		_, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace).
+		_, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.Namespace).
 			Patch(o.Context(), child.GetName(), types.MergePatchType, []byte(drift.patch), metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
 		if err != nil {
 			o.Fatalf("%s: %v", title, err)
@@ -108,11 +109,11 @@ func (o *onlyChildren) driftAll() {
 }
 
 // expectRepaired waits until all children have the wanted content again.
-func (o *onlyChildren) expectRepaired(when string, wanted map[string]*unstructured.Unstructured) {
+func (o *singleChildren) expectRepaired(when string, wanted map[string]*unstructured.Unstructured) {
 	o.Helper()
 	for name, want := range wanted {
 		env.Eventually(o, func(ctx context.Context) error {
-			child, err := env.Dynamic.Resource(o.typeOf(want)).Namespace(o.namespace).Get(ctx, name, metav1.GetOptions{})
+			child, err := env.Dynamic.Resource(o.typeOf(want)).Namespace(o.Namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return err
 			}
@@ -124,7 +125,7 @@ func (o *onlyChildren) expectRepaired(when string, wanted map[string]*unstructur
 	}
 }
 
-// contentOf is what a hook can want of an object.
+// contentOf returns the part of an object that a hook can answer.
 func contentOf(t testing.TB, child *unstructured.Unstructured) string {
 	content := object{"labels": child.GetLabels()}
 	for name, value := range child.Object {
@@ -132,25 +133,25 @@ func contentOf(t testing.TB, child *unstructured.Unstructured) string {
 			content[name] = value
 		}
 	}
-	return mustJSON(t, content)
+	return harness.JSON(t, content)
 }
 
-// theChild is the desired child of that name as it is.
-func (o *onlyChildren) theChild(ctx context.Context, name string) *unstructured.Unstructured {
+// theChild reads the child of that name.
+func (o *singleChildren) theChild(ctx context.Context, name string) *unstructured.Unstructured {
 	o.Helper()
 	desired := &unstructured.Unstructured{}
 	if err := json.Unmarshal(o.desired[name], &desired.Object); err != nil {
 		o.Fatal(err)
 	}
-	child, err := env.Dynamic.Resource(o.typeOf(desired)).Namespace(o.namespace).Get(ctx, name, metav1.GetOptions{})
+	child, err := env.Dynamic.Resource(o.typeOf(desired)).Namespace(o.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		o.Fatal(err)
 	}
 	return child
 }
 
-// typeOf is the type of a child.
-func (o *onlyChildren) typeOf(child *unstructured.Unstructured) schema.GroupVersionResource {
+// typeOf returns the type of a child.
+func (o *singleChildren) typeOf(child *unstructured.Unstructured) schema.GroupVersionResource {
 	o.Helper()
 	resource := strings.ToLower(child.GetKind()) + "s"
 	for _, of := range o.types {

@@ -26,41 +26,42 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 		}
 		return object{"children": []object{{"apiVersion": children.GroupVersion().String(), "kind": "Part", "metadata": object{"name": asked.Parent.GetName()}}}}
 	}), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{childRule(children.GroupVersion().String(), children.Resource, v1alpha1.ChildUpdateInPlace)}
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{harness.ChildRule(children.GroupVersion().String(), children.Resource, v1alpha1.ChildUpdateInPlace)}
 		spec.Hooks.Customize = spec.Hooks.Sync.DeepCopy()
 		spec.ResyncPeriodSeconds = ptr.To(int32(1))
 	})
 	for i := range 10 {
-		f.parent(fmt.Sprintf("p%d", i), object{})
+		f.CreateParent(fmt.Sprintf("p%d", i), object{})
 		f.waitUntilObserved(fmt.Sprintf("p%d", i), 1)
 	}
-	if f.hook.Connections() == 0 {
+	if f.Hook.Connections() == 0 {
 		t.Error("no connection to the hook is kept")
 	}
-	waitForWatches(t, f.parents, 1)
+	waitForWatches(t, f.Parents, 1)
 	waitForWatches(t, children, 1)
 	waitForWatches(t, related, 1)
 
-	env.Kubectl(t, "delete", "cc", f.controller.Name)
+	env.Kubectl(t, "delete", "cc", f.Controller.Name)
 	env.Eventually(t, func(context.Context) error {
-		if open := f.hook.Connections(); open > 0 {
+		if open := f.Hook.Connections(); open > 0 {
 			return fmt.Errorf("%d connections to the hook are open", open)
 		}
 		return nil
 	})
-	waitForWatches(t, f.parents, 0)
+	waitForWatches(t, f.Parents, 0)
 	waitForWatches(t, children, 0)
 	waitForWatches(t, related, 0)
 	env.WaitForGoroutines(t, before)
 }
 
-// Memory is measured after a first round, when all is there that is kept for good. The
-// API's watch cache keeps each change for a minute, etcd its last thousands of writes, and client-go
-// the last events: so the heap goes on growing for a while, and what controllers have in it does not.
+// Memory is measured after a first round, which allocates all that is kept for good. The whole heap
+// continues to grow for a while: the API's watch cache keeps each change for a minute, etcd keeps
+// its last thousands of writes, and client-go the last events. The part of controllers must not
+// grow.
 func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	const controllers = 200
 	before := env.SettledGoroutines(t)
-	f := &fixture{T: t, parents: env.Install(t, harness.CRD{Kind: "Thing"}), hook: hook.Serve(t, answers(t, oneConfigMap)), namespace: env.Namespace(t)}
+	f := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing"}), Hook: hook.Serve(t, answers(t, oneConfigMap)), Namespace: env.Namespace(t)}}
 	var heap [2]harness.Heap
 	for round := range heap {
 		f.createAndDelete(controllers, fmt.Sprint(round))
@@ -80,21 +81,21 @@ func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	}
 }
 
-// createAndDelete runs many controllers at once, each for a parent of its own.
+// createAndDelete runs many controllers at once, each with its own parent.
 func (f *fixture) createAndDelete(controllers int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("p%s-%d", round, i) }
 	for i := range controllers {
-		controller := f.create(f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+		controller := f.CreateComposite(harness.Name("test"), f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
 		}))
-		f.parent(name(i), object{"value": "1"})
-		f.patchParent(name(i), mustJSON(f, object{"metadata": object{"labels": object{"controller": name(i), "of": controller.Name}}}))
+		f.CreateParent(name(i), object{"value": "1"})
+		f.PatchParent(name(i), object{"metadata": object{"labels": object{"controller": name(i), "of": controller.Name}}})
 	}
 	for i := range controllers {
-		f.waitForConfigMap(name(i), hasData("value", "1"))
+		f.WaitForConfigMap(name(i), harness.HasData("value", "1"))
 	}
-	parents, err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).List(f.Context(), metav1.ListOptions{})
+	parents, err := f.ParentClient().List(f.Context(), metav1.ListOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func (f *fixture) createAndDelete(controllers int, round string) {
 			f.Fatal(err)
 		}
 	}
-	if err := env.Dynamic.Resource(f.parents).Namespace(f.namespace).DeleteCollection(f.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	if err := f.ParentClient().DeleteCollection(f.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		f.Fatal(err)
 	}
 }

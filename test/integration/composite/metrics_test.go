@@ -14,33 +14,33 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// hookCalls are the calls of the sync hook that the server has counted, and whether there
-// is anything about them.
+// hookCalls returns the number of calls of the sync hook in the metrics, and whether there are any
+// series about it.
 func (f *fixture) hookCalls(ctx context.Context, url string) (calls float64, there bool, err error) {
 	families, err := env.Metrics(ctx)
 	if err != nil {
 		return 0, false, err
 	}
 	series := harness.Series(families["metacontroller_sync_requests_total"],
-		"controller_name", f.controller.Name, "controller_type", "CompositeController", "url", url, "code", "200", "method", "post")
+		"controller_name", f.Controller.Name, "controller_type", "CompositeController", "url", url, "code", "200", "method", "post")
 	for _, one := range series {
 		calls += one.GetCounter().GetValue()
 	}
-	inFlight := harness.Series(families["metacontroller_sync_in_flight_requests"], "controller_name", f.controller.Name, "url", url)
+	inFlight := harness.Series(families["metacontroller_sync_in_flight_requests"], "controller_name", f.Controller.Name, "url", url)
 	return calls, len(series)+len(inFlight) > 0, nil
 }
 
-// waitForCalls waits until the server has counted all calls of the hook, and at least one.
-func (f *fixture) waitForCalls(path string) {
+// waitUntilCounted waits until the metrics count all calls of the hook, at least one.
+func (f *fixture) waitUntilCounted(path string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
 		made := 0
-		for _, call := range f.hook.Calls() {
+		for _, call := range f.Hook.Calls() {
 			if call.Path == path {
 				made++
 			}
 		}
-		if calls, _, err := f.hookCalls(ctx, f.hook.URL(path)); err != nil || int(calls) != made || made == 0 {
+		if calls, _, err := f.hookCalls(ctx, f.Hook.URL(path)); err != nil || int(calls) != made || made == 0 {
 			return fmt.Errorf("%v calls were counted, and %d were made: %v", calls, made, err)
 		}
 		return nil
@@ -50,33 +50,33 @@ func (f *fixture) waitForCalls(path string) {
 func (f *fixture) waitForNoMetrics(path string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
-		if _, there, err := f.hookCalls(ctx, f.hook.URL(path)); err != nil || there {
+		if _, there, err := f.hookCalls(ctx, f.Hook.URL(path)); err != nil || there {
 			return fmt.Errorf("there should be no metrics of %s: %v", path, err)
 		}
 		return nil
 	})
 }
 
-// Upstream went on showing metrics of hooks that were no more.
+// Metacontroller does not remove the metrics of hooks.
 func TestQ46MetricsOfHooksLiveAsLongAsTheirController(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	f.parent("a", object{"value": "1"})
-	f.waitForConfigMap("a", hasData("value", "1"))
-	f.waitUntilQuiet("a") // a call that the other spec cuts off would not be counted
-	f.waitForCalls("/sync")
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.Settle("a") // a call that the other spec cuts off would not be counted
+	f.waitUntilCounted("/sync")
 
-	// Another spec with the same hook goes on counting, another hook begins anew.
-	f.patchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
-	f.waitForReady(metav1.ConditionTrue, "Running")
-	f.patchParent("a", `{"spec":{"value":"2"}}`)
-	f.waitForConfigMap("a", hasData("value", "2"))
-	f.waitForCalls("/sync")
-	f.patchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{"url": f.hook.URL("/other")}}}}})
+	// The counters continue with another spec of the same hook. Another hook has new counters.
+	f.PatchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
+	f.WaitForReady(metav1.ConditionTrue, "Running")
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
+	f.waitUntilCounted("/sync")
+	f.PatchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{"url": f.Hook.URL("/other")}}}}})
 	f.waitForNoMetrics("/sync")
-	f.waitForCalls("/other")
+	f.waitUntilCounted("/other")
 
-	err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(t.Context(), f.controller.Name, metav1.DeleteOptions{})
+	err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(t.Context(), f.Controller.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}

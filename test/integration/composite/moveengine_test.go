@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -28,8 +27,8 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// specimens are children of types of many sorts of fields: what a hook wants of them at
-// first, what it wants later, what others add, and what is left in the end.
+// specimens are children with many kinds of fields: what a hook answers at first and later, what
+// others add, and what is left at the end.
 var specimens = map[schema.GroupVersionResource]struct{ first, later, others, left string }{
 	configMaps: {
 		first:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: it, labels: {kept: "1", dropped: "1"}}, data: {kept: "1", dropped: "1"}}`,
@@ -66,16 +65,16 @@ func withSpecimens(method v1alpha1.ChildUpdateMethod) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = nil
 		for of := range specimens {
-			spec.ChildResources = append(spec.ChildResources, childRule(of.GroupVersion().String(), of.Resource, method))
+			spec.ChildResources = append(spec.ChildResources, harness.ChildRule(of.GroupVersion().String(), of.Resource, method))
 		}
 	}
 }
 
-// specimensOf are the children that a hook wants, in a version of theirs.
+// specimensOf returns the spec of a parent with one version of all specimens as children.
 func specimensOf(t testing.TB, version func(schema.GroupVersionResource) string) object {
 	children := []any{}
 	for of := range specimens {
-		children = append(children, fromYAML(t, version(of)))
+		children = append(children, harness.FromYAML(t, version(of)))
 	}
 	return object{"children": children}
 }
@@ -83,21 +82,12 @@ func specimensOf(t testing.TB, version func(schema.GroupVersionResource) string)
 func first(of schema.GroupVersionResource) string { return specimens[of].first }
 func later(of schema.GroupVersionResource) string { return specimens[of].later }
 
-func fromYAML(t testing.TB, text string) object {
-	t.Helper()
-	var content object
-	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return content
-}
-
-// child is the child of a type that is called it.
+// child reads the child named it of a type.
 func (f *fixture) child(ctx context.Context, of schema.GroupVersionResource) (*unstructured.Unstructured, error) {
-	return env.Dynamic.Resource(of).Namespace(f.namespace).Get(ctx, "it", metav1.GetOptions{})
+	return env.Dynamic.Resource(of).Namespace(f.Namespace).Get(ctx, "it", metav1.GetOptions{})
 }
 
-// waitForChild waits until a child is as it should be.
+// waitForChild waits until check accepts a child, and returns it.
 func (f *fixture) waitForChild(of schema.GroupVersionResource, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
 	f.Helper()
 	var found *unstructured.Unstructured
@@ -112,7 +102,7 @@ func (f *fixture) waitForChild(of schema.GroupVersionResource, check func(*unstr
 
 func exists(*unstructured.Unstructured) error { return nil }
 
-// isManaged tells whether a child is written in one way and bears no trace of the other.
+// isManaged returns a check that a child is written by one engine and has no trace of the other.
 func isManaged(engine v1alpha1.ChildApplyStrategy) func(*unstructured.Unstructured) error {
 	return func(child *unstructured.Unstructured) error {
 		_, recorded := child.GetAnnotations()[recordAnnotation]
@@ -127,8 +117,8 @@ func isManaged(engine v1alpha1.ChildApplyStrategy) func(*unstructured.Unstructur
 	}
 }
 
-// contains tells whether a child has what is given, where a null stands for what it
-// must not have, and lists are compared whole.
+// contains returns a check that a child has these fields. A null stands for a field that must be
+// absent. Lists are compared as a whole.
 func contains(want object) func(*unstructured.Unstructured) error {
 	return func(child *unstructured.Unstructured) error { return lacks(want, child.Object, child.GetKind()) }
 }
@@ -161,9 +151,8 @@ func lacks(want, have any, at string) error {
 	return nil
 }
 
-// Whoever moves children from one way of applying them to the other loses nothing: the
-// children are taken over by one write each, what others added stays, and what the hook
-// then drops is removed.
+// Moving children from one engine to the other takes one write each. Fields of others stay, and
+// fields that the hook drops later are removed.
 func TestQ7MovingBetweenEngines(t *testing.T) {
 	t.Parallel()
 	moves := []struct{ from, to v1alpha1.ChildApplyStrategy }{
@@ -174,30 +163,30 @@ func TestQ7MovingBetweenEngines(t *testing.T) {
 		t.Run("from "+string(move.from)+" to "+string(move.to), func(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), applied(move.from))
-			f.parent("a", specimensOf(t, first))
+			f.CreateParent("a", specimensOf(t, first))
 			before := map[schema.GroupVersionResource]types.UID{}
 			for of, specimen := range specimens {
 				f.waitForChild(of, isManaged(move.from))
 				child := f.addTheirs(of, specimen.others)
 				before[of] = child.GetUID()
-				f.waitUntilChildrenAreShown(*child) // a write that is based on what was before is refused, and made once more
+				f.waitUntilChildrenAreSent(*child) // a write that is based on an older version would be refused and repeated
 			}
-			f.waitUntilQuiet("a")
-			from := f.position()
+			f.Settle("a")
+			from := env.AuditEnd(f)
 			f.applyBy(move.to)
 			for of := range specimens {
 				f.waitForChild(of, isManaged(move.to))
 			}
-			f.waitUntilQuiet("a")
+			f.Settle("a")
 			for of := range specimens {
-				if writes := f.requests(from, writesOf(of)); len(writes) != 1 {
+				if writes := f.RequestLines(from, writesOf(of)); len(writes) != 1 {
 					t.Errorf("moving should take one write of %s, but took %v", of.Resource, writes)
 				}
 			}
 
-			f.patchParent("a", mustJSON(t, object{"spec": specimensOf(t, later)}))
+			f.PatchParent("a", object{"spec": specimensOf(t, later)})
 			for of, specimen := range specimens {
-				child := f.waitForChild(of, contains(fromYAML(t, specimen.left)))
+				child := f.waitForChild(of, contains(harness.FromYAML(t, specimen.left)))
 				if child.GetUID() != before[of] {
 					t.Errorf("the %s was replaced", child.GetKind())
 				}
@@ -209,7 +198,7 @@ func TestQ7MovingBetweenEngines(t *testing.T) {
 	}
 }
 
-// A child whose hook drops something at the same time as it moves loses it as well.
+// A field that the hook drops at the time of the move is removed too.
 func TestQ7MovingWhileTheHookDropsSomething(t *testing.T) {
 	t.Parallel()
 	for _, to := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
@@ -220,15 +209,15 @@ func TestQ7MovingWhileTheHookDropsSomething(t *testing.T) {
 				from = v1alpha1.ChildApplyServerSide
 			}
 			f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), applied(from))
-			f.parent("a", specimensOf(t, first))
+			f.CreateParent("a", specimensOf(t, first))
 			for of, specimen := range specimens {
 				f.waitForChild(of, isManaged(from))
 				f.addTheirs(of, specimen.others)
 			}
-			f.hook.Handle(answers(t, func(request) object { return specimensOf(t, later) }))
+			f.Hook.Handle(answers(t, func(request) object { return specimensOf(t, later) }))
 			f.applyBy(to)
 			for of, specimen := range specimens {
-				f.waitForChild(of, contains(fromYAML(t, specimen.left)))
+				f.waitForChild(of, contains(harness.FromYAML(t, specimen.left)))
 			}
 		})
 	}
@@ -237,46 +226,46 @@ func TestQ7MovingWhileTheHookDropsSomething(t *testing.T) {
 func TestQ7ChildrenUnderOnDeleteAreNotTouchedByAMove(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateOnDelete), applied(v1alpha1.ChildApplyDynamic))
-	f.parent("a", specimensOf(t, first))
+	f.CreateParent("a", specimensOf(t, first))
 	for of := range specimens {
 		f.waitForChild(of, isManaged(v1alpha1.ChildApplyDynamic))
 	}
-	f.waitUntilQuiet("a")
-	from := f.position()
+	f.Settle("a")
+	from := env.AuditEnd(f)
 	f.applyBy(v1alpha1.ChildApplyServerSide)
-	f.waitUntilQuiet("a")
+	f.Settle("a")
 	for of := range specimens {
-		if writes := f.requests(from, writesOf(of)); len(writes) > 0 {
+		if writes := f.RequestLines(from, writesOf(of)); len(writes) > 0 {
 			t.Errorf("%s should be left alone, but there was %v", of.Resource, writes)
 		}
 	}
 }
 
-// addTheirs has somebody else add to a child, and returns what it is then.
+// addTheirs adds fields to a child as another client, and returns the child.
 func (f *fixture) addTheirs(of schema.GroupVersionResource, theirs string) *unstructured.Unstructured {
 	f.Helper()
-	child, err := env.Dynamic.Resource(of).Namespace(f.namespace).
-		Apply(f.Context(), "it", &unstructured.Unstructured{Object: fromYAML(f, theirs)}, metav1.ApplyOptions{FieldManager: "somebody"})
+	child, err := env.Dynamic.Resource(of).Namespace(f.Namespace).
+		Apply(f.Context(), "it", &unstructured.Unstructured{Object: harness.FromYAML(f, theirs)}, metav1.ApplyOptions{FieldManager: "somebody"})
 	if err != nil {
 		f.Fatal(err)
 	}
 	return child
 }
 
-// applyBy has the children of all types applied in another way from now on, and waits
-// until the controller that does has started.
+// applyBy changes the engine for all types of children, and waits until the controller with that
+// spec has started.
 func (f *fixture) applyBy(engine v1alpha1.ChildApplyStrategy) {
 	f.Helper()
 	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
-	controller, err := controllers.Get(f.Context(), f.controller.Name, metav1.GetOptions{})
+	controller, err := controllers.Get(f.Context(), f.Controller.Name, metav1.GetOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	rules := controller.Spec.ChildResources
 	applied(engine)(&controller.Spec)
-	f.patchController(object{"spec": object{"childResources": rules}})
+	f.PatchController(object{"spec": object{"childResources": rules}})
 	env.Eventually(f, func(context.Context) error {
-		calls := f.hook.Calls()
+		calls := f.Hook.Calls()
 		if len(calls) == 0 || !strings.Contains(string(calls[len(calls)-1].Body), `"apply":"`+string(engine)+`"`) {
 			return fmt.Errorf("the controller that applies by %s has not called its hook yet", engine)
 		}
@@ -284,42 +273,7 @@ func (f *fixture) applyBy(engine v1alpha1.ChildApplyStrategy) {
 	})
 }
 
-// waitUntilQuiet waits until the parent was synced once more, and that sync is over.
-func (f *fixture) waitUntilQuiet(parent string) {
-	f.Helper()
-	for range 2 { // the hook is called for the second only when the first is over
-		mark := harness.Name("mark")
-		f.patchParent(parent, mustJSON(f, object{"metadata": object{"annotations": object{"mark": mark}}}))
-		f.waitUntilSeenByHook(1, func(seen *unstructured.Unstructured) bool { return seen.GetAnnotations()["mark"] == mark })
-	}
-}
-
-// position is the present end of the host's audit log.
-func (f *fixture) position() hostcluster.Position {
-	f.Helper()
-	position, err := env.Host.Audit().Position()
-	if err != nil {
-		f.Fatal(err)
-	}
-	return position
-}
-
-// writesOf are the server's writes of a type; dry runs are none.
+// writesOf selects the server's writes of a type. Dry runs do not count.
 func writesOf(of schema.GroupVersionResource) hostcluster.Request {
-	return hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource}
-}
-
-// requests are the chosen requests in the fixture's namespace, as text.
-func (f *fixture) requests(from hostcluster.Position, request hostcluster.Request) []string {
-	f.Helper()
-	request.Namespace = f.namespace
-	events, err := env.Host.Audit().Find(from, request)
-	if err != nil {
-		f.Fatal(err)
-	}
-	var found []string
-	for _, event := range events {
-		found = append(found, fmt.Sprintf("%s %s: %d", event.Verb, event.RequestURI, event.ResponseStatus.Code))
-	}
-	return found
+	return hostcluster.Request{Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource}
 }

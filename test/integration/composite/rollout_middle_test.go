@@ -35,17 +35,18 @@ func TestRollingInPlaceWaitsUntilTheSpecIsObserved(t *testing.T) {
 	})
 }
 
-// observe says that a part's controller has seen a generation of it.
+// observe sets the observed generation of a part, as its controller would.
 func (r *rolling) observe(name string, generation int64) {
 	r.Helper()
-	_, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).Patch(r.Context(), name, types.MergePatchType,
-		[]byte(mustJSON(r, object{"status": object{"observedGeneration": generation}})), metav1.PatchOptions{}, "status")
+	_, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).Patch(r.Context(), name, types.MergePatchType,
+		[]byte(harness.JSON(r, object{"status": object{"observedGeneration": generation}})), metav1.PatchOptions{}, "status")
 	if err != nil {
 		r.Fatal(err)
 	}
 }
 
-// What the latest revision does not want any more is forgotten name by name, and what it wants anew begins there.
+// Names of children that the latest revision does not want are dropped one by one. New children
+// start at the latest revision.
 func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
@@ -54,20 +55,21 @@ func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 		r.rollOut("2")
 		r.waitForVersions("2", "1", "1")
 
-		r.patchParent("a", `{"spec":{"replicas":5}}`)
+		r.PatchParent("a", object{"spec": object{"replicas": 5}})
 		r.waitForVersions("2", "1", "1", "2", "2")
 		r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 		r.makeReady("a-0", "a-3", "a-4")
 		r.waitForVersions("2", "2", "1", "2", "2")
 
-		r.patchParent("a", `{"spec":{"replicas":2}}`)
+		r.PatchParent("a", object{"spec": object{"replicas": 2}})
 		r.waitForEnd("2", "2")
-		r.patchParent("a", `{"spec":{"replicas":3}}`)
+		r.PatchParent("a", object{"spec": object{"replicas": 3}})
 		r.waitForEnd("2", "2", "2")
 	})
 }
 
-// A rollout that another overtakes leaves a child in motion, which no other may be beside.
+// A rollout that is overtaken leaves one child that is not ready. No other child may be moved until
+// it is ready.
 func TestAThirdRevisionBeforeTheSecondIsDone(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
@@ -88,7 +90,7 @@ func TestAThirdRevisionBeforeTheSecondIsDone(t *testing.T) {
 	r.waitForEnd("3", "3", "3")
 }
 
-// Taking a change back ends a rollout that is stuck. Only the child that it has moved is made anew.
+// Reverting a change ends a stuck rollout. Only the child that had been moved is created again.
 func TestARevertedRolloutIsStuckNoMore(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
@@ -101,7 +103,7 @@ func TestARevertedRolloutIsStuckNoMore(t *testing.T) {
 		r.rollOut("1")
 		r.waitForEnd("1", "1", "1")
 		r.makeReady("a-0")
-		r.waitUntilQuiet("a")
+		r.Settle("a")
 		after := r.partUIDs()
 		if after["a-0"] == before["a-0"] || after["a-1"] != before["a-1"] || after["a-2"] != before["a-2"] {
 			t.Errorf("the parts were %v and are %v, want a-0 alone to be another", before, after)
@@ -119,7 +121,7 @@ func TestAChildDeletedInTheMiddleComesBackAtItsRevision(t *testing.T) {
 	r.waitForVersions("2", "1", "1")
 	r.deletePart("a-0")
 	r.waitForVersions("2", "1", "1")
-	// While a-2 is not ready nothing else may be in motion, so that it moves before a-1.
+	// No other child may move while a-2 is not ready, so a-2 moves before a-1.
 	r.makeReady("a-0")
 	r.waitForVersions("2", "1", "2")
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-2 failed")
@@ -127,10 +129,10 @@ func TestAChildDeletedInTheMiddleComesBackAtItsRevision(t *testing.T) {
 	r.waitForEnd("2", "2", "2")
 }
 
-// deletePart deletes a part and waits until it has come back as another.
+// deletePart deletes a part and waits until it was created again.
 func (r *rolling) deletePart(name string) {
 	r.Helper()
-	parts := env.Dynamic.Resource(r.parts).Namespace(r.namespace)
+	parts := env.Dynamic.Resource(r.parts).Namespace(r.Namespace)
 	before := r.partUIDs()[name]
 	if err := parts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
 		r.Fatal(err)
@@ -144,7 +146,8 @@ func (r *rolling) deletePart(name string) {
 	})
 }
 
-// What the latest revision does not want goes at once. What only an older one has stopped wanting is at the latest.
+// A child that the latest revision does not want is deleted at once. A child that only an older
+// revision does not want moves to the latest.
 func TestAHookThatDropsAChildInTheMiddle(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
@@ -172,7 +175,7 @@ func TestTwoRollingKindsMoveInOneOrder(t *testing.T) {
 		gear["kind"] = "Gear"
 		return object{"status": object{}, "children": []object{parts[0], gear, parts[1]}}
 	})
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, func(spec *v1alpha1.CompositeControllerSpec) {
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = append(spec.ChildResources, rollingRule(gears.parts, v1alpha1.ChildUpdateRollingInPlace))
 	}))
 	r.settled(2)
@@ -185,7 +188,7 @@ func TestTwoRollingKindsMoveInOneOrder(t *testing.T) {
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 	gears.waitForVersions("1")
 	r.makeReady("a-0")
-	// A gear that is updated in place stays ready, so that it keeps nobody waiting.
+	// A gear that is updated in place stays ready, so the rollout does not wait for it.
 	r.waitForEnd("2", "2")
 	gears.waitForVersions("2")
 	if gears.partUIDs()["a-0"] != gear {

@@ -16,7 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// The revisions of a namespace that is deleted go with it, and can go first. Parents are finalized without them.
+// When a namespace is deleted, its revisions may be deleted before its parents. Parents are
+// finalized without them.
 func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -26,28 +27,28 @@ func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
 		}
 		return object{"status": object{}, "children": r.desired(asked)}
 	})
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withFinalize))
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withFinalize))
 	r.settled(2)
 	r.rollOut("2")
 	r.waitForRevisions(2)
 
 	const hostControllers = 2 * time.Minute // the host looks for new types every half minute
 	namespaces := env.Kube.CoreV1().Namespaces()
-	if err := namespaces.Delete(t.Context(), r.namespace, metav1.DeleteOptions{}); err != nil {
+	if err := namespaces.Delete(t.Context(), r.Namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	env.Within(t, hostControllers, func(ctx context.Context) error {
-		parent, err := r.getParent(ctx, "a")
+		parent, err := r.GetParent(ctx, "a")
 		if err == nil && parent.GetDeletionTimestamp() == nil {
 			err = errors.New("the parent is not being deleted yet")
 		}
 		return err
 	})
 	r.waitForRevisions(0)
-	r.patchParent("a", `{"metadata":{"annotations":{"touched":"yes"}}}`)
-	r.waitForParentGone("a")
+	r.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
+	r.WaitUntilParentIsGone("a")
 	env.Within(t, hostControllers, func(ctx context.Context) error {
-		_, err := namespaces.Get(ctx, r.namespace, metav1.GetOptions{})
+		_, err := namespaces.Get(ctx, r.Namespace, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the namespace is still there: %v", err)
 		}

@@ -32,8 +32,8 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
 		r := prepareRolling(t)
-		namespace := r.namespace
-		r.parents = env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true})
+		namespace := r.Namespace
+		r.Parents = env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true})
 		r.answer(func(asked request) object {
 			parts := r.desired(asked)
 			for _, part := range parts {
@@ -41,12 +41,12 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 			}
 			return object{"status": object{}, "children": parts}
 		})
-		r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, engine))
+		r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, engine))
 		// Parents have no namespace, and parts do.
 		above := &rolling{fixture: r.in(t), parts: r.parts}
-		above.namespace = ""
+		above.Namespace = ""
 
-		parent := above.parent("a", object{"replicas": int64(2), "version": "1"})
+		parent := above.CreateParent("a", object{"replicas": int64(2), "version": "1"})
 		r.waitForVersions("1", "1")
 		r.makeReady("a-0", "a-1")
 		r.waitUntilPartsAreSeen()
@@ -69,15 +69,17 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 		r.waitForVersions("2", "2")
 		above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
 		r.waitForRevisions(1)
-		above.deleteParent("a", metav1.DeletePropagationBackground)
+		above.DeleteParent("a", metav1.DeletePropagationBackground)
 		r.waitForCollection()
 	})
 }
 
-// collectionTime is how long the host's garbage collector may take: it learns of a new type of parents within half a minute.
+// collectionTime is a deadline for the host's garbage collector, which learns of a new type of
+// parents within half a minute.
 const collectionTime = 3 * time.Minute
 
-// waitForCollection waits until the host's garbage collector has taken the revisions of a deleted parent away.
+// waitForCollection waits until the host's garbage collector has deleted the revisions of a deleted
+// parent.
 func (r *rolling) waitForCollection() {
 	r.Helper()
 	env.Within(r, collectionTime, func(ctx context.Context) error {
@@ -95,11 +97,12 @@ func TestRevisionsGoWithTheirParent(t *testing.T) {
 	r.settled(2)
 	r.rollOut("2")
 	r.waitForRevisions(2)
-	r.deleteParent("a", metav1.DeletePropagationBackground)
+	r.DeleteParent("a", metav1.DeletePropagationBackground)
 	r.waitForCollection()
 }
 
-// Metacontroller gives revisions the labels of the parent's Pod template, whether or not its selector matches them.
+// Metacontroller gives revisions the labels of the parent's Pod template, whether or not its
+// selector matches them.
 func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -110,8 +113,8 @@ func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
 		}
 		return object{"status": object{}, "children": parts}
 	})
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withSelector))
-	r.parent("a", object{
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withSelector))
+	r.CreateParent("a", object{
 		"replicas": int64(2), "version": "1", "selector": object{"matchLabels": object{"app": "mine"}},
 		"template": object{"metadata": object{"labels": object{"app": "other", "tier": "back"}}},
 	})
@@ -147,7 +150,7 @@ func TestQ3AParentWithoutAStatusRolls(t *testing.T) {
 				}
 				return answer
 			})
-			r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+			r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
 			r.settled(2)
 			r.rollOut("2")
 			r.waitForVersions("2", "1")
@@ -158,7 +161,7 @@ func TestQ3AParentWithoutAStatusRolls(t *testing.T) {
 	}
 }
 
-// A hook that answers the status it was shown does not keep the condition as it was.
+// The condition is refreshed also if the hook answers the status that it was sent.
 func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -171,13 +174,13 @@ func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
 		}
 		return object{"status": status, "children": r.desired(asked)}
 	})
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
 	r.settled(2)
 	r.rollOut("2")
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 	r.makeReady("a-0")
 	r.waitForEnd("2", "2")
-	parent, err := r.getParent(t.Context(), "a")
+	parent, err := r.GetParent(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +194,7 @@ func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
 	}
 }
 
-// Each version of the parent is asked what it relates to, and is shown that.
+// The customize hook is called for each revision, which is sent its own related objects.
 func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
@@ -204,8 +207,8 @@ func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 		}
 		return object{"status": object{}, "children": parts}
 	})
-	r.hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
-		if call.Path != customizePath {
+	r.Hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
+		if call.Path != harness.CustomizePath {
 			return synced(ctx, call)
 		}
 		var asked request
@@ -217,14 +220,14 @@ func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 		}})
 	})
 	for version, setting := range map[string]string{"1": "old", "2": "new"} {
-		_, err := env.Kube.CoreV1().ConfigMaps(r.namespace).Create(t.Context(), &corev1.ConfigMap{
+		_, err := env.Kube.CoreV1().ConfigMaps(r.Namespace).Create(t.Context(), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "settings-" + version}, Data: map[string]string{"setting": setting},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV1)))
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV1)))
 	r.settled(2)
 	r.rollOut("2")
 	r.waitForVersions("2", "1")
@@ -255,18 +258,18 @@ func (r *rolling) waitForSettings(want ...string) {
 	})
 }
 
-// A controller that stops rolling brings all children up to date, and leaves no revisions that would hold them back later.
+// A controller that stops rolling updates all children at once and deletes the revisions.
 func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
 	r.settled(3)
 	r.rollOut("2")
 	r.waitForVersions("2", "1", "1")
-	rule := childRule(r.parts.GroupVersion().String(), r.parts.Resource, v1alpha1.ChildUpdateRecreate)
-	r.patchController(object{"spec": object{"childResources": []any{rule}}})
+	rule := harness.ChildRule(r.parts.GroupVersion().String(), r.parts.Resource, v1alpha1.ChildUpdateRecreate)
+	r.PatchController(object{"spec": object{"childResources": []any{rule}}})
 	r.waitForVersions("2", "2", "2")
 	r.waitForRevisions(0)
-	r.patchController(object{"spec": object{"childResources": []any{rollingRule(r.parts, v1alpha1.ChildUpdateRollingRecreate)}}})
+	r.PatchController(object{"spec": object{"childResources": []any{rollingRule(r.parts, v1alpha1.ChildUpdateRollingRecreate)}}})
 	r.waitForEnd("2", "2", "2")
 }
 
@@ -279,41 +282,42 @@ func TestRevisionsAreLeftAloneByAControllerThatDoesNotRoll(t *testing.T) {
 	r.waitForVersions("2", "1")
 	r.waitForRevisions(2)
 	other := *r.fixture
-	other.hook = hook.Serve(t, answers(t, func(asked request) object {
+	other.Hook = hook.Serve(t, answers(t, func(asked request) object {
 		answer := oneConfigMap(asked)
 		answer["status"] = asked.Parent.Object["status"]
 		return answer
 	}))
-	other.create(other.spec())
-	other.waitForConfigMap("a", func(*corev1.ConfigMap) error { return nil })
-	r.waitUntilQuiet("a")
+	other.RunComposite(other.CompositeSpec())
+	other.WaitForConfigMap("a", func(*corev1.ConfigMap) error { return nil })
+	r.Settle("a")
 	r.waitForVersions("2", "1")
 	r.waitForRevisions(2)
 	r.makeReady("a-0")
 	r.waitForEnd("2", "2")
 }
 
-// A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives them.
+// A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives
+// them.
 func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
-	parent := r.parent("a", object{"replicas": int64(2), "version": "2"})
+	parent := r.CreateParent("a", object{"replicas": int64(2), "version": "2"})
 	left := &v1alpha1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: r.nameOf(parent, `{"spec":{"version":"1"}}`),
 			Labels: map[string]string{
 				"controller-uid":                 string(parent.GetUID()),
-				v1alpha1.GroupName + "/apiGroup": r.parents.Group, v1alpha1.GroupName + "/resource": r.parents.Resource,
+				v1alpha1.GroupName + "/apiGroup": r.Parents.Group, v1alpha1.GroupName + "/resource": r.Parents.Resource,
 			},
 		},
 		ParentPatch: runtime.RawExtension{Raw: []byte(`{"spec":{"version":"1"}}`)},
 		Children:    []v1alpha1.ControllerRevisionChildren{{APIGroup: r.parts.Group, Kind: "Part", Names: []string{"a-0", "a-1"}}},
 	}
-	revisions := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions(r.namespace)
+	revisions := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions(r.Namespace)
 	if _, err := revisions.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.create(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
 	r.waitForVersions("2", "1")
 	for version, children := range map[string]string{"1": "[a-1]", "2": "[a-0]"} {
 		name := r.nameOf(parent, `{"spec":{"version":"`+version+`"}}`)
@@ -335,19 +339,20 @@ func TestARevisionOfMetacontrollerIsAdopted(t *testing.T) {
 	r.waitForEnd("2", "2")
 }
 
-// nameOf is how Metacontroller calls the revision that remembers this of a parent.
+// nameOf returns the name that Metacontroller gives to a revision of a parent with this patch.
 func (r *rolling) nameOf(parent *unstructured.Unstructured, patch string) string {
-	return fmt.Sprintf("%s-%x", r.parents.GroupResource(), sha1.Sum([]byte(string(parent.GetUID())+patch)))
+	return fmt.Sprintf("%s-%x", r.Parents.GroupResource(), sha1.Sum([]byte(string(parent.GetUID())+patch)))
 }
 
-// A step of a rollout is one child, and no more writes than that takes. Nothing is written while it waits, nor after it.
+// A step of a rollout moves one child, with no more writes than necessary. Nothing is written while
+// the rollout waits or after it has ended.
 func TestWhatARolloutWrites(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
 		r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, engine)
 		r.settled(2)
 		r.expectQuiet()
-		from := r.position()
+		from := env.AuditEnd(r)
 		r.rollOut("2")
 		for i := range 2 {
 			r.waitForVersions(slices.Concat(slices.Repeat([]string{"2"}, i+1), slices.Repeat([]string{"1"}, 1-i))...)
@@ -355,12 +360,12 @@ func TestWhatARolloutWrites(t *testing.T) {
 		}
 		r.waitForEnd("2", "2")
 		r.expectQuiet()
-		children := slices.DeleteFunc(r.requests(from, writesOf(r.parts)), func(made string) bool { return strings.Contains(made, "dryRun") })
+		children := slices.DeleteFunc(r.RequestLines(from, writesOf(r.parts)), func(made string) bool { return strings.Contains(made, "dryRun") })
 		if len(children) != 4 {
 			t.Errorf("the writes of children are %v, want each deleted and created", children)
 		}
-		// Of each part: that it moves, that it is missing, that it is not ready. At the end: that all is done.
-		if statuses := r.requests(from, writesOf(r.parents)); len(statuses) > 6 {
+		// For each part: it moves, it is missing, it is not ready. At the end: the rollout is done.
+		if statuses := r.RequestLines(from, writesOf(r.Parents)); len(statuses) > 6 {
 			t.Errorf("the condition was written %d times: %v", len(statuses), statuses)
 		}
 
@@ -371,18 +376,18 @@ func TestWhatARolloutWrites(t *testing.T) {
 	})
 }
 
-// expectQuiet checks that a sync of parent a writes nothing, neither at the host nor of the revisions.
+// expectQuiet checks that a sync of parent a writes neither to the host nor to revisions.
 func (r *rolling) expectQuiet() {
 	r.Helper()
-	r.waitUntilQuiet("a")
+	r.Settle("a")
 	before, err := r.revisions(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}
-	from := r.position()
-	r.waitUntilQuiet("a")
-	for _, of := range []schema.GroupVersionResource{r.parents, r.parts} {
-		r.expectNoRequests(from, writesOf(of))
+	from := env.AuditEnd(r)
+	r.Settle("a")
+	for _, of := range []schema.GroupVersionResource{r.Parents, r.parts} {
+		env.ExpectNoRequests(r, from, writesOf(of))
 	}
 	after, err := r.revisions(r.Context())
 	if err != nil {

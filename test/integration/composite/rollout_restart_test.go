@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// A new controller does not know what the host makes of a null, and has to ask. That is no change, of which an
-// event would tell, but the rollout goes on.
+// A new controller must send a dry run to learn what the host stores for a null. The answer is no
+// change of the child, so no event follows. The rollout must continue all the same.
 func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateRollingRecreate, v1alpha1.ChildUpdateRollingInPlace} {
 		t.Run(string(method), func(t *testing.T) {
@@ -35,17 +35,17 @@ func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 			spec := r.rollingSpec(method, applied(v1alpha1.ChildApplyServerSide), func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
 			})
-			r.controller = r.create(spec)
+			r.RunComposite(spec)
 			r.settled(3)
 			r.makeUnready("a-0", "a-1")
 			r.rollOut("2")
 			r.waitForVersions("2", "1", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 
-			r.deleteController()
-			r.waitForControllerGone()
+			r.DeleteController()
+			r.WaitUntilControllerIsGone()
 			r.makeReady("a-0")
-			r.controller = r.create(spec)
+			r.RunComposite(spec)
 			r.waitForVersions("2", "2", "1")
 			r.makeReady("a-1")
 			r.waitForEnd("2", "2", "2")

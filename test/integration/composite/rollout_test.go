@@ -22,8 +22,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// rolling is a fixture whose children are Parts of a parent: as many as its spec.replicas, of its
-// spec.version, which roll one by one when they are Ready. A change of the version alone is rolled out.
+// rolling is a fixture whose children are Parts. A parent has spec.replicas of them, with its
+// spec.version. They roll one by one when they are Ready. Only a change of the version is rolled
+// out.
 type rolling struct {
 	*fixture
 	parts schema.GroupVersionResource
@@ -32,11 +33,11 @@ type rolling struct {
 func startRolling(t *testing.T, method v1alpha1.ChildUpdateMethod, changes ...change) *rolling {
 	t.Helper()
 	r := prepareRolling(t)
-	r.controller = r.create(r.rollingSpec(method, changes...))
+	r.RunComposite(r.rollingSpec(method, changes...))
 	return r
 }
 
-// prepareRolling makes all of the fixture but its controller.
+// prepareRolling returns the fixture without a controller.
 func prepareRolling(t *testing.T) *rolling {
 	t.Helper()
 	r := &rolling{parts: env.Install(t, harness.CRD{Kind: "Part"})}
@@ -46,10 +47,10 @@ func prepareRolling(t *testing.T) *rolling {
 	return r
 }
 
-// answer has the hook answer in another way.
-func (r *rolling) answer(answer func(request) object) { r.hook.Handle(answers(r, answer)) }
+// answer replaces the answers of the hook.
+func (r *rolling) answer(answer func(request) object) { r.Hook.Handle(answers(r, answer)) }
 
-// desired are the parts that a parent asks for.
+// desired returns the parts of a parent.
 func (r *rolling) desired(asked request) (parts []object) {
 	replicas, _, _ := unstructured.NestedInt64(asked.Parent.Object, "spec", "replicas")
 	for i := range replicas {
@@ -71,7 +72,7 @@ func versionOf(of *unstructured.Unstructured) string {
 }
 
 func (r *rolling) rollingSpec(method v1alpha1.ChildUpdateMethod, changes ...change) v1alpha1.CompositeControllerSpec {
-	spec := r.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+	spec := r.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.RevisionHistory = &v1alpha1.CompositeControllerRevisionHistory{FieldPaths: []string{"spec.version"}}
 		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{rollingRule(r.parts, method)}
 	})
@@ -81,9 +82,9 @@ func (r *rolling) rollingSpec(method v1alpha1.ChildUpdateMethod, changes ...chan
 	return spec
 }
 
-// rollingRule has children of a type roll when they are Ready.
+// rollingRule declares a type of children that roll when they are Ready.
 func rollingRule(of schema.GroupVersionResource, method v1alpha1.ChildUpdateMethod) v1alpha1.CompositeControllerChildResourceRule {
-	rule := childRule(of.GroupVersion().String(), of.Resource, method)
+	rule := harness.ChildRule(of.GroupVersion().String(), of.Resource, method)
 	rule.UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
 		Conditions: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}},
 	}
@@ -92,7 +93,7 @@ func rollingRule(of schema.GroupVersionResource, method v1alpha1.ChildUpdateMeth
 
 // listParts returns the parts, by their names.
 func (r *rolling) listParts(ctx context.Context) ([]unstructured.Unstructured, error) {
-	parts, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
+	parts, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (r *rolling) partUIDs() map[string]types.UID {
 // settled creates the parent a with so many parts of version 1 and waits until all are ready.
 func (r *rolling) settled(replicas int) {
 	r.Helper()
-	r.parent("a", object{"replicas": int64(replicas), "version": "1"})
+	r.CreateParent("a", object{"replicas": int64(replicas), "version": "1"})
 	r.waitForVersions(slices.Repeat([]string{"1"}, replicas)...)
 	for i := range replicas {
 		r.makeReady(fmt.Sprintf("a-%d", i))
@@ -146,21 +147,21 @@ func (r *rolling) settled(replicas int) {
 	r.waitForRevisions(1)
 }
 
-// waitUntilPartsAreSeen waits until the controller has seen the parts as they are. A rollout that begins before it has
-// seen that all are ready begins with one that it takes for one that is not.
+// waitUntilPartsAreSeen waits until the controller has observed the present parts. A rollout that
+// starts before it has seen all of them ready would start with one that seems not ready.
 func (r *rolling) waitUntilPartsAreSeen() {
 	r.Helper()
 	parts, err := r.listParts(r.Context())
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.waitUntilChildrenAreShown(parts...)
+	r.waitUntilChildrenAreSent(parts...)
 }
 
 // rollOut changes the version of parent a.
 func (r *rolling) rollOut(version string) {
 	r.Helper()
-	r.patchParent("a", mustJSON(r, object{"spec": object{"version": version}}))
+	r.PatchParent("a", object{"spec": object{"version": version}})
 }
 
 // waitForEnd waits until the rollout of parent a is over and nothing is left of it.
@@ -171,7 +172,7 @@ func (r *rolling) waitForEnd(versions ...string) {
 	r.waitForRevisions(1)
 }
 
-// makeReady says that parts are ready, as their own controller would.
+// makeReady sets the condition Ready of parts, as their controller would.
 func (r *rolling) makeReady(names ...string) { r.Helper(); r.setReady("True", names) }
 
 func (r *rolling) makeUnready(names ...string) { r.Helper(); r.setReady("False", names) }
@@ -179,7 +180,7 @@ func (r *rolling) makeUnready(names ...string) { r.Helper(); r.setReady("False",
 func (r *rolling) setReady(status string, names []string) {
 	r.Helper()
 	for _, name := range names {
-		_, err := env.Dynamic.Resource(r.parts).Namespace(r.namespace).Patch(r.Context(), name, types.MergePatchType,
+		_, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).Patch(r.Context(), name, types.MergePatchType,
 			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"`+status+`"}]}}`), metav1.PatchOptions{}, "status")
 		if err != nil {
 			r.Fatalf("make Ready of %s %s: %v", name, status, err)
@@ -187,11 +188,11 @@ func (r *rolling) setReady(status string, names []string) {
 	}
 }
 
-// waitForUpdated waits until the parent's condition says this.
+// waitForUpdated waits until the condition Updated of a parent has these values.
 func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 	r.Helper()
 	env.Eventually(r, func(ctx context.Context) error {
-		found, err := r.getParent(ctx, parent)
+		found, err := r.GetParent(ctx, parent)
 		if err != nil {
 			return err
 		}
@@ -209,10 +210,10 @@ func (r *rolling) waitForUpdated(parent, status, reason, message string) {
 	})
 }
 
-// revisions are those of the fixture's type of parents, wherever they are.
+// revisions returns the revisions of all parents of the fixture's type, in all namespaces.
 func (r *rolling) revisions(ctx context.Context) ([]v1alpha1.ControllerRevision, error) {
 	revisions, err := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions("").List(ctx,
-		metav1.ListOptions{LabelSelector: v1alpha1.GroupName + "/apiGroup=" + r.parents.Group})
+		metav1.ListOptions{LabelSelector: v1alpha1.GroupName + "/apiGroup=" + r.Parents.Group})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +233,7 @@ func (r *rolling) waitForRevisions(want int) {
 
 func TestQ2ChildrenRollOneByOne(t *testing.T) {
 	t.Parallel()
-	for _, engine := range engines {
+	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, applied(engine))
@@ -241,13 +242,13 @@ func TestQ2ChildrenRollOneByOne(t *testing.T) {
 			r.waitForVersions("2", "1", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", `child Part a-0 failed status check: required condition type missing: "Ready"`)
 			r.waitForRevisions(2)
-			env.WaitForEvent(t, r.namespace, "a", "RolloutStarted", "updating Part a-0")
+			env.WaitForEvent(t, r.Namespace, "a", "RolloutStarted", "updating Part a-0")
 			r.makeReady("a-0")
 			r.waitForVersions("2", "2", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-1 failed")
 			r.makeReady("a-1")
 			r.waitForEnd("2", "2", "2")
-			env.WaitForEvent(t, r.namespace, "a", "RolloutFinished", "latest ControllerRevision: things.")
+			env.WaitForEvent(t, r.Namespace, "a", "RolloutFinished", "latest ControllerRevision: things.")
 		})
 	}
 }

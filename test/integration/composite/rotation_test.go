@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 func TestQ24RotatedTokenIsUsedFromTheNextCall(t *testing.T) {
@@ -19,10 +20,10 @@ func TestQ24RotatedTokenIsUsedFromTheNextCall(t *testing.T) {
 	g := guard(t, "", nil) // takes the old token and the new one
 	g.secret("credential", map[string]string{"token": "the-token-of-before"})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+		webhook.CABundle, webhook.Authorization = g.caBundle(), g.token("credential", "token")
 	})
-	g.parent("a", object{"value": "1"})
-	g.waitForConfigMap("a", hasData("value", "1"))
+	g.CreateParent("a", object{"value": "1"})
+	g.WaitForConfigMap("a", harness.HasData("value", "1"))
 	if seen := *g.seen.Load(); seen != "Bearer the-token-of-before" {
 		t.Errorf("the hook is called with %q", seen)
 	}
@@ -32,80 +33,80 @@ func TestQ24RotatedTokenIsUsedFromTheNextCall(t *testing.T) {
 	t.Logf("a rotated token is used %s after the Secret was changed", time.Since(changed))
 	g.accepted.Store(ptr.To("Bearer the-token-of-after"))
 	g.sync("a", "only the new token")
-	g.mustNotFail("a")
-	g.startedOnce()
+	g.expectNoFailedSync("a")
+	g.expectNotRestarted()
 }
 
 func TestQ24RotatedAuthorityIsTrustedFromTheNextCall(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "", nil)
 	before, after := g.ca, newAuthority(t, "hooks after")
-	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(before.Cert)})
+	g.configMap("hooks-ca", map[string]string{"my.pem": string(before.Cert)})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.namespace, Name: "hooks-ca", Key: "my.pem"}}
+		webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace, Name: "hooks-ca", Key: "my.pem"}}
 	})
-	g.parent("a", object{"value": "1"})
-	g.waitForConfigMap("a", hasData("value", "1"))
-	// Calls over a new connection show that the bundle with both is in use.
+	g.CreateParent("a", object{"value": "1"})
+	g.WaitForConfigMap("a", harness.HasData("value", "1"))
+	// A call over a new connection shows that the bundle with both authorities is in use.
 	peer := g.peer()
-	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(before.Cert) + string(after.Cert)})
+	g.configMap("hooks-ca", map[string]string{"my.pem": string(before.Cert) + string(after.Cert)})
 	g.syncUntil("a", "both are trusted", func() bool { return g.peer() != peer })
 	g.serve(t, after)
 	peer = g.peer()
-	g.configMapOf("hooks-ca", map[string]string{"my.pem": string(after.Cert)})
+	g.configMap("hooks-ca", map[string]string{"my.pem": string(after.Cert)})
 	g.syncUntil("a", "the new one alone is trusted", func() bool { return g.peer() != peer })
-	g.mustNotFail("a")
-	g.startedOnce()
+	g.expectNoFailedSync("a")
+	g.expectNotRestarted()
 }
 
 func TestCredentialsThatComeLateAreNoticed(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "Bearer a-token-that-comes-late", nil)
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle = &v1alpha1.CABundle{SecretRef: &v1alpha1.ResourceKeyRef{Namespace: g.namespace, Name: "hooks-ca"}}
+		webhook.CABundle = &v1alpha1.CABundle{SecretRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace, Name: "hooks-ca"}}
 		webhook.Authorization = g.token("credential", "token")
 	})
 	says := func(text string) {
 		t.Helper()
-		env.WaitForEvent(t, metav1.NamespaceDefault, g.controller.Name, "CreateError", "Cannot create new controller: can't resolve endpoint config for sync hook: spec.hooks.sync.webhook."+text)
-		g.waitForReady(metav1.ConditionFalse, "CredentialsMissing")
+		env.WaitForEvent(t, metav1.NamespaceDefault, g.Controller.Name, "CreateError", "Cannot create new controller: can't resolve endpoint config for sync hook: spec.hooks.sync.webhook."+text)
+		g.WaitForReady(metav1.ConditionFalse, "CredentialsMissing")
 	}
-	g.parent("a", object{"value": "1"})
-	says("caBundle.secretRef: Secret " + g.namespace + "/hooks-ca: it does not exist")
+	g.CreateParent("a", object{"value": "1"})
+	says("caBundle.secretRef: Secret " + g.Namespace + "/hooks-ca: it does not exist")
 	g.secret("hooks-ca", map[string]string{"ca.crt": "what-is-no-certificate"})
-	says("caBundle.secretRef: Secret " + g.namespace + `/hooks-ca: key "ca.crt": no PEM certificate is in it`)
+	says("caBundle.secretRef: Secret " + g.Namespace + `/hooks-ca: key "ca.crt": no PEM certificate is in it`)
 	g.secret("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
-	says("authorization.secretRef: Secret " + g.namespace + "/credential: it does not exist")
+	says("authorization.secretRef: Secret " + g.Namespace + "/credential: it does not exist")
 	g.secret("credential", map[string]string{"word": "a-token-that-comes-late"})
-	says("authorization.secretRef: Secret " + g.namespace + `/credential: it has no key "token"`)
-	if calls := len(g.hook.Calls()); calls > 0 {
+	says("authorization.secretRef: Secret " + g.Namespace + `/credential: it has no key "token"`)
+	if calls := len(g.Hook.Calls()); calls > 0 {
 		t.Errorf("the hook was called %d times without what it is to be called with", calls)
 	}
 	g.secret("credential", map[string]string{"token": "a-token-that-comes-late"})
-	g.waitForReady(metav1.ConditionTrue, "Running")
-	g.waitForConfigMap("a", hasData("value", "1"))
-	g.mustNotFail("a")
+	g.WaitForReady(metav1.ConditionTrue, "Running")
+	g.WaitForConfigMap("a", harness.HasData("value", "1"))
+	g.expectNoFailedSync("a")
 }
 
-// A spec whose credentials are missing leaves the old one running until they are there.
+// The old spec runs until the credentials of the new one exist.
 func TestMissingCredentialsLeaveTheOldSpecRunning(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "", nil)
-	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) { webhook.CABundle = g.inline() })
-	g.parent("a", object{"value": "1"})
-	g.waitForConfigMap("a", hasData("value", "1"))
-	g.patchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{
-		"authorization": object{"secretRef": object{"namespace": g.namespace, "name": "credential", "key": "token"}},
+	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) { webhook.CABundle = g.caBundle() })
+	g.CreateParent("a", object{"value": "1"})
+	g.WaitForConfigMap("a", harness.HasData("value", "1"))
+	g.PatchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{
+		"authorization": object{"secretRef": object{"namespace": g.Namespace, "name": "credential", "key": "token"}},
 	}}}}})
-	g.waitForReady(metav1.ConditionFalse, "CredentialsMissing")
+	g.WaitForReady(metav1.ConditionFalse, "CredentialsMissing")
 	g.sync("a", "without a token")
 	g.secret("credential", map[string]string{"token": "a-token-of-the-next-spec"})
-	g.waitForReady(metav1.ConditionTrue, "Running")
+	g.WaitForReady(metav1.ConditionTrue, "Running")
 	g.sync("a", "with a token")
 	if seen := *g.seen.Load(); seen != "Bearer a-token-of-the-next-spec" {
 		t.Errorf("the hook is called with %q", seen)
 	}
-	g.mustNotFail("a")
+	g.expectNoFailedSync("a")
 }
 
 func TestCredentialsThatVanishStayInUse(t *testing.T) {
@@ -113,26 +114,26 @@ func TestCredentialsThatVanishStayInUse(t *testing.T) {
 	g := guard(t, "Bearer a-token-that-vanishes", nil)
 	g.secret("credential", map[string]string{"token": "a-token-that-vanishes"})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle, webhook.Authorization = g.inline(), g.token("credential", "token")
+		webhook.CABundle, webhook.Authorization = g.caBundle(), g.token("credential", "token")
 	})
-	g.parent("a", object{"value": "1"})
-	g.waitForConfigMap("a", hasData("value", "1"))
-	if err := env.Kube.CoreV1().Secrets(g.namespace).Delete(t.Context(), "credential", metav1.DeleteOptions{}); err != nil {
+	g.CreateParent("a", object{"value": "1"})
+	g.WaitForConfigMap("a", harness.HasData("value", "1"))
+	if err := env.Kube.CoreV1().Secrets(g.Namespace).Delete(t.Context(), "credential", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	event := env.WaitForEvent(t, metav1.NamespaceDefault, g.controller.Name, "CredentialsStale",
-		"can't resolve endpoint config for sync hook: spec.hooks.sync.webhook.authorization.secretRef: Secret "+g.namespace+"/credential: it does not exist")
+	event := env.WaitForEvent(t, metav1.NamespaceDefault, g.Controller.Name, "CredentialsStale",
+		"can't resolve endpoint config for sync hook: spec.hooks.sync.webhook.authorization.secretRef: Secret "+g.Namespace+"/credential: it does not exist")
 	if event.Type != corev1.EventTypeWarning {
 		t.Errorf("the event is a %s", event.Type)
 	}
 	g.sync("a", "with the last good token")
 	g.hooksReachable("CredentialsStale")
-	g.waitForReady(metav1.ConditionTrue, "Running")
+	g.WaitForReady(metav1.ConditionTrue, "Running")
 
 	g.accepted.Store(ptr.To(""))
 	g.secret("credential", map[string]string{"token": "a-token-that-is-new"})
 	g.syncUntil("a", "the new token is used", func() bool { return *g.seen.Load() == "Bearer a-token-that-is-new" })
 	g.hooksReachable("Answered")
-	g.mustNotFail("a")
-	g.startedOnce()
+	g.expectNoFailedSync("a")
+	g.expectNotRestarted()
 }

@@ -9,13 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// withSelector makes parents bring a selector of their own.
+// withSelector makes the controller use the parents' own selectors.
 func withSelector(spec *v1alpha1.CompositeControllerSpec) { spec.GenerateSelector = nil }
 
 // labelledConfigMap answers one ConfigMap with the labels that the parent's selector asks for.
@@ -36,30 +36,27 @@ func TestOrphanIsAdoptedAndReleased(t *testing.T) {
 func testOrphanIsAdoptedAndReleased(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, labelledConfigMap), withSelector, engine)
-	orphan, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{
+	orphan, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := f.parent("a", selectorSpec("1"))
-	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
+	parent := f.CreateParent("a", selectorSpec("1"))
+	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
 		if child.UID != orphan.UID {
 			t.Fatal("the orphan was replaced")
 		}
 		if owner := metav1.GetControllerOf(child); owner == nil || owner.UID != parent.GetUID() {
 			return fmt.Errorf("the orphan should be adopted, but its owners are %v", child.OwnerReferences)
 		}
-		return hasData("value", "1")(child)
+		return harness.HasData("value", "1")(child)
 	})
 
-	// The hook goes on to ask for the child: an answer without it could come before the new label is seen, and delete it.
-	_, err = env.Kube.CoreV1().ConfigMaps(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"app":"not-any-more"}}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.waitForConfigMap("a", func(child *corev1.ConfigMap) error {
+	// The hook still answers the child: without it, a sync before the new label is seen would
+	// delete the child.
+	f.PatchConfigMap("a", object{"metadata": object{"labels": object{"app": "not-any-more"}}})
+	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
 		if len(child.OwnerReferences) > 0 {
 			return fmt.Errorf("the child should be released, but its owners are %v", child.OwnerReferences)
 		}
@@ -74,22 +71,22 @@ func TestAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T) {
 func testAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{} }), withSelector, engine)
-	_, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{
+	_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "mine"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.parent("a", selectorSpec("1"))
-	f.waitUntilGone("orphan")
+	f.CreateParent("a", selectorSpec("1"))
+	f.WaitUntilConfigMapIsGone("orphan")
 }
 
 func TestParentWithoutSelectorIsToldSo(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), withSelector)
-	f.parent("a", object{"value": "1"})
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", ".spec.selector must have either matchLabels, matchExpressions, or both")
-	if calls := f.hook.Calls(); len(calls) > 0 {
+	f.CreateParent("a", object{"value": "1"})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", ".spec.selector must have either matchLabels, matchExpressions, or both")
+	if calls := f.Hook.Calls(); len(calls) > 0 {
 		t.Errorf("the hook should not be asked about a parent without selector, but was %d times", len(calls))
 	}
 }
@@ -97,8 +94,8 @@ func TestParentWithoutSelectorIsToldSo(t *testing.T) {
 func TestChildThatTheSelectorDoesNotMatchIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), withSelector)
-	f.parent("a", selectorSpec("1"))
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", "labels on desired child ConfigMap "+f.namespace+"/a don't match parent selector")
+	f.CreateParent("a", selectorSpec("1"))
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "labels on desired child ConfigMap "+f.Namespace+"/a don't match parent selector")
 }
 
 func TestOnlySelectedParentsAreHandled(t *testing.T) {
@@ -106,11 +103,11 @@ func TestOnlySelectedParentsAreHandled(t *testing.T) {
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
 	})
-	f.parent("a", object{"value": "1"})
-	f.parent("b", object{"value": "1"})
-	f.patchParent("b", `{"metadata":{"labels":{"handled":"yes"}}}`)
-	f.waitForConfigMap("b", hasData("value", "1"))
-	for _, call := range f.hook.Calls() {
+	f.CreateParent("a", object{"value": "1"})
+	f.CreateParent("b", object{"value": "1"})
+	f.PatchParent("b", object{"metadata": object{"labels": object{"handled": "yes"}}})
+	f.WaitForConfigMap("b", harness.HasData("value", "1"))
+	for _, call := range f.Hook.Calls() {
 		var asked request
 		if err := call.Decode(&asked); err != nil {
 			t.Fatal(err)
@@ -119,37 +116,33 @@ func TestOnlySelectedParentsAreHandled(t *testing.T) {
 			t.Error("the hook was asked about a parent that is not selected")
 		}
 	}
-	f.patchParent("a", `{"metadata":{"labels":{"handled":"yes"}}}`)
-	f.waitForConfigMap("a", hasData("value", "1"))
+	f.PatchParent("a", object{"metadata": object{"labels": object{"handled": "yes"}}})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 }
 
-// Changes of the status, and with them those of finalizers and owners alone, lead to no
-// sync where they are ignored.
+// With ignoreStatusChanges, changes of the status lead to no sync. The same holds for changes of
+// finalizers and owners alone.
 func TestQ34IgnoredStatusChangesHideFinalizersAndOwners(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(request) object { return object{} }), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
 	})
-	// The host collects what has only an owner that is not there.
-	owner, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	// The host's garbage collector deletes objects whose only owner does not exist.
+	owner, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.parent("a", object{})
+	f.CreateParent("a", object{})
 	f.waitUntilObserved("a", 1)
-	_, err = env.Dynamic.Resource(f.parents).Namespace(f.namespace).Patch(t.Context(), "a", types.MergePatchType,
-		[]byte(`{"status":{"other":"program"}}`), metav1.PatchOptions{}, "status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.patchParent("a", `{"metadata":{"finalizers":["`+foreign+`"]}}`)
-	f.patchParent("a", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"`+string(owner.UID)+`"}]}}`)
-	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.PatchParent("a", object{"status": object{"other": "program"}}, "status")
+	f.PatchParent("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
+	f.PatchParent("a", object{"metadata": object{"ownerReferences": []any{object{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": string(owner.UID)}}}})
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.waitUntilObserved("a", 2)
-	if calls := len(f.hook.Calls()); calls != 2 {
+	if calls := len(f.Hook.Calls()); calls != 2 {
 		t.Errorf("two changes of the spec should be two calls, and the other changes none, but there were %d calls", calls)
 	}
-	f.deleteParent("a", metav1.DeletePropagationBackground)
+	f.DeleteParent("a", metav1.DeletePropagationBackground)
 	f.waitForCall("/sync", "a", isDeleted)
-	f.patchParent("a", `{"metadata":{"finalizers":null}}`)
+	f.PatchParent("a", object{"metadata": object{"finalizers": nil}})
 }

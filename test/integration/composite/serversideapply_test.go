@@ -18,6 +18,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
@@ -27,8 +28,8 @@ var byServerSideApply = applied(v1alpha1.ChildApplyServerSide)
 func TestServerSideApplyCreatesByOneWrite(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
-	from := f.position()
-	parent := f.parent("a", specimensOf(t, first))
+	from := env.AuditEnd(f)
+	parent := f.CreateParent("a", specimensOf(t, first))
 	for of := range specimens {
 		child := f.waitForChild(of, exists)
 		if entries := child.GetManagedFields(); len(entries) != 1 || entries[0].Manager != "metacontroller" || entries[0].Operation != metav1.ManagedFieldsOperationApply {
@@ -41,16 +42,16 @@ func TestServerSideApplyCreatesByOneWrite(t *testing.T) {
 			t.Errorf("%s should not have annotations, but has %v", of.Resource, child.GetAnnotations())
 		}
 	}
-	f.waitUntilQuiet("a")
+	f.Settle("a")
 	for of := range specimens {
-		if writes := f.requests(from, writesOf(of)); len(writes) != 1 || !strings.HasPrefix(writes[0], "patch ") || !strings.HasSuffix(writes[0], ": 201") {
+		if writes := f.RequestLines(from, writesOf(of)); len(writes) != 1 || !strings.HasPrefix(writes[0], "patch ") || !strings.HasSuffix(writes[0], ": 201") {
 			t.Errorf("%s should be created by one patch, but there were %v", of.Resource, writes)
 		}
 	}
 }
 
-// An object that is not the parent's is neither changed nor adopted, whatever its labels
-// and the update method are, and whether or not the caches show it yet.
+// An object of another client is neither changed nor adopted, whatever its labels and the update
+// method are, also if the cache does not have it yet.
 func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 	t.Parallel()
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateOnDelete} {
@@ -61,25 +62,25 @@ func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 			}
 			var f *fixture
 			f = start(t, answers(t, func(asked request) object {
-				// The second is created at the last moment, when the caches have been read.
+				// The second object is created after the caches were read.
 				_, err := env.Kube.CoreV1().ConfigMaps(asked.Parent.GetNamespace()).Create(context.WithoutCancel(f.Context()), theirs("late"), metav1.CreateOptions{})
 				if err != nil && !strings.Contains(err.Error(), "already exists") {
 					t.Error(err)
 				}
-				return object{"children": []object{configMapChild("early", object{"value": "ours"}), configMapChild("late", object{"value": "ours"})}}
+				return object{"children": []object{hook.ConfigMap("early", object{"value": "ours"}), hook.ConfigMap("late", object{"value": "ours"})}}
 			}), func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources[0] = childRule("v1", "configmaps", method)
+				spec.ChildResources[0] = harness.ChildRule("v1", "configmaps", method)
 			}, byServerSideApply)
-			early, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), theirs("early"), metav1.CreateOptions{})
+			early, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), theirs("early"), metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.parent("a", object{})
-			env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/early")
+			f.CreateParent("a", object{})
+			env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/early")
 			f.waitUntilObserved("a", 1)
-			f.waitUntilQuiet("a")
+			f.Settle("a")
 			for _, name := range []string{"early", "late"} {
-				after, err := f.configMap(t.Context(), name)
+				after, err := f.GetConfigMap(t.Context(), name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,12 +95,11 @@ func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 	}
 }
 
-// What others change of the hook's fields is repaired, in metadata as well, where no
-// generation tells of it.
+// Changes of the hook's fields are repaired, also in metadata, which has no generation.
 func TestServerSideApplyRepairsDrift(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, wantedChildren), withSpecimens(v1alpha1.ChildUpdateInPlace), byServerSideApply)
-	f.parent("a", specimensOf(t, first))
+	f.CreateParent("a", specimensOf(t, first))
 	drifts := map[schema.GroupVersionResource]string{
 		configMaps:  `{"metadata":{"labels":{"kept":"changed","dropped":null}},"data":{"kept":null}}`,
 		services:    `{"metadata":{"ownerReferences":null},"spec":{"selector":{"app":"changed"}}}`,
@@ -107,34 +107,34 @@ func TestServerSideApplyRepairsDrift(t *testing.T) {
 	}
 	for of, drift := range drifts {
 		f.waitForChild(of, exists)
-		_, err := env.Dynamic.Resource(of).Namespace(f.namespace).Patch(t.Context(), "it", types.MergePatchType, []byte(drift), metav1.PatchOptions{FieldManager: "somebody"})
+		_, err := env.Dynamic.Resource(of).Namespace(f.Namespace).Patch(t.Context(), "it", types.MergePatchType, []byte(drift), metav1.PatchOptions{FieldManager: "somebody"})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.waitForChild(configMaps, contains(fromYAML(t, specimens[configMaps].first)))
+	f.waitForChild(configMaps, contains(harness.FromYAML(t, specimens[configMaps].first)))
 	f.waitForChild(services, func(child *unstructured.Unstructured) error {
 		if len(child.GetOwnerReferences()) == 0 {
 			return errors.New("the Service should be its parent's child again")
 		}
 		return contains(object{"spec": object{"selector": object{"app": "it"}}})(child)
 	})
-	f.waitForChild(deployments, contains(fromYAML(t, `{spec: {replicas: 0, template: {spec: {volumes: [{name: scratch, emptyDir: {}}]}}}}`)))
+	f.waitForChild(deployments, contains(harness.FromYAML(t, `{spec: {replicas: 0, template: {spec: {volumes: [{name: scratch, emptyDir: {}}]}}}}`)))
 }
 
-// Neither the generation that rises with a change nor a field that must not change keeps
-// a child from being made anew.
+// A child is replaced although its generation rises with a change, and although a field is
+// immutable.
 func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 	t.Parallel()
 	recreating := func(apiVersion, resource string) change {
 		return func(spec *v1alpha1.CompositeControllerSpec) {
-			spec.ChildResources[0] = childRule(apiVersion, resource, v1alpha1.ChildUpdateRecreate)
+			spec.ChildResources[0] = harness.ChildRule(apiVersion, resource, v1alpha1.ChildUpdateRecreate)
 		}
 	}
 	children := func(texts ...string) object {
 		list := []any{}
 		for _, text := range texts {
-			list = append(list, fromYAML(t, text))
+			list = append(list, harness.FromYAML(t, text))
 		}
 		return object{"children": list}
 	}
@@ -154,68 +154,64 @@ func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 		t.Parallel()
 		f := start(t, answers(t, wantedChildren), recreating("apps/v1", "deployments"), byServerSideApply)
 		deployment := specimens[deployments].first
-		f.parent("a", children(deployment))
+		f.CreateParent("a", children(deployment))
 		before := f.waitForChild(deployments, exists).GetUID()
 		f.addTheirs(deployments, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: it, labels: {theirs: "1"}}, spec: {minReadySeconds: 5}}`)
-		f.waitUntilQuiet("a")
+		f.Settle("a")
 		if after := f.waitForChild(deployments, exists).GetUID(); after != before {
 			t.Error("what others add is no reason to make it anew")
 		}
-		f.patchParent("a", mustJSON(t, object{"spec": children(strings.Replace(deployment, "app:v1", "app:v2", 1))}))
+		f.PatchParent("a", object{"spec": children(strings.Replace(deployment, "app:v1", "app:v2", 1))})
 		f.waitForChild(deployments, replaced(before, "app:v2"))
 	})
 	t.Run("a field that must not change", func(t *testing.T) {
 		t.Parallel()
 		f := start(t, answers(t, wantedChildren), recreating("batch/v1", "jobs"), byServerSideApply)
-		f.parent("a", children(job))
+		f.CreateParent("a", children(job))
 		before := f.waitForChild(jobs, exists).GetUID()
-		f.patchParent("a", mustJSON(t, object{"spec": children(strings.Replace(job, "app:v1", "app:v2", 1))}))
+		f.PatchParent("a", object{"spec": children(strings.Replace(job, "app:v1", "app:v2", 1))})
 		f.waitForChild(jobs, replaced(before, "app:v2"))
 	})
 	t.Run("a child that could not be created again stays", func(t *testing.T) {
 		t.Parallel()
 		f := start(t, answers(t, wantedChildren), recreating("batch/v1", "jobs"), byServerSideApply)
-		f.parent("a", children(job))
+		f.CreateParent("a", children(job))
 		before := f.waitForChild(jobs, exists).GetUID()
-		f.patchParent("a", mustJSON(t, object{"spec": children(strings.Replace(job, "restartPolicy: Never", "restartPolicy: Sometimes", 1))}))
-		env.WaitForEvent(t, f.namespace, "a", "SyncError", "it was not deleted, since it could not be created again")
+		f.PatchParent("a", object{"spec": children(strings.Replace(job, "restartPolicy: Never", "restartPolicy: Sometimes", 1))})
+		env.WaitForEvent(t, f.Namespace, "a", "SyncError", "it was not deleted, since it could not be created again")
 		if after := f.waitForChild(jobs, exists).GetUID(); after != before {
 			t.Error("it was deleted")
 		}
 	})
 }
 
-// A process that has just started finds out from its caches that what was applied before
-// is still there, and asks the host for nothing.
+// A process that has just started sees in its caches that nothing has changed, and sends no request
+// to the host.
 func TestServerSideApplyIsQuietAfterARestart(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
 		t.Run(string(method), func(t *testing.T) {
 			f := start(t, answers(t, wantedChildren), withSpecimens(method), byServerSideApply)
-			f.parent("a", specimensOf(t, first))
+			f.CreateParent("a", specimensOf(t, first))
 			for of, specimen := range specimens {
 				f.waitForChild(of, isManaged(v1alpha1.ChildApplyServerSide))
 				f.addTheirs(of, specimen.others)
 			}
-			f.waitUntilQuiet("a")
-			if err := env.Server.Stop(); err != nil {
-				t.Fatal(err)
-			}
-			from, calls := f.position(), len(f.hook.Calls())
-			if err := env.Server.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			f.Settle("a")
+			env.StopServer(t)
+			from, calls := env.AuditEnd(f), len(f.Hook.Calls())
+			env.StartServer(t)
 			env.Eventually(t, func(context.Context) error {
-				if len(f.hook.Calls()) == calls {
+				if len(f.Hook.Calls()) == calls {
 					return errors.New("the hook should be called after the restart")
 				}
 				return nil
 			})
-			f.waitUntilQuiet("a")
-			f.expectNoRequests(from, hostcluster.Request{User: harness.ServerUser, Verbs: append(hostcluster.Writes(), "get"), Namespace: f.namespace})
-			f.patchParent("a", mustJSON(t, object{"spec": specimensOf(t, later)}))
+			f.Settle("a")
+			env.ExpectNoRequests(f, from, hostcluster.Request{Verbs: append(hostcluster.Writes(), "get"), Namespace: f.Namespace})
+			f.PatchParent("a", object{"spec": specimensOf(t, later)})
 			for of := range specimens {
 				if method == v1alpha1.ChildUpdateInPlace {
-					f.waitForChild(of, contains(fromYAML(t, specimens[of].left)))
+					f.waitForChild(of, contains(harness.FromYAML(t, specimens[of].left)))
 				}
 			}
 		})

@@ -15,14 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// waitForRow waits until `kubectl get cc` shows these READY, PARENTS and FAILING.
+// waitForRow waits until kubectl get cc shows these values of READY, PARENTS and FAILING.
 func (f *fixture) waitForRow(want ...string) {
 	f.Helper()
 	env.Eventually(f, func(context.Context) error {
-		lines := strings.Split(strings.TrimSpace(env.Kubectl(f, "get", "cc", f.controller.Name)), "\n")
+		lines := strings.Split(strings.TrimSpace(env.Kubectl(f, "get", "cc", f.Controller.Name)), "\n")
 		if len(lines) != 2 {
 			return fmt.Errorf("kubectl says %q", lines)
 		}
@@ -37,29 +38,29 @@ func (f *fixture) waitForRow(want ...string) {
 func TestAHookThatIsDownIsShownAndBack(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	f.parent("a", object{"value": "1"})
-	f.parent("b", object{"value": "1"})
+	f.CreateParent("a", object{"value": "1"})
+	f.CreateParent("b", object{"value": "1"})
 	f.waitForRow("True", "2", "0")
 
-	f.hook.Handle(answers(t, func(asked request) object {
+	f.Hook.Handle(answers(t, func(asked request) object {
 		if asked.Parent.GetName() == "a" {
 			panic(http.ErrAbortHandler)
 		}
 		return oneConfigMap(asked) // the other parent may not be done yet
 	}))
-	f.patchParent("a", `{"spec":{"value":"2"}}`)
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.waitForRow("False", "2", "1")
-	f.waitForReady(metav1.ConditionFalse, "HookDown")
-	reachable := env.Kubectl(t, "get", "cc", f.controller.Name, "-o", `jsonpath={.status.conditions[?(@.type=="HooksReachable")].message}`)
-	if want := "about Thing " + f.namespace + "/a: sync hook failed: "; !strings.HasPrefix(reachable, want) {
+	f.WaitForReady(metav1.ConditionFalse, "HookDown")
+	reachable := env.Kubectl(t, "get", "cc", f.Controller.Name, "-o", `jsonpath={.status.conditions[?(@.type=="HooksReachable")].message}`)
+	if want := "about Thing " + f.Namespace + "/a: sync hook failed: "; !strings.HasPrefix(reachable, want) {
 		t.Errorf("HooksReachable says %q, want it to begin with %q", reachable, want)
 	}
 
-	f.hook.Handle(answers(t, oneConfigMap))
+	f.Hook.Handle(answers(t, oneConfigMap))
 	f.waitForRow("True", "2", "0")
-	f.waitForConfigMap("a", hasData("value", "2"))
-	f.waitForCondition("HooksReachable", metav1.ConditionTrue)
-	recovered := env.Kubectl(t, "get", "cc", f.controller.Name, "-o", `jsonpath={.status.lastError.kind} {.status.lastError.recovered}`)
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
+	f.WaitForCondition("HooksReachable", metav1.ConditionTrue)
+	recovered := env.Kubectl(t, "get", "cc", f.Controller.Name, "-o", `jsonpath={.status.lastError.kind} {.status.lastError.recovered}`)
 	if !strings.HasPrefix(recovered, "Thing 20") {
 		t.Errorf("of the last error it says %q", recovered)
 	}
@@ -68,38 +69,36 @@ func TestAHookThatIsDownIsShownAndBack(t *testing.T) {
 func TestAParentThatLacksAChildIsFailing(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: f.namespace}}
-	if _, err := env.Kube.CoreV1().ConfigMaps(f.namespace).Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: f.Namespace}}
+	if _, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), taken, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.parent("a", object{"value": "1"})
-	f.parent("b", object{"value": "1"})
+	f.CreateParent("a", object{"value": "1"})
+	f.CreateParent("b", object{"value": "1"})
 	f.waitForRow("True", "2", "1")
-	message := env.Kubectl(t, "get", "cc", f.controller.Name, "-o", "jsonpath={.status.lastError.message}")
-	if want := "the names of children belong to others: ConfigMap " + f.namespace + "/a"; message != want {
+	message := env.Kubectl(t, "get", "cc", f.Controller.Name, "-o", "jsonpath={.status.lastError.message}")
+	if want := "the names of children belong to others: ConfigMap " + f.Namespace + "/a"; message != want {
 		t.Errorf("the last error is %q, want %q", message, want)
 	}
-	if err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.DeleteConfigMap("a")
 	f.waitForRow("True", "2", "0")
 }
 
-// Who waits for a controller to be ready does not wait for long once it works: not until its status is next brought up to
-// date. A busy machine may be slow now and then.
+// A controller becomes ready soon after its first sync, and not only at the next periodic update of
+// its status. A busy machine may cause a slow try.
 func TestAControllerIsReadySoonAfterItsFirstSync(t *testing.T) {
 	t.Parallel()
 	const tries, soon = 5, 2 * time.Second
 	var took []time.Duration
 	for range tries {
 		f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
-		f.parent("a", object{"value": "1"})
-		f.controller = f.create(f.spec())
-		f.waitForConfigMap("a", hasData("value", "1"))
+		f.CreateParent("a", object{"value": "1"})
+		f.RunComposite(f.CompositeSpec())
+		f.WaitForConfigMap("a", harness.HasData("value", "1"))
 		synced := time.Now()
-		f.waitForReady(metav1.ConditionTrue, "Running")
+		f.WaitForReady(metav1.ConditionTrue, "Running")
 		took = append(took, time.Since(synced))
-		env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+f.controller.Name, "--timeout=30s")
+		env.Kubectl(t, "wait", "--for=condition=Ready", "cc/"+f.Controller.Name, "--timeout=30s")
 		if took[len(took)-1] <= soon {
 			t.Logf("it was ready %s after its first sync", took)
 			return

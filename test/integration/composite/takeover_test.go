@@ -37,7 +37,7 @@ var originals = map[string]string{
 	"a Job": `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}`,
 }
 
-// records are the forms in which what was last applied may stand in the annotation.
+// records are the forms of the last applied configuration in the annotation.
 var records = map[string]func(canonical []byte) string{
 	"as Metacontroller writes it": func(canonical []byte) string { return string(canonical) },
 	"written otherwise": func(canonical []byte) string {
@@ -49,40 +49,40 @@ var records = map[string]func(canonical []byte) string{
 	},
 }
 
-// A cluster that Metacontroller managed with dynamic apply goes on without a single
-// write, whatever the form of its records.
+// Children that Metacontroller managed with dynamic apply are taken over without a write, whatever
+// the form of the annotation.
 func TestQ48TakingOverFromDynamicApply(t *testing.T) {
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace} {
 		for form, record := range records {
 			t.Run(fmt.Sprintf("%s, records %s", method, form), func(t *testing.T) {
 				t.Parallel()
-				o := newOnlyChildren(t, method, originals)
+				o := newSingleChildren(t, method, originals)
 				var left []unstructured.Unstructured
 				for name := range o.desired {
 					o.leaveParent(name)
 					left = append(left, *o.leaveChild(name, record))
 				}
-				o.hook.Handle(hook.OnceShown(left, answers(t, o.answer)))
-				from := o.position()
+				o.Hook.Handle(hook.OnceShown(left, answers(t, o.answer)))
+				from := env.AuditEnd(o)
 				o.run()
 				for _, child := range left {
-					o.waitUntilChildrenAreShown(child)
+					o.waitUntilChildrenAreSent(child)
 				}
-				o.waitUntilSynced("taken-over", everybody)
+				o.waitUntilSynced("taken-over", anyRequest)
 				o.expectNoChildWrites("after taking over", from)
-				o.expectNoRequests(from, hostcluster.Request{
-					User: harness.ServerUser, Verbs: hostcluster.Writes(), Group: o.parents.Group, Resource: o.parents.Resource,
+				env.ExpectNoRequests(o, from, hostcluster.Request{
+					Verbs: hostcluster.Writes(), Group: o.Parents.Group, Resource: o.Parents.Resource,
 				})
 			})
 		}
 	}
 }
 
-// leaveParent creates a parent as Metacontroller leaves it.
-func (o *onlyChildren) leaveParent(name string) {
+// leaveParent creates a parent as Metacontroller would have left it.
+func (o *singleChildren) leaveParent(name string) {
 	o.Helper()
-	parents := env.Dynamic.Resource(o.parents).Namespace(o.namespace)
-	parent := o.parent(name, object{})
+	parents := o.ParentClient()
+	parent := o.CreateParent(name, object{})
 	if err := unstructured.SetNestedField(parent.Object, parent.GetGeneration(), "status", "observedGeneration"); err != nil {
 		o.Fatal(err)
 	}
@@ -91,10 +91,11 @@ func (o *onlyChildren) leaveParent(name string) {
 	}
 }
 
-// leaveChild creates a child as Metacontroller leaves it, and has others add to it.
-func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
+// leaveChild creates a child as Metacontroller would have left it, with additions of another
+// client.
+func (o *singleChildren) leaveChild(name string, record func([]byte) string) *unstructured.Unstructured {
 	o.Helper()
-	owner, err := o.getParent(o.Context(), name)
+	owner, err := o.GetParent(o.Context(), name)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	if err := json.Unmarshal(o.desired[name], &child.Object); err != nil {
 		o.Fatal(err)
 	}
-	child.SetNamespace(o.namespace)
+	child.SetNamespace(o.Namespace)
 	labels := child.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -110,7 +111,7 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	labels["controller-uid"] = string(owner.GetUID())
 	child.SetLabels(labels)
 
-	canonical := mustJSON(o, child.Object)
+	canonical := harness.JSON(o, child.Object)
 	annotations := child.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -121,7 +122,7 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	child.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: name, UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
 	}})
-	children := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace)
+	children := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.Namespace)
 	if _, err := children.Create(o.Context(), child, metav1.CreateOptions{FieldManager: originalManager}); err != nil {
 		o.Fatalf("create %s: %v", name, err)
 	}
@@ -133,17 +134,18 @@ func (o *onlyChildren) leaveChild(name string, record func([]byte) string) *unst
 	return left
 }
 
-// An orphan has no record at all. What it holds is compared, not that it has none, so
-// that adopting it does not cost its life.
+// An orphan has no annotation with the last applied configuration. Its content is compared, so it
+// is adopted and not replaced.
 func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 	t.Parallel()
 	texts := maps.Clone(originals)
-	// What admission adds to a list that nobody is known to have applied is a difference.
+	// An item that admission adds to a list is a difference if it is not known who applied the
+	// list.
 	texts["a Pod"] = strings.Replace(texts["a Pod"], "tolerations: [{key: a, operator: Exists}], ", "", 1)
-	o := newOnlyChildren(t, v1alpha1.ChildUpdateRecreate, texts)
+	o := newSingleChildren(t, v1alpha1.ChildUpdateRecreate, texts)
 	before := map[string]types.UID{}
 	for name := range o.desired {
-		o.parent(name, object{})
+		o.CreateParent(name, object{})
 		before[name] = o.orphan(name).GetUID()
 	}
 	o.run()
@@ -155,7 +157,7 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 			return nil
 		})
 	}
-	o.waitUntilSynced("adopted", everybody)
+	o.waitUntilSynced("adopted", anyRequest)
 	for name, uid := range before {
 		if o.theChild(t.Context(), name).GetUID() != uid {
 			t.Errorf("%s should have been adopted, but is another one now", name)
@@ -163,10 +165,10 @@ func TestQ48AdoptedChildIsComparedByItsContent(t *testing.T) {
 	}
 }
 
-// orphan creates what is desired, without an owner and a record, by another client.
-func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
+// orphan creates a desired child as another client, without an owner and the annotation.
+func (o *singleChildren) orphan(name string) *unstructured.Unstructured {
 	o.Helper()
-	owner, err := o.getParent(o.Context(), name)
+	owner, err := o.GetParent(o.Context(), name)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func (o *onlyChildren) orphan(name string) *unstructured.Unstructured {
 		o.Fatal(err)
 	}
 	child.SetLabels(map[string]string{"app": "x", "controller-uid": string(owner.GetUID())})
-	created, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.namespace).Create(o.Context(), child, metav1.CreateOptions{FieldManager: "others"})
+	created, err := env.Dynamic.Resource(o.typeOf(child)).Namespace(o.Namespace).Create(o.Context(), child, metav1.CreateOptions{FieldManager: "others"})
 	if err != nil {
 		o.Fatalf("create %s: %v", name, err)
 	}

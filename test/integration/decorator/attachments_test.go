@@ -4,13 +4,13 @@
 package decorator
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 func TestAttachmentIsMadeChangedAndDeleted(t *testing.T) {
@@ -21,35 +21,19 @@ func TestAttachmentIsMadeChangedAndDeleted(t *testing.T) {
 		}
 		return oneConfigMap(asked)
 	}))
-	target := f.target("a", nil, object{"value": "1"})
-	made := env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+	target := f.CreateParent("a", object{"value": "1"})
+	made := f.WaitForConfigMap("a", harness.HasData("value", "1"))
 	owner := metav1.GetControllerOf(made)
 	if owner == nil || owner.UID != target.GetUID() || owner.Kind != "Thing" || owner.BlockOwnerDeletion == nil || !*owner.BlockOwnerDeletion {
 		t.Errorf("the attachment's owner is %v", owner)
 	}
-	if got := made.Annotations["metacontroller.k8s.io/decorator-controller"]; got != f.controller.Name {
+	if got := made.Annotations["metacontroller.k8s.io/decorator-controller"]; got != f.Controller.Name {
 		t.Errorf("the attachment is said to be of %q", got)
 	}
-	f.patch("a", object{"spec": object{"value": "2"}})
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "2"))
-	f.patch("a", object{"spec": object{"value": "none"}})
-	env.WaitUntilConfigMapIsGone(t, f.namespace, "a")
-}
-
-func TestADeletedAttachmentComesBack(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
-	f.target("a", nil, object{"value": "1"})
-	first := env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
-	if err := env.Kube.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	env.WaitForConfigMap(t, f.namespace, "a", func(again *corev1.ConfigMap) error {
-		if again.UID == first.UID {
-			return errors.New("it is still the first one")
-		}
-		return nil
-	})
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
+	f.PatchParent("a", object{"spec": object{"value": "none"}})
+	f.WaitUntilConfigMapIsGone("a")
 }
 
 // Labels and annotations that the answer does not name stay.
@@ -62,8 +46,8 @@ func TestTheTargetIsChangedAsAnswered(t *testing.T) {
 			"status":      object{"phase": "decorated"},
 		}
 	}))
-	f.target("a", object{"labels": object{"kept": "1", "removed": "1"}, "annotations": object{"kept": "1", "gone": "1"}}, object{})
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.CreateParentWith("a", object{"labels": object{"kept": "1", "removed": "1"}, "annotations": object{"kept": "1", "gone": "1"}}, object{})
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		labels, annotations := target.GetLabels(), target.GetAnnotations()
 		phase, _, _ := unstructured.NestedString(target.Object, "status", "phase")
 		if len(labels) != 2 || labels["added"] != "by-hook" || len(annotations) != 2 || annotations["note"] == "" || phase != "decorated" {

@@ -22,24 +22,23 @@ func counting(asked request) object {
 	return object{"labels": object{"secrets": fmt.Sprint(len(asked.Related["Secret.v1"]))}}
 }
 
-// related runs a controller whose targets have the number of their related Secrets as a
-// label.
+// related runs a controller whose targets get a label with the number of their related Secrets.
 func related(t *testing.T, changes ...change) *fixture {
 	t.Helper()
-	return start(t, byPath(t, map[string]func(request) object{syncPath: counting, customizePath: relating, finalizePath: counting}),
+	return start(t, byPath(t, map[string]func(request) object{harness.SyncPath: counting, harness.CustomizePath: relating, harness.FinalizePath: counting}),
 		append([]change{withCustomize}, changes...)...)
 }
 
 func (f *fixture) labelSecret(namespace, name, value string) {
 	f.Helper()
-	body := mustJSON(f, object{"metadata": object{"labels": object{"test": value}}})
+	body := harness.JSON(f, object{"metadata": object{"labels": object{"test": value}}})
 	_, err := env.Kube.CoreV1().Secrets(namespace).Patch(f.Context(), name+"-"+namespace, types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
 }
 
-// Rules of every form, and what leads to a sync under each.
+// Each form of a rule, and the changes that lead to a sync.
 func TestRelatedObjectsTriggerASync(t *testing.T) {
 	t.Parallel()
 	f := related(t, speaking(v1alpha1.HookVersionV2))
@@ -50,14 +49,14 @@ func TestRelatedObjectsTriggerASync(t *testing.T) {
 	}
 	labels := object{"matchLabels": object{"test": mark}}
 	rules := map[string]object{
-		"names":              {"names": []any{"s-" + f.namespace, "s-" + other}},
-		"names-in-namespace": {"names": []any{"s-" + f.namespace, "s-" + other}, "namespace": other},
+		"names":              {"names": []any{"s-" + f.Namespace, "s-" + other}},
+		"names-in-namespace": {"names": []any{"s-" + f.Namespace, "s-" + other}, "namespace": other},
 		"labels":             {"labelSelector": labels},
 		"labels-in-one":      {"labelSelector": labels, "namespace": other},
-		"namespaces":         {"labelSelector": labels, "namespaceSelector": object{"matchLabels": object{corev1.LabelMetadataName: f.namespace}}},
+		"namespaces":         {"labelSelector": labels, "namespaceSelector": object{"matchLabels": object{corev1.LabelMetadataName: f.Namespace}}},
 	}
 	for name, rule := range rules {
-		f.target(name, nil, secrets(rule))
+		f.CreateParent(name, secrets(rule))
 		f.waitForLabel(name, "secrets", "0")
 	}
 	expect := func(names, inNamespace, labels, inOne, namespaces string) {
@@ -68,64 +67,64 @@ func TestRelatedObjectsTriggerASync(t *testing.T) {
 		f.waitForLabel("labels-in-one", "secrets", inOne)
 		f.waitForLabel("namespaces", "secrets", namespaces)
 	}
-	putSecret(t, f.namespace, "s")
+	putSecret(t, f.Namespace, "s")
 	expect("1", "0", "0", "0", "0")
 	putSecret(t, other, "s")
 	expect("2", "1", "0", "0", "0")
-	f.labelSecret(f.namespace, "s", mark)
+	f.labelSecret(f.Namespace, "s", mark)
 	expect("2", "1", "1", "0", "1")
 	f.labelSecret(other, "s", mark)
 	expect("2", "1", "2", "1", "1")
-	f.labelSecret(f.namespace, "s", "none")
+	f.labelSecret(f.Namespace, "s", "none")
 	expect("2", "1", "1", "1", "0")
 	if err := env.Kube.CoreV1().Secrets(other).Delete(t.Context(), "s-"+other, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	expect("1", "0", "0", "0", "0")
 	for name := range rules {
-		if calls := f.calls(customizePath, name); len(calls) > 8 {
+		if calls := hook.Requests[request](f, f.Hook, harness.CustomizePath, name); len(calls) > 8 {
 			t.Errorf("the customize hook was called %d times about %s", len(calls), name)
 		}
 	}
 }
 
-// The customize hook is not asked about targets that are not selected, the finalize hook is
-// shown related objects, and a rule that may not be is the error of the target.
+// The customize hook is not called about targets that are not selected. The finalize hook is sent
+// related objects. A rule that is not allowed is an error of the target.
 func TestCustomizeOfTargets(t *testing.T) {
 	t.Parallel()
 	f := related(t, withFinalize, selecting)
-	putSecret(t, f.namespace, "s")
-	own := object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "names": []any{"s-" + f.namespace}}}}
-	f.target("unselected", nil, own)
-	f.target("a", selected(), own)
+	putSecret(t, f.Namespace, "s")
+	own := object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "names": []any{"s-" + f.Namespace}}}}
+	f.CreateParent("unselected", own)
+	f.CreateParentWith("a", selected(), own)
 	f.waitForLabel("a", "secrets", "1")
-	f.delete("a")
-	f.waitForCall(finalizePath, "a", func(asked request) bool { return len(asked.Related["Secret.v1"]) == 1 })
+	f.DeleteParent("a")
+	harness.WaitForRequest(&f.Fixture, harness.FinalizePath, "a", func(asked request) bool { return len(asked.Related["Secret.v1"]) == 1 })
 
-	f.target("elsewhere", selected(), object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "namespace": "default"}}})
-	env.WaitForEvent(t, f.namespace, "elsewhere", "SyncError", `namespace "default" is not the parent's`)
-	if calls := f.calls(syncPath, "elsewhere"); len(calls) > 0 {
+	f.CreateParentWith("elsewhere", selected(), object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "namespace": "default"}}})
+	env.WaitForEvent(t, f.Namespace, "elsewhere", "SyncError", `namespace "default" is not the parent's`)
+	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "elsewhere"); len(calls) > 0 {
 		t.Error("the sync hook was called although related objects are not known")
 	}
-	if calls := f.calls(customizePath, "unselected"); len(calls) > 0 {
+	if calls := hook.Requests[request](f, f.Hook, harness.CustomizePath, "unselected"); len(calls) > 0 {
 		t.Errorf("the customize hook was called %d times about a target that is not selected", len(calls))
 	}
 }
 
 func TestFailingCustomizeHookFailsTheSync(t *testing.T) {
 	t.Parallel()
-	good := byPath(t, map[string]func(request) object{syncPath: marks, customizePath: relating})
+	good := byPath(t, map[string]func(request) object{harness.SyncPath: marks, harness.CustomizePath: relating})
 	f := start(t, func(ctx context.Context, call hook.Call) hook.Answer {
-		if call.Path == customizePath {
+		if call.Path == harness.CustomizePath {
 			return hook.Text(500, "no idea")
 		}
 		return good(ctx, call)
 	}, withCustomize)
-	f.target("a", nil, object{})
-	env.WaitForEvent(t, f.namespace, "a", "SyncError", "no idea")
-	if calls := f.calls(syncPath, "a"); len(calls) > 0 {
+	f.CreateParent("a", object{})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "no idea")
+	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "a"); len(calls) > 0 {
 		t.Error("the sync hook was called although the customize hook had failed")
 	}
-	f.hook.Handle(good)
+	f.Hook.Handle(good)
 	f.waitForLabel("a", "marked", "yes")
 }

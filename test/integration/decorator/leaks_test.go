@@ -13,9 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// Memory is measured after a first round, when all is there that is kept for good. What
-// keeps the whole heap growing for a while, and is no leak, is told where composites are
-// tested for the same.
+// Memory is measured after a first round, which allocates all that is kept for good. The same test
+// of composites explains why the whole heap continues to grow for a while.
 func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	const few, many = 20, 100
 	before := env.SettledGoroutines(t)
@@ -39,25 +38,25 @@ func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// createAndDelete runs many decorators at once, each for a target of its own that it holds,
-// and deletes them all with their targets, some before and some after these.
+// createAndDelete runs many decorators at once, each with a finalizer on its own target. It deletes
+// them and the targets, half of the targets first.
 func (f *fixture) createAndDelete(decorators int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("t%s-%d", round, i) }
 	controllers := make([]string, decorators)
 	for i := range controllers {
-		controllers[i] = f.create(f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+		controllers[i] = f.CreateDecorator(harness.Name("test"), f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
 			spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
 			spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 		})).Name
-		f.target(name(i), object{"labels": object{"controller": name(i)}}, object{"value": "1"})
+		f.CreateParentWith(name(i), object{"labels": object{"controller": name(i)}}, object{"value": "1"})
 	}
 	for i := range controllers {
-		env.WaitForConfigMap(f, f.namespace, name(i), hasData("value", "1"))
+		f.WaitForConfigMap(name(i), harness.HasData("value", "1"))
 	}
 	for i, controller := range controllers {
 		if i%2 == 0 {
-			f.delete(name(i))
+			f.DeleteParent(name(i))
 		}
 		if err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Delete(f.Context(), controller, metav1.DeleteOptions{}); err != nil {
 			f.Fatal(err)
@@ -65,10 +64,10 @@ func (f *fixture) createAndDelete(decorators int, round string) {
 	}
 	for i := range controllers {
 		if i%2 == 1 {
-			f.delete(name(i))
+			f.DeleteParent(name(i))
 		}
 	}
 	for i := range controllers {
-		f.waitUntilGone(name(i))
+		f.WaitUntilParentIsGone(name(i))
 	}
 }

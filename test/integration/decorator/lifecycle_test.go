@@ -17,11 +17,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// The life of a controller is told by events, and by a condition that kubectl waits for.
+// Events report the start and stop of a controller, and kubectl can wait for its condition.
 func TestLifeOfAControllerIsToldByEvents(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	name := f.controller.Name
+	name := f.Controller.Name
 	for _, reason := range []string{"Starting", "Started"} {
 		env.WaitForEvent(t, metav1.NamespaceDefault, name, reason, reason+" controller: "+name)
 	}
@@ -53,15 +53,15 @@ func TestStatusOfAController(t *testing.T) {
 		return answers(t, marks)(ctx, call)
 	})
 	other := *f
-	other.targets = env.Install(t, harness.CRD{Kind: "Thing"})
-	f.controller = f.create(f.spec(selecting, func(spec *v1alpha1.DecoratorControllerSpec) {
-		spec.Resources = append(spec.Resources, other.spec().Resources...)
+	other.Parents = env.Install(t, harness.CRD{Kind: "Thing"})
+	f.RunDecorator(f.DecoratorSpec(selecting, func(spec *v1alpha1.DecoratorControllerSpec) {
+		spec.Resources = append(spec.Resources, other.DecoratorSpec().Resources...)
 	}))
-	f.target("good", selected(), object{})
-	f.target("unselected", nil, object{})
-	other.target("good", nil, object{})
-	other.target("bad", nil, object{})
-	env.WaitForController(t, f.itself(), func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+	f.CreateParentWith("good", selected(), object{})
+	f.CreateParent("unselected", object{})
+	other.CreateParent("good", object{})
+	other.CreateParent("bad", object{})
+	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
 		counts := ptr.Deref(status.Parents, v1alpha1.ParentCounts{})
 		if want := (v1alpha1.ParentCounts{Total: 3, Synced: 2, Failing: 1}); counts != want {
 			return fmt.Errorf("the counts are %+v, want %+v", counts, want)
@@ -71,9 +71,9 @@ func TestStatusOfAController(t *testing.T) {
 		}
 		return nil
 	})
-	env.WaitForEvent(t, f.namespace, "bad", "SyncError", "Sync error: ")
-	env.WaitForReady(t, f.itself(), metav1.ConditionTrue, "Running")
-	if table := env.Kubectl(t, "get", "dec", f.controller.Name); !strings.Contains(table, "True") {
+	env.WaitForEvent(t, f.Namespace, "bad", "SyncError", "Sync error: ")
+	f.WaitForReady(metav1.ConditionTrue, "Running")
+	if table := env.Kubectl(t, "get", "dec", f.Controller.Name); !strings.Contains(table, "True") {
 		t.Errorf("kubectl get dec shows\n%s", table)
 	}
 }
@@ -81,8 +81,8 @@ func TestStatusOfAController(t *testing.T) {
 func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
-	f.target("a", nil, object{"value": "1"})
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 	for _, test := range []struct {
 		spec object
 		says string
@@ -93,32 +93,31 @@ func TestQ23BrokenSpecLeavesTheOldOneRunning(t *testing.T) {
 			`target type: can't find resource "nothing" in apiVersion "v1"`,
 		},
 	} {
-		env.PatchController(t, f.itself(), object{"spec": test.spec})
-		env.WaitForReady(t, f.itself(), metav1.ConditionFalse, "UnknownType")
-		env.WaitForEvent(t, metav1.NamespaceDefault, f.controller.Name, "CreateError", "Cannot create new controller: "+test.says)
-		f.patch("a", object{"spec": object{"value": test.says}})
-		env.WaitForConfigMap(t, f.namespace, "a", hasData("value", test.says))
+		f.PatchController(object{"spec": test.spec})
+		f.WaitForReady(metav1.ConditionFalse, "UnknownType")
+		env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "CreateError", "Cannot create new controller: "+test.says)
+		f.PatchParent("a", object{"spec": object{"value": test.says}})
+		f.WaitForConfigMap("a", harness.HasData("value", test.says))
 	}
 	next := hook.Serve(t, answers(t, marks))
-	env.PatchController(t, f.itself(), object{"spec": object{
-		"resources": []object{{"apiVersion": f.targets.GroupVersion().String(), "resource": f.targets.Resource}},
+	f.PatchController(object{"spec": object{
+		"resources": []object{{"apiVersion": f.Parents.GroupVersion().String(), "resource": f.Parents.Resource}},
 		"hooks":     object{"sync": object{"webhook": object{"url": next.URL("/")}}},
 	}})
-	env.WaitForReady(t, f.itself(), metav1.ConditionTrue, "Running")
+	f.WaitForReady(metav1.ConditionTrue, "Running")
 	f.waitForLabel("a", "marked", "yes")
 }
 
-// What is not told by an answer is the hooks' to be told of: edits of labels and
-// annotations of the controller reach them without a restart.
+// Hooks are sent changed labels and annotations of the controller without a restart.
 func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, marks))
-	f.target("a", nil, object{})
+	f.CreateParent("a", object{})
 	f.waitForLabel("a", "marked", "yes")
-	env.PatchController(t, f.itself(), object{"metadata": object{"annotations": object{"note": "new"}}})
+	f.PatchController(object{"metadata": object{"annotations": object{"note": "new"}}})
 	env.Eventually(t, func(context.Context) error {
-		f.touch(syncPath, "a")
-		calls := f.calls(syncPath, "a")
+		f.touch(harness.SyncPath, "a")
+		calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "a")
 		annotations, _ := calls[len(calls)-1].Controller["metadata"].(object)["annotations"].(object)
 		if annotations["note"] != "new" {
 			return fmt.Errorf("the hook was last sent a controller with the annotations %v", annotations)
@@ -127,23 +126,23 @@ func TestQ43HooksAreSentTheControllersMetadataAsItIs(t *testing.T) {
 	})
 }
 
-// The metrics of a controller have the names and labels that dashboards look for, and are
-// gone when it is.
+// The metrics of a controller have the names and labels that dashboards use. They are removed with
+// the controller.
 func TestQ46MetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 	t.Parallel()
 	f := start(t, byPath(t, map[string]func(request) object{
-		syncPath: marks, customizePath: relating, finalizePath: func(request) object { return object{"finalized": true} },
+		harness.SyncPath: marks, harness.CustomizePath: relating, harness.FinalizePath: func(request) object { return object{"finalized": true} },
 	}), withFinalize, withCustomize)
-	name, queue := f.controller.Name, "DecoratorController-"+f.controller.Name
-	f.target("a", object{"finalizers": []any{foreign}}, object{})
+	name, queue := f.Controller.Name, "DecoratorController-"+f.Controller.Name
+	f.CreateParentWith("a", object{"finalizers": []any{harness.OtherFinalizer}}, object{})
 	f.waitForLabel("a", "marked", "yes")
-	f.delete("a")
-	f.waitForFinalizers("a", foreign)
-	f.patch("a", object{"metadata": object{"finalizers": nil}})
+	f.DeleteParent("a")
+	f.WaitForFinalizers("a", harness.OtherFinalizer)
+	f.PatchParent("a", object{"metadata": object{"finalizers": nil}})
 
 	series := map[string][]string{"workqueue_depth": {"name", queue, "controller", queue}, "workqueue_adds_total": {"name", queue, "controller", queue}}
 	for _, hook := range []string{"sync", "finalize", "customize"} {
-		labels := []string{"controller_name", name, "controller_type", "DecoratorController", "url", f.hook.URL("/" + hook)}
+		labels := []string{"controller_name", name, "controller_type", "DecoratorController", "url", f.Hook.URL("/" + hook)}
 		series["metacontroller_"+hook+"_requests_total"] = append(labels, "code", "200", "method", "post")
 		series["metacontroller_"+hook+"_request_duration_histogram_seconds"] = append(labels, "method", "post")
 		series["metacontroller_"+hook+"_in_flight_requests"] = labels
@@ -169,6 +168,6 @@ func TestQ46MetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 		})
 	}
 	expect(1)
-	env.DeleteController(t, f.itself())
+	f.DeleteController()
 	expect(0)
 }

@@ -1,7 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decorator tests what users see of DecoratorControllers in a real cluster.
+// Package decorator tests DecoratorControllers as users see them in a real cluster: which targets
+// are selected, what is written to them and their attachments, finalizers, and decorators beside
+// composites and other writers. What Metacontroller's own tests check is in test/conformance.
 package decorator
 
 import (

@@ -28,7 +28,7 @@ func relating(asked request) object {
 	return object{"relatedResources": related}
 }
 
-// keys are those of attachments and of related objects, by type and sorted.
+// keys returns the sorted keys of attachments or of related objects, by type.
 func keys(groups map[string]map[string]object) map[string][]string {
 	all := map[string][]string{}
 	for group, objects := range groups {
@@ -37,7 +37,7 @@ func keys(groups map[string]map[string]object) map[string][]string {
 	return all
 }
 
-// What hooks are sent depends on the scope of the target and on the version they speak.
+// The keys in requests depend on the scope of the target and on the protocol version.
 func TestKeysOfRequests(t *testing.T) {
 	t.Parallel()
 	const v1, v2 = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2
@@ -47,33 +47,33 @@ func TestKeysOfRequests(t *testing.T) {
 				t.Parallel()
 				f := prepare(t, harness.CRD{Kind: "Thing", ClusterScoped: clusterScoped}, nil)
 				other := env.Namespace(t)
-				attached := configMap("attached", object{})
+				attached := hook.ConfigMap("attached", object{})
 				if clusterScoped {
-					attached["metadata"].(object)["namespace"] = f.namespace
+					attached["metadata"].(object)["namespace"] = f.Namespace
 				}
-				f.hook.Handle(byPath(t, map[string]func(request) object{
-					syncPath:      func(request) object { return object{"attachments": []object{attached}} },
-					customizePath: relating,
+				f.Hook.Handle(byPath(t, map[string]func(request) object{
+					harness.SyncPath:      func(request) object { return object{"attachments": []object{attached}} },
+					harness.CustomizePath: relating,
 				}))
-				putSecret(t, f.namespace, "own")
+				putSecret(t, f.Namespace, "own")
 				putSecret(t, other, "others")
-				f.controller = f.create(f.spec(withCustomize, speaking(version), func(spec *v1alpha1.DecoratorControllerSpec) {
-					spec.Attachments = append(spec.Attachments, attachmentRule("apps/v1", "deployments", ""))
+				f.RunDecorator(f.DecoratorSpec(withCustomize, speaking(version), func(spec *v1alpha1.DecoratorControllerSpec) {
+					spec.Attachments = append(spec.Attachments, harness.AttachmentRule("apps/v1", "deployments", ""))
 				}))
 				named := func(name string) object {
 					return object{"apiVersion": "v1", "resource": "secrets", "names": []any{name}}
 				}
 				namespaces := object{"apiVersion": "v1", "resource": "namespaces", "names": []any{other}}
-				f.make(clusterScoped, "a", object{"related": []any{named("own-" + f.namespace), named("others-" + other), namespaces}})
+				f.make(clusterScoped, "a", object{"related": []any{named("own-" + f.Namespace), named("others-" + other), namespaces}})
 
-				key, related := "attached", map[string][]string{"Secret.v1": {"own-" + f.namespace}, "Namespace.v1": nil}
+				key, related := "attached", map[string][]string{"Secret.v1": {"own-" + f.Namespace}, "Namespace.v1": nil}
 				if clusterScoped || version == v2 {
-					key = f.namespace + "/attached"
-					secrets := []string{f.namespace + "/own-" + f.namespace, other + "/others-" + other}
+					key = f.Namespace + "/attached"
+					secrets := []string{f.Namespace + "/own-" + f.Namespace, other + "/others-" + other}
 					slices.Sort(secrets)
 					related = map[string][]string{"Secret.v1": secrets, "Namespace.v1": {other}}
 				}
-				asked := f.waitForCall(syncPath, "a", func(asked request) bool {
+				asked := harness.WaitForRequest(&f.Fixture, harness.SyncPath, "a", func(asked request) bool {
 					for group, want := range related { // whose watches others may have, and may be behind
 						if len(asked.Related[group]) < len(want) {
 							return false
@@ -105,34 +105,34 @@ func putSecret(t *testing.T, namespace, name string) {
 func (f *fixture) make(clusterScoped bool, name string, spec object) {
 	f.Helper()
 	if !clusterScoped {
-		f.target(name, nil, spec)
+		f.CreateParent(name, spec)
 		return
 	}
-	_, err := env.Dynamic.Resource(f.targets).Create(f.Context(), &unstructured.Unstructured{Object: object{
-		"apiVersion": f.targets.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": name}, "spec": spec,
+	_, err := env.Dynamic.Resource(f.Parents).Create(f.Context(), &unstructured.Unstructured{Object: object{
+		"apiVersion": f.Parents.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": name}, "spec": spec,
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
 }
 
-// Requests have these fields and no others, also where there is nothing to tell.
+// Requests have exactly these fields, also if they are empty.
 func TestFieldsOfRequests(t *testing.T) {
 	t.Parallel()
 	f := start(t, byPath(t, map[string]func(request) object{
-		syncPath: oneConfigMap, customizePath: relating, finalizePath: func(request) object { return object{"finalized": true} },
+		harness.SyncPath: oneConfigMap, harness.CustomizePath: relating, harness.FinalizePath: func(request) object { return object{"finalized": true} },
 	}), withCustomize, withFinalize)
-	f.target("a", nil, object{"value": "1"})
-	env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
-	f.delete("a")
-	f.waitUntilGone("a")
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 	want := map[string][]string{
-		syncPath:      {"attachments", "controller", "finalizing", "object", "related"},
-		finalizePath:  {"attachments", "controller", "finalizing", "object", "related"},
-		customizePath: {"controller", "parent"},
+		harness.SyncPath:      {"attachments", "controller", "finalizing", "object", "related"},
+		harness.FinalizePath:  {"attachments", "controller", "finalizing", "object", "related"},
+		harness.CustomizePath: {"controller", "parent"},
 	}
 	seen := map[string]bool{}
-	for _, call := range f.hook.Calls() {
+	for _, call := range f.Hook.Calls() {
 		var fields map[string]json.RawMessage
 		if err := call.Decode(&fields); err != nil {
 			t.Fatal(err)
@@ -150,13 +150,13 @@ func TestFieldsOfRequests(t *testing.T) {
 	if len(seen) != len(want) {
 		t.Errorf("called were %v", seen)
 	}
-	controller := f.calls(syncPath, "a")[0].Controller
+	controller := hook.Requests[request](f, f.Hook, harness.SyncPath, "a")[0].Controller
 	if controller["kind"] != "DecoratorController" || controller["apiVersion"] != "metacontroller.k8s.io/v1alpha1" || len(controller["status"].(object)) > 0 {
 		t.Errorf("the controller is sent as %v", controller)
 	}
 }
 
-// Bad answers are the error of one target, and what there is stays.
+// A bad answer is the error of one target, whose attachments stay.
 func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 	t.Parallel()
 	var bodies sync.Map // by the name of the target that they are answered about when its value is 2
@@ -192,32 +192,32 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 			bodies.Store(bad, test.body)
 			f := *f
 			f.T = t
-			f.target(bad, nil, object{"value": "1"})
-			kept := env.WaitForConfigMap(t, f.namespace, bad, hasData("value", "1"))
-			f.patch(bad, object{"spec": object{"value": "2"}})
-			env.WaitForEvent(t, f.namespace, bad, "SyncError", test.says)
+			f.CreateParent(bad, object{"value": "1"})
+			kept := f.WaitForConfigMap(bad, harness.HasData("value", "1"))
+			f.PatchParent(bad, object{"spec": object{"value": "2"}})
+			env.WaitForEvent(t, f.Namespace, bad, "SyncError", test.says)
 			good := harness.Name("good")
-			f.target(good, nil, object{"value": "2"})
-			env.WaitForConfigMap(t, f.namespace, good, hasData("value", "2"))
-			if still := env.WaitForConfigMap(t, f.namespace, bad, hasData("value", "1")); still.UID != kept.UID {
+			f.CreateParent(good, object{"value": "2"})
+			f.WaitForConfigMap(good, harness.HasData("value", "2"))
+			if still := f.WaitForConfigMap(bad, harness.HasData("value", "1")); still.UID != kept.UID {
 				t.Error("the attachment was made anew")
 			}
 		})
 	}
 }
 
-// Answers that list no attachments mean that there are to be none.
+// An answer without attachments deletes all.
 func TestQ32NoAttachmentsMeansNone(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"{}", "null", `{"attachments":null}`} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			f := start(t, answers(t, oneConfigMap))
-			f.target("a", nil, object{"value": "1"})
-			env.WaitForConfigMap(t, f.namespace, "a", hasData("value", "1"))
-			f.hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(200, body) })
-			f.patch("a", object{"spec": object{"value": "2"}})
-			env.WaitUntilConfigMapIsGone(t, f.namespace, "a")
+			f.CreateParent("a", object{"value": "1"})
+			f.WaitForConfigMap("a", harness.HasData("value", "1"))
+			f.Hook.Handle(func(context.Context, hook.Call) hook.Answer { return hook.Text(200, body) })
+			f.PatchParent("a", object{"spec": object{"value": "2"}})
+			f.WaitUntilConfigMapIsGone("a")
 		})
 	}
 }

@@ -15,10 +15,11 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// selectors are the ways in which a composite may find its children. The attachments of
-// decorators bear the label that the second looks for.
+// selectors are the ways in which a composite may find its children. The attachments of decorators
+// match the second.
 var selectors = map[string]compositeChange{
 	"a generated selector": func(*v1alpha1.CompositeControllerSpec) {},
 	"a selector that matches the attachments": func(spec *v1alpha1.CompositeControllerSpec) {
@@ -26,8 +27,8 @@ var selectors = map[string]compositeChange{
 	},
 }
 
-// Two decorators and a composite that have the same objects and make objects of the same
-// type each see and change only what is theirs.
+// Two decorators and a composite may have the same targets and the same type of attachments. Each
+// observes and changes only its own objects.
 func TestDecoratorsAndACompositeLiveSideBySide(t *testing.T) {
 	t.Parallel()
 	for name, selector := range selectors {
@@ -37,7 +38,7 @@ func TestDecoratorsAndACompositeLiveSideBySide(t *testing.T) {
 
 func testSideBySide(t *testing.T, selector compositeChange) {
 	t.Parallel()
-	// The target says who may let go of it: the finalize hooks of the others wait.
+	// An annotation of the target says which finalize hook may finish.
 	finished := func(i int) string { return fmt.Sprintf("finished-%d", i) }
 	decorates := func(i int, suffix string) func(request) object {
 		return func(asked request) object {
@@ -53,9 +54,9 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 	}
 	finalizes := func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() }
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, decorates(0, "-one")))
-	f.controller = f.create(f.spec(finalizes))
-	two := f.beside(answers(t, decorates(1, "-two")), finalizes)
-	composite, compositeHook := f.composite(f.targets, func(asked parentRequest) object {
+	f.RunDecorator(f.DecoratorSpec(finalizes))
+	two := f.startAnother(answers(t, decorates(1, "-two")), finalizes)
+	composite, compositeHook := f.startComposite(f.Parents, func(asked parentRequest) object {
 		name := asked.Parent.GetName() + "-child"
 		expectOnly(t, asked.Children, name)
 		return object{
@@ -65,18 +66,18 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 		}
 	}, selector, func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
 
-	target := f.target("a", nil, object{"selector": object{"matchLabels": object{"app": "x"}}})
+	target := f.CreateParent("a", object{"selector": object{"matchLabels": object{"app": "x"}}})
 	uids := map[string]string{}
 	for _, suffix := range []string{"-one", "-two", "-child"} {
-		made := env.WaitForConfigMap(t, f.namespace, "a"+suffix, exists)
+		made := f.WaitForConfigMap("a"+suffix, harness.Exists)
 		uids[made.Name] = string(made.UID)
 	}
 	finalizers := []string{
-		"metacontroller.io/decoratorcontroller-" + f.controller.Name,
-		"metacontroller.io/decoratorcontroller-" + two.controller.Name,
+		"metacontroller.io/decoratorcontroller-" + f.Controller.Name,
+		"metacontroller.io/decoratorcontroller-" + two.Controller.Name,
 		"metacontroller.io/compositecontroller-" + composite,
 	}
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		labels, annotations := target.GetLabels(), target.GetAnnotations()
 		children, _, _ := unstructured.NestedInt64(target.Object, "status", "children")
 		if labels["label-one"] == "" || labels["label-two"] == "" || annotations["annotation-one"] == "" || annotations["annotation-two"] == "" || children != 1 {
@@ -84,29 +85,29 @@ func testSideBySide(t *testing.T, selector compositeChange) {
 		}
 		return sameFinalizers(target, finalizers)
 	})
-	f.expectRest(f.markTarget("a"), f.hook, two.hook, compositeHook)
+	f.expectNoOp("a", f.Hook, two.Hook, compositeHook)
 	for name, uid := range uids {
-		made := env.WaitForConfigMap(t, f.namespace, name, exists)
+		made := f.WaitForConfigMap(name, harness.Exists)
 		owner := metav1.GetControllerOf(made)
 		if string(made.UID) != uid || owner == nil || owner.UID != target.GetUID() || len(made.OwnerReferences) != 1 {
 			t.Errorf("%s was replaced, or changed its owner: %v", name, made.OwnerReferences)
 		}
 	}
 
-	f.delete("a")
+	f.DeleteParent("a")
 	for i, last := range []int{1, 2, 0} { // not in the order in which they came
-		f.settle(f.markTarget("a"), f.hook, two.hook, compositeHook)
-		f.patch("a", object{"metadata": object{"annotations": object{finished(last): "yes"}}})
+		f.Settle("a", f.Hook, two.Hook, compositeHook)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{finished(last): "yes"}}})
 		finalizers[last] = ""
 		if i < 2 {
-			f.waitFor("a", func(target *unstructured.Unstructured) error { return sameFinalizers(target, finalizers) })
+			f.WaitForParent("a", func(target *unstructured.Unstructured) error { return sameFinalizers(target, finalizers) })
 			continue
 		}
-		f.waitUntilGone("a")
+		f.WaitUntilParentIsGone("a")
 	}
 }
 
-// expectOnly checks that a hook is shown the ConfigMap of that name and no other.
+// expectOnly checks that a hook is sent no ConfigMap but that of the name.
 func expectOnly(t *testing.T, shown map[string]map[string]object, name string) {
 	for other := range shown["ConfigMap.v1"] {
 		if other != name {
@@ -124,8 +125,8 @@ func sameFinalizers(target *unstructured.Unstructured, want []string) error {
 	return nil
 }
 
-// Who answers a status keeps what others have in it by answering it too, as each answer
-// is all of the status.
+// An answer replaces the whole status. So several controllers share a status if each answers the
+// fields of the others too.
 func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 	t.Parallel()
 	shared := func(has object, key string) object {
@@ -140,55 +141,56 @@ func TestAStatusIsSharedByKeepingWhatOthersHaveInIt(t *testing.T) {
 		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
 		return shared(status, "one")
 	}))
-	two := f.beside(answers(t, func(asked request) object {
+	two := f.startAnother(answers(t, func(asked request) object {
 		status, _, _ := unstructured.NestedMap(asked.Object.Object, "status")
 		return shared(status, "two")
 	}))
-	_, compositeHook := f.composite(f.targets, func(asked parentRequest) object {
+	_, compositeHook := f.startComposite(f.Parents, func(asked parentRequest) object {
 		status, _, _ := unstructured.NestedMap(asked.Parent.Object, "status")
 		return shared(status, "composite")
 	})
-	f.target("a", nil, object{})
-	f.waitFor("a", func(target *unstructured.Unstructured) error {
+	f.CreateParent("a", object{})
+	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		status, _, _ := unstructured.NestedMap(target.Object, "status")
 		if len(status) != 4 || status["observedGeneration"] == nil {
 			return fmt.Errorf("the status is %v", status)
 		}
 		return nil
 	})
-	f.expectRest(f.markTarget("a"), f.hook, two.hook, compositeHook)
+	f.expectNoOp("a", f.Hook, two.Hook, compositeHook)
 }
 
-// The second to want a name is told, and gets it when the first has no use for it any more.
+// The second controller that wants a name has a name conflict. It gets the name when the first no
+// longer needs it.
 func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		if wanted, _, _ := unstructured.NestedBool(asked.Object.Object, "spec", "wanted"); !wanted {
 			return object{}
 		}
-		return object{"attachments": []object{configMap("name", object{"of": "the first"})}}
+		return object{"attachments": []object{hook.ConfigMap("name", object{"of": "the first"})}}
 	}))
-	f.target("a", nil, object{"wanted": true})
-	first := env.WaitForConfigMap(t, f.namespace, "name", hasData("of", "the first"))
-	f.composite(f.targets, func(parentRequest) object {
-		return object{"children": []object{configMap("name", object{"of": "a composite"})}}
+	f.CreateParent("a", object{"wanted": true})
+	first := f.WaitForConfigMap("name", harness.HasData("of", "the first"))
+	f.startComposite(f.Parents, func(parentRequest) object {
+		return object{"children": []object{hook.ConfigMap("name", object{"of": "a composite"})}}
 	})
-	env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "ConfigMap "+f.namespace+"/name")
-	f.patch("a", object{"spec": object{"wanted": false}})
-	child := env.WaitForConfigMap(t, f.namespace, "name", hasData("of", "a composite"))
+	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/name")
+	f.PatchParent("a", object{"spec": object{"wanted": false}})
+	child := f.WaitForConfigMap("name", harness.HasData("of", "a composite"))
 	if child.UID == first.UID || child.Annotations["metacontroller.k8s.io/decorator-controller"] != "" {
 		t.Errorf("the composite's child should be another one, but is %v", child.ObjectMeta)
 	}
-	f.patch("a", object{"spec": object{"wanted": true}})
+	f.PatchParent("a", object{"spec": object{"wanted": true}})
 	env.Eventually(t, func(ctx context.Context) error {
-		if event := env.WaitForEvent(t, f.namespace, "a", "ChildNameTaken", "name"); event.Count < 2 {
+		if event := env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "name"); event.Count < 2 {
 			return fmt.Errorf("the decorator should tell so too, but there is %d event", event.Count)
 		}
 		return nil
 	})
 }
 
-// Each level of attachments is the next one's target, and the last one's are parents.
+// The attachments of each level are the targets of the next, and those of the last are parents.
 func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	t.Parallel()
 	parts := env.Install(t, harness.CRD{Kind: "Part"})
@@ -199,40 +201,40 @@ func TestDecoratorsAndCompositesStackUp(t *testing.T) {
 	}
 	ofType := func(resource string, group string) change {
 		return func(spec *v1alpha1.DecoratorControllerSpec) {
-			spec.Attachments = []v1alpha1.DecoratorControllerAttachmentRule{attachmentRule(group+"/v1", resource, v1alpha1.ChildUpdateInPlace)}
+			spec.Attachments = []v1alpha1.DecoratorControllerAttachmentRule{harness.AttachmentRule(group+"/v1", resource, v1alpha1.ChildUpdateInPlace)}
 		}
 	}
 	top := start(t, answers(t, func(asked request) object {
 		return object{"attachments": []object{made("Part", parts.GroupVersion().String(), asked.Object)}}
 	}), ofType(parts.Resource, parts.Group))
 	middle := *top
-	middle.targets = parts
-	second := middle.beside(answers(t, func(asked request) object {
+	middle.Parents = parts
+	second := middle.startAnother(answers(t, func(asked request) object {
 		return object{
 			"attachments": []object{made("Piece", pieces.GroupVersion().String(), asked.Object)},
 			"labels":      object{"decorated": "yes"},
 			"status":      object{"seen": true},
 		}
 	}), ofType(pieces.Resource, pieces.Group))
-	_, bottom := top.composite(pieces, func(asked parentRequest) object {
+	_, bottom := top.startComposite(pieces, func(asked parentRequest) object {
 		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
-		return object{"children": []object{configMap(asked.Parent.GetName(), object{"value": value})}, "status": object{}}
+		return object{"children": []object{hook.ConfigMap(asked.Parent.GetName(), object{"value": value})}, "status": object{}}
 	})
-	top.target("a", nil, object{"value": "1"})
-	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "1"))
-	top.patch("a", object{"spec": object{"value": "2"}})
-	env.WaitForConfigMap(t, top.namespace, "a", hasData("value", "2"))
+	top.CreateParent("a", object{"value": "1"})
+	top.WaitForConfigMap("a", harness.HasData("value", "1"))
+	top.PatchParent("a", object{"spec": object{"value": "2"}})
+	top.WaitForConfigMap("a", harness.HasData("value", "2"))
 	last := *second
-	last.targets = pieces
-	last.waitFor("a", func(piece *unstructured.Unstructured) error { // it is written last of all
+	last.Parents = pieces
+	last.WaitForParent("a", func(piece *unstructured.Unstructured) error { // it is written last of all
 		if of, _, _ := unstructured.NestedInt64(piece.Object, "status", "observedGeneration"); of != piece.GetGeneration() {
 			return fmt.Errorf("the status is not of generation %d: %v", piece.GetGeneration(), piece.Object["status"])
 		}
 		return nil
 	})
-	top.expectRest(top.markTarget("a"), top.hook)
-	second.expectRest(second.markTarget("a"), top.hook, second.hook)
-	last.expectRest(last.markTarget("a"), second.hook, bottom)
-	top.delete("a")
-	env.WaitUntilConfigMapIsGone(t, top.namespace, "a")
+	top.expectNoOp("a", top.Hook)
+	second.expectNoOp("a", top.Hook, second.Hook)
+	last.expectNoOp("a", second.Hook, bottom)
+	top.DeleteParent("a")
+	top.WaitUntilConfigMapIsGone("a")
 }

@@ -46,9 +46,9 @@ func originalsOf(t *testing.T) []object {
 	return all
 }
 
-// takenOver is a fixture whose target and attachments Metacontroller has left. Leave writes
-// an attachment as it does.
-func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
+// testTakingOver tests a decorator whose target and attachments Metacontroller has left. Leave
+// writes an attachment as Metacontroller does.
+func testTakingOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixture, schema.GroupVersionResource, *unstructured.Unstructured)) {
 	t.Helper()
 	var answered atomic.Bool
 	answer := answers(t, func(asked request) object {
@@ -67,25 +67,25 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 	})
 	f := prepare(t, harness.CRD{Kind: "Thing"}, nil)
 	name := harness.Name("test")
-	target := f.target("a", object{
+	target := f.CreateParentWith("a", object{
 		"labels": object{"decorated": "yes", "others": "x"}, "annotations": object{"decorated": "yes", "others": "x"},
 		"finalizers": []any{"metacontroller.io/decoratorcontroller-" + name},
 	}, object{"value": "1"})
-	f.patch("a", object{"status": object{"decorated": true, "share": 1}}, "status")
+	f.PatchParent("a", object{"status": object{"decorated": true, "share": 1}}, "status")
 	uids, leftBehind := map[types.UID]bool{}, []unstructured.Unstructured{}
 	for of, text := range originals {
 		attachment := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &attachment.Object); err != nil {
 			t.Fatal(err)
 		}
-		attachment.SetNamespace(f.namespace)
+		attachment.SetNamespace(f.Namespace)
 		annotations := map[string]string{"metacontroller.k8s.io/decorator-controller": name}
 		maps.Copy(annotations, attachment.GetAnnotations())
 		attachment.SetAnnotations(annotations)
 		leave(f, of, attachment)
-		attachments := env.Dynamic.Resource(of).Namespace(f.namespace)
+		attachments := env.Dynamic.Resource(of).Namespace(f.Namespace)
 		left, err := attachments.Patch(t.Context(), "it", types.MergePatchType,
-			[]byte(mustJSON(t, object{"metadata": object{"labels": object{"others": "x"}, "annotations": object{"others": "x"}}})), metav1.PatchOptions{FieldManager: "others"})
+			[]byte(harness.JSON(t, object{"metadata": object{"labels": object{"others": "x"}, "annotations": object{"others": "x"}}})), metav1.PatchOptions{FieldManager: "others"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +95,13 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 		uids[left.GetUID()], leftBehind = true, append(leftBehind, *left)
 	}
 
-	f.hook.Handle(hook.OnceShown(leftBehind, answer))
-	from := f.position()
-	f.controller = f.createNamed(name, f.spec(func(spec *v1alpha1.DecoratorControllerSpec) {
+	f.Hook.Handle(hook.OnceShown(leftBehind, answer))
+	from := env.AuditEnd(t)
+	f.Controller = harness.Decorator(name)
+	f.CreateDecorator(name, f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Hooks.Finalize, spec.Attachments = spec.Hooks.Sync.DeepCopy(), nil
 		for of := range originals {
-			spec.Attachments = append(spec.Attachments, attachmentRule(of.GroupVersion().String(), of.Resource, method))
+			spec.Attachments = append(spec.Attachments, harness.AttachmentRule(of.GroupVersion().String(), of.Resource, method))
 		}
 	}))
 	env.Eventually(t, func(context.Context) error {
@@ -109,40 +110,40 @@ func takenOver(t *testing.T, method v1alpha1.ChildUpdateMethod, leave func(*fixt
 		}
 		return nil
 	})
-	f.settle(f.markTarget("a"), f.hook)
+	f.Settle("a", f.Hook)
 	f.expectNoWrites(from)
 
-	f.patch("a", object{"spec": object{"value": "2"}})
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	if method == v1alpha1.ChildUpdateInPlace {
-		env.WaitForConfigMap(t, f.namespace, "it", hasData("value", "2"))
-		f.expectRest(f.markTarget("a"), f.hook)
+		f.WaitForConfigMap("it", harness.HasData("value", "2"))
+		f.expectNoOp("a", f.Hook)
 		for of := range originals {
-			attachment, err := env.Dynamic.Resource(of).Namespace(f.namespace).Get(t.Context(), "it", metav1.GetOptions{})
+			attachment, err := env.Dynamic.Resource(of).Namespace(f.Namespace).Get(t.Context(), "it", metav1.GetOptions{})
 			if err != nil || !uids[attachment.GetUID()] || attachment.GetLabels()["others"] != "x" {
 				t.Errorf("the attachment is %v (%v)", attachment, err)
 			}
 		}
 	}
-	f.delete("a")
-	f.waitUntilGone("a")
+	f.DeleteParent("a")
+	f.WaitUntilParentIsGone("a")
 }
 
 // ownedBy makes a target the owner of an attachment as Metacontroller does.
 func (f *fixture) ownedBy(attachment *unstructured.Unstructured) {
 	f.Helper()
-	target := f.waitFor("a", func(*unstructured.Unstructured) error { return nil })
+	target := f.WaitForParent("a", func(*unstructured.Unstructured) error { return nil })
 	attachment.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(target, target.GroupVersionKind())})
 }
 
 // leaveRecorded writes an attachment as dynamic apply does.
 func leaveRecorded(f *fixture, of schema.GroupVersionResource, attachment *unstructured.Unstructured) {
 	f.Helper()
-	record := mustJSON(f, attachment.Object)
+	record := harness.JSON(f, attachment.Object)
 	annotations := attachment.GetAnnotations()
 	annotations["metacontroller.k8s.io/last-applied-configuration"] = record
 	attachment.SetAnnotations(annotations)
 	f.ownedBy(attachment)
-	_, err := env.Dynamic.Resource(of).Namespace(f.namespace).Create(f.Context(), attachment, metav1.CreateOptions{FieldManager: originalManager})
+	_, err := env.Dynamic.Resource(of).Namespace(f.Namespace).Create(f.Context(), attachment, metav1.CreateOptions{FieldManager: originalManager})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func leaveRecorded(f *fixture, of schema.GroupVersionResource, attachment *unstr
 func leaveApplied(f *fixture, of schema.GroupVersionResource, attachment *unstructured.Unstructured) {
 	f.Helper()
 	f.ownedBy(attachment)
-	_, err := env.Dynamic.Resource(of).Namespace(f.namespace).Apply(f.Context(), "it", attachment, metav1.ApplyOptions{FieldManager: originalManager, Force: true})
+	_, err := env.Dynamic.Resource(of).Namespace(f.Namespace).Apply(f.Context(), "it", attachment, metav1.ApplyOptions{FieldManager: originalManager, Force: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -160,19 +161,19 @@ func leaveApplied(f *fixture, of schema.GroupVersionResource, attachment *unstru
 
 var methods = []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace}
 
-// A cluster that Metacontroller managed goes on without a single write of targets or
-// attachments.
+// Targets and attachments that Metacontroller managed are taken over without a write.
 func TestTakingOverTargetsAndAttachments(t *testing.T) {
 	t.Parallel()
 	for _, method := range methods {
-		t.Run(string(method), func(t *testing.T) { t.Parallel(); takenOver(t, method, leaveRecorded) })
+		t.Run(string(method), func(t *testing.T) { t.Parallel(); testTakingOver(t, method, leaveRecorded) })
 	}
 }
 
 func TestTakingOverAttachmentsOfServerSideApply(t *testing.T) {
 	before := env.Server.Args
 	env.Server.Args = append([]string{"--apply-strategy=server-side-apply"}, before...)
-	restart(t)
+	env.KillServer(t)
+	env.StartServer(t)
 	t.Cleanup(func() {
 		env.Server.Args = before
 		if err := errors.Join(env.Server.Kill(), env.Server.Start(context.WithoutCancel(t.Context()))); err != nil {
@@ -180,6 +181,6 @@ func TestTakingOverAttachmentsOfServerSideApply(t *testing.T) {
 		}
 	})
 	for _, method := range methods {
-		takenOver(t, method, leaveApplied)
+		testTakingOver(t, method, leaveApplied)
 	}
 }

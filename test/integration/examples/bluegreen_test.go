@@ -43,7 +43,8 @@ func TestBlueGreen(t *testing.T) {
 	})
 }
 
-// scaled plays the controller of ReplicaSets: it waits until one is to have so many Pods, and says that they are there.
+// scaled does the work of the controller of ReplicaSets. It waits until a ReplicaSet has the
+// desired number of replicas, and reports them as available.
 func scaled(t *testing.T, namespace, name string, replicas int32) {
 	t.Helper()
 	sets := env.Kube.AppsV1().ReplicaSets(namespace)

@@ -21,12 +21,13 @@ var catSets = schema.GroupVersionResource{Group: "ctl.enisoc.com", Version: "v1"
 
 const (
 	backend = "catset/nginx-backend"
-	// readyReplicas and updated are what the status says of a CatSet's Pods and of its rollout.
+	// readyReplicas and updated read a CatSet's status.
 	readyReplicas = "{.status.readyReplicas}"
 	updated       = `{.status.conditions[?(@.type=="Updated")].reason} {.status.conditions[?(@.type=="Updated")].message}`
 )
 
-// startCatSet runs the example with a CatSet of so many Pods in a namespace of its own. The Pods are applied in that way.
+// startCatSet runs the example with a CatSet of so many Pods in a new namespace. The Pods are
+// applied by an engine.
 func startCatSet(t *testing.T, protocol string, apply v1alpha1.ChildApplyStrategy, replicas int) *kubelet {
 	t.Helper()
 	example := startExample(t, "catset", "8090", protocol)
@@ -45,7 +46,8 @@ func (k *kubelet) use(image string) {
 	k.mergePatch("nginx-backend", `{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"`+image+`"}]}}}}`)
 }
 
-// waitForRollout waits until all Pods have the image of the template, are ready and the revision of before is gone.
+// waitForRollout waits until all Pods have the image of the template and are ready, and the old
+// revision is gone.
 func (k *kubelet) waitForRollout(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, func(ctx context.Context) error {
@@ -68,7 +70,7 @@ func (k *kubelet) waitForRollout(t *testing.T) {
 	})
 }
 
-// names are those of the Pods with these numbers.
+// names returns the names of the Pods with these numbers.
 func names(ordinals ...int) (pods []string) {
 	for _, ordinal := range ordinals {
 		pods = append(pods, fmt.Sprintf("nginx-backend-%d", ordinal))
@@ -116,7 +118,7 @@ func TestCatSetByServerSideApply(t *testing.T) {
 	t.Run("a Pod that is never ready stops a rollout", k.isStopped)
 }
 
-// rollsOut has five Pods change their template.
+// rollsOut changes the template of five Pods.
 func (k *kubelet) rollsOut(t *testing.T) {
 	env.Kubectl(t, "scale", backend, "-n", k.namespace, "--replicas=5")
 	waitFor(t, k.namespace, backend, readyReplicas, "5")
@@ -133,13 +135,13 @@ func (k *kubelet) rollsOut(t *testing.T) {
 	env.WaitForEvent(t, k.namespace, "nginx-backend", "RolloutFinished", "latest ControllerRevision: catsets.ctl.enisoc.com-")
 }
 
-// isStopped has five Pods get a template with which none can be ready, and that be taken back.
+// isStopped gives five Pods a template with which none can be ready, and then reverts it.
 func (k *kubelet) isStopped(t *testing.T) {
 	from := k.now()
 	k.use(brokenImage)
 	waitFor(t, k.namespace, backend, updated, `RolloutWaiting child Pod nginx-backend-4 failed status check: "Ready" condition status is "False" (want "True")`)
 	k.use("nginx:1.29")
 	k.waitForRollout(t)
-	// The broken Pod is made anew, and no other is.
+	// Only the broken Pod is created again.
 	k.expectOneAtATime(from, 5, 4, 4)
 }

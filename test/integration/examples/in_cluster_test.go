@@ -13,8 +13,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// With their hooks inside the cluster, examples are applied as a whole. The namespace of the hooks is restricted. No
-// other test runs meanwhile: kubectl fails if somebody creates an example's type after it has looked for it.
+// Examples with hooks inside the cluster are applied as a whole, with a restricted namespace for
+// the hooks. No other test may run meanwhile: kubectl fails if another test creates an example's
+// type after kubectl has looked for it.
 func TestTheHostAcceptsTheExamplesAsAWhole(t *testing.T) {
 	wholes, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", "*", "kustomization.yaml"))
 	if err != nil || len(wholes) == 0 {
@@ -39,8 +40,8 @@ func TestTheHostAcceptsTheExamplesAsAWhole(t *testing.T) {
 	}
 }
 
-// comesFromTesting tells whether a warning is only about how the example is tested: by a server outside of the
-// cluster, where its hook has no address, and by a dry run, which does not make its own type.
+// comesFromTesting reports whether a warning is only due to the test: the server runs outside of
+// the cluster, where the hook has no address, and a dry run does not create the example's type.
 func comesFromTesting(warning, example string) bool {
 	if strings.Contains(warning, "cannot be resolved where the server runs") {
 		return true

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// brokenImage is one with which a Pod runs, but never gets ready.
+// brokenImage is an image with which a Pod runs but never gets ready.
 const brokenImage = "broken"
 
-// kubelet plays the kubelets of all Pods in a namespace, and remembers every instant of them.
+// kubelet does the work of the kubelets for all Pods in a namespace, and records every event.
 type kubelet struct {
 	testing.TB
 	namespace string
@@ -31,7 +31,7 @@ type kubelet struct {
 	past    []instant
 }
 
-// instant is what an event has made of the Pods.
+// instant is the state of the Pods after an event.
 type instant struct {
 	pod   string
 	event watch.EventType
@@ -39,7 +39,8 @@ type instant struct {
 	ready int
 }
 
-// startKubelet has all Pods run, and be ready unless their image is broken, until the test ends.
+// startKubelet reports all Pods as running, and as ready unless their image is broken, until the
+// test ends.
 func startKubelet(t *testing.T, namespace string) *kubelet {
 	t.Helper()
 	k := &kubelet{TB: t, namespace: namespace, ready: map[string]bool{}}
@@ -84,7 +85,7 @@ func (k *kubelet) note(event watch.EventType, pod *corev1.Pod) {
 	k.changed.Broadcast()
 }
 
-// run makes a new Pod run, and be ready if it can be.
+// run reports a new Pod as running, and as ready unless its image is broken.
 func (k *kubelet) run(ctx context.Context, event watch.EventType, pod *corev1.Pod) {
 	if event == watch.Deleted || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
 		return
@@ -110,21 +111,21 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// now is the instant from which a test looks on.
+// now returns the index of the next instant.
 func (k *kubelet) now() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.past)
 }
 
-// since returns all that has happened from an instant on.
+// since returns all instants from one on.
 func (k *kubelet) since(from int) []instant {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.past[from:])
 }
 
-// waitForEvents waits until so many things have happened from an instant on, or ctx has ended.
+// waitForEvents waits for so many events from an instant on, or until ctx ends.
 func (k *kubelet) waitForEvents(ctx context.Context, from, count int) {
 	defer context.AfterFunc(ctx, func() {
 		k.mu.Lock()
@@ -138,7 +139,7 @@ func (k *kubelet) waitForEvents(ctx context.Context, from, count int) {
 	}
 }
 
-// gone returns the Pods that are gone since an instant, in the order in which they went.
+// gone returns the Pods that were deleted since an instant, in order.
 func (k *kubelet) gone(from int) (pods []string) {
 	for _, now := range k.since(from) {
 		if now.event == watch.Deleted {
@@ -148,8 +149,9 @@ func (k *kubelet) gone(from int) (pods []string) {
 	return pods
 }
 
-// expectOneAtATime checks that since an instant never more than one of so many Pods was not ready, and that the Pods with
-// these numbers went, in that order. The host may have told others sooner that they are gone.
+// expectOneAtATime checks that since an instant at most one of so many Pods was not ready, and that
+// the Pods with these numbers were deleted in that order. Other watches may have seen the deletions
+// earlier.
 func (k *kubelet) expectOneAtATime(from, pods int, gone ...int) {
 	k.Helper()
 	env.Eventually(k, func(context.Context) error {
@@ -168,7 +170,8 @@ func (k *kubelet) expectOneAtATime(from, pods int, gone ...int) {
 	}
 }
 
-// mergePatch changes an object of the namespace with a JSON merge patch, by a client that is quicker than kubectl.
+// mergePatch applies a JSON merge patch to an object of the namespace. The client is faster than
+// kubectl.
 func (k *kubelet) mergePatch(catSet, patch string) {
 	k.Helper()
 	_, err := env.Dynamic.Resource(catSets).Namespace(k.namespace).Patch(k.Context(), catSet, types.MergePatchType, []byte(patch), metav1.PatchOptions{})

@@ -1,8 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples plays the examples of artifacts/examples as their READMEs do. HelloWorld, which is not here, is what
-// the demo plays. No nodes and no StatefulSets' controller are there: what they would do, the tests do.
+// Package examples plays the examples of artifacts/examples as their READMEs describe them, except
+// HelloWorld, which the demo plays. The host cluster has no nodes and no controller of
+// StatefulSets; the tests do their work.
 package examples
 
 import (

@@ -30,7 +30,7 @@ func TestConfigMapPropagation(t *testing.T) {
 		env.Kubectl(t, "patch", settings, "-n", "original", "-p", `{"data":{"some":"other value"}}`)
 		waitFor(t, "three", settings, "{.data.some}", "other value")
 
-		// A namespace that is still to come keeps the others from nothing.
+		// A missing namespace does not delay the others.
 		later := harness.Name("later")
 		env.Kubectl(t, "patch", parent, "--type=merge", "-p",
 			fmt.Sprintf(`{"spec":{"targetNamespaces":["one","two",%q]}}`, later))

@@ -47,7 +47,7 @@ func TestPythonLambda(t *testing.T) {
 	}
 }
 
-// runLambda does what the container of the Pods would, and returns the port that it serves.
+// runLambda does the work of the Pods' container, and returns its port.
 func runLambda(t *testing.T, namespace string) (port string) {
 	t.Helper()
 	code, err := env.Kube.CoreV1().ConfigMaps(namespace).Get(t.Context(), "greeter", metav1.GetOptions{})

@@ -14,7 +14,7 @@ import (
 
 const (
 	web = "statefulset/web"
-	// ours holds a StatefulSet until its Services are gone.
+	// ours is the finalizer that keeps a StatefulSet until its Services are gone.
 	ours       = "metacontroller.io/decoratorcontroller-service-per-pod"
 	finalizers = "{.metadata.finalizers}"
 )
@@ -62,7 +62,7 @@ func TestServicePerPod(t *testing.T) {
 	})
 }
 
-// deleteInOrder deletes the StatefulSet and checks that it does not go before its Services.
+// deleteInOrder deletes the StatefulSet and checks that its Services are deleted first.
 func deleteInOrder(t *testing.T, namespace string) {
 	t.Helper()
 	const hold, release = `{"metadata":{"finalizers":["example.com/test"]}}`, `{"metadata":{"finalizers":null}}`
@@ -76,7 +76,7 @@ func deleteInOrder(t *testing.T, namespace string) {
 	waitForNone(t, namespace, web)
 }
 
-// createPod does what the StatefulSets' controller would.
+// createPod does the work of the controller of StatefulSets.
 func createPod(t *testing.T, namespace, name string) {
 	t.Helper()
 	waitFor(t, namespace, "serviceaccount/default", "{.metadata.name}", "default") // without it there can be no Pod

@@ -18,31 +18,31 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// megabyte is as much as a ConfigMap can hold, of a letter.
+// megabyte returns as many of a letter as a ConfigMap can hold.
 func megabyte(letter string) string { return strings.Repeat(letter, 1_000_000) }
 
-// letterOf is the value of the parent's spec.
+// letterOf returns the value in the parent's spec.
 func letterOf(asked request) string {
 	letter, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
 	return letter
 }
 
-// A child of a megabyte is written once a change in either engine, although the annotation that
-// dynamic apply keeps its record in may hold a quarter of that.
+// A child of a megabyte is written once for each change with either engine, although the annotation
+// with the last applied configuration may hold only a quarter of that.
 func TestAChildOfAMegabyte(t *testing.T) {
 	for engine, change := range map[v1alpha1.ChildApplyStrategy]string{v1alpha1.ChildApplyDynamic: "update", v1alpha1.ChildApplyServerSide: "patch"} {
 		t.Run(string(engine), func(t *testing.T) {
 			f := prepare(t, hook.Answering(t, func(asked request) object {
-				return object{"children": []object{configMap("p", megabyte(letterOf(asked)))}}
+				return object{"children": []object{hook.ConfigMap("p", object{"value": megabyte(letterOf(asked))})}}
 			}))
 			f.start(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].UpdateStrategy.Apply = engine })
-			f.parent("p", "a")
-			t.Logf("created after %s", f.reaches("p", megabyte("a")))
+			f.CreateParent("p", object{"value": "a"})
+			t.Logf("created after %s", f.timeUntilValue("p", megabyte("a")))
 			calls := f.settle("p")
 
-			from := env.Now(t)
-			f.touch("p", "1")
-			f.waitForCalls(calls + 1)
+			from := env.AuditEnd(t)
+			f.Touch("p", "1")
+			f.WaitForCalls(calls + 1)
 			if made := f.settle("p") - harness.SettleCalls - calls; made != 1 {
 				t.Errorf("a touch leads to %d calls", made)
 			}
@@ -50,17 +50,17 @@ func TestAChildOfAMegabyte(t *testing.T) {
 				t.Errorf("a touch leads to the writes %v", writes)
 			}
 			f.set("p", "b")
-			t.Logf("changed after %s", f.reaches("p", megabyte("b")))
+			t.Logf("changed after %s", f.timeUntilValue("p", megabyte("b")))
 			calls = f.settle("p")
 			if writes := f.writes(from, configMaps); !slices.Equal(writes, []string{change}) {
 				t.Errorf("a change leads to the writes %v", writes)
 			}
 
-			from = env.Now(t)
+			from = env.AuditEnd(t)
 			if err := errors.Join(env.Server.Stop(), env.Server.Start(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			f.waitForCalls(calls + 1)
+			f.WaitForCalls(calls + 1)
 			f.settle("p")
 			if writes := f.writes(from, configMaps); len(writes) > 0 {
 				t.Errorf("a restart leads to the writes %v", writes)
@@ -69,7 +69,7 @@ func TestAChildOfAMegabyte(t *testing.T) {
 	}
 }
 
-// What the host says of a child that it refuses may quote all of it. The log does not.
+// The host's error about a refused child may quote all of it. The log does not.
 func TestARefusedMegabyteIsNotInTheLog(t *testing.T) {
 	parts := env.Install(t, harness.CRD{Kind: "Part", Schema: object{"text": object{"type": "string", "pattern": "^b*$"}}})
 	f := prepare(t, hook.Answering(t, func(asked request) object {
@@ -80,8 +80,8 @@ func TestARefusedMegabyteIsNotInTheLog(t *testing.T) {
 	f.start(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources[0].APIVersion, spec.ChildResources[0].Resource = parts.GroupVersion().String(), parts.Resource
 	})
-	f.parent("p", "z")
-	event := env.WaitForEvent(t, f.namespace, "p", "SyncError", "can't create Part "+f.namespace+"/p")
+	f.CreateParent("p", object{"value": "z"})
+	event := env.WaitForEvent(t, f.Namespace, "p", "SyncError", "can't create Part "+f.Namespace+"/p")
 	if len(event.Message) > 1024 {
 		t.Errorf("the event has %d bytes", len(event.Message))
 	}

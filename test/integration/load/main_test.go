@@ -1,9 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package load tests what becomes of the rest when there is much of something: slow answers, children, bytes,
-// controllers. Counts are exact; times are bounded so that only what grows out of hand exceeds them, also on a machine
-// that is several times as slow, and are logged.
+// Package load tests large numbers and sizes: slow answers, thousands of children, children of a
+// megabyte, hundreds of controllers. Counts of calls and writes are exact. Times are logged; their
+// bounds leave room for a machine that is several times as slow, so that only what grows out of
+// proportion exceeds them.
 package load
 
 import (

@@ -13,9 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -37,11 +39,17 @@ func TestHundredsOfControllers(t *testing.T) {
 	errs := make([]error, controllers)
 	started := time.Now()
 	workqueue.ParallelizeUntil(t.Context(), 8, controllers, func(i int) {
-		of := map[string]string{"of": name(i)}
-		_, err := client.Create(t.Context(), f.controller(func(spec *v1alpha1.CompositeControllerSpec) {
-			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: of}
-		}), metav1.CreateOptions{})
-		errs[i] = errors.Join(err, f.createParent(name(i), "0", of))
+		_, controllerErr := client.Create(t.Context(), &v1alpha1.CompositeController{
+			ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")},
+			Spec: f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"of": name(i)}}
+			}),
+		}, metav1.CreateOptions{})
+		_, parentErr := f.ParentClient().Create(t.Context(), &unstructured.Unstructured{Object: object{
+			"apiVersion": f.Parents.GroupVersion().String(), "kind": "Thing",
+			"metadata": object{"name": name(i), "labels": object{"of": name(i)}}, "spec": object{"value": "0"},
+		}}, metav1.CreateOptions{})
+		errs[i] = errors.Join(controllerErr, parentErr)
 	})
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
@@ -50,7 +58,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	env.Within(t, max(2*time.Minute, 3*created), allReady(controllers)) // who takes long to create them may take long to start them
 	ready := time.Since(started)
 	for i := range controllers {
-		f.reaches(name(i), "0")
+		f.timeUntilValue(name(i), "0")
 	}
 	t.Logf("%d controllers are created in %s and all are ready after %s; the server goes from %d to %d MiB", controllers, created, ready, empty, resident())
 
@@ -58,7 +66,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	for i := range edits {
 		parent := name(i * controllers / edits)
 		f.set(parent, "1")
-		took = append(took, f.reaches(parent, "1"))
+		took = append(took, f.timeUntilValue(parent, "1"))
 	}
 	slices.Sort(took)
 	t.Logf("an edit takes %s at the median and %s at worst", took[edits/2], took[edits-1])
@@ -72,7 +80,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	env.WaitForGoroutines(t, before)
 }
 
-// allReady tells whether there are that many controllers, all of them ready.
+// allReady returns a check that there are so many controllers and all are ready.
 func allReady(count int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})

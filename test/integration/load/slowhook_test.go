@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// gate keeps the calls of a hook waiting, round by round.
+// gate blocks the calls of a hook, round by round.
 type gate struct{ now atomic.Pointer[round] }
 
 type round struct {
@@ -25,14 +25,14 @@ type round struct {
 	waiting atomic.Int32
 }
 
-// next lets those go who wait, and keeps those waiting who come later.
+// next releases the blocked calls. Later calls are blocked in the next round.
 func (g *gate) next() {
 	if before := g.now.Swap(&round{over: make(chan struct{})}); before != nil {
 		close(before.over)
 	}
 }
 
-// waiting is how many calls wait for the end of this round.
+// waiting returns how many calls are blocked in this round.
 func (g *gate) waiting() int32 { return g.now.Load().waiting.Load() }
 
 // pass waits for the end of this round, or of ctx.
@@ -46,8 +46,8 @@ func (g *gate) pass(ctx context.Context) {
 	}
 }
 
-// While an edit of another controller's parent is made and carried out, no call of the slow hook is answered, and all
-// workers of its controller wait for one. In between those calls are.
+// While another controller carries out an edit, no call of the slow hook is answered, so that all
+// workers of its controller are blocked. The calls are answered between the edits.
 func TestASlowHookDelaysNoOtherController(t *testing.T) {
 	const workers, parents, edits = 5, 40, 20
 	var slow gate
@@ -58,16 +58,16 @@ func TestASlowHookDelaysNoOtherController(t *testing.T) {
 		return answer(ctx, call)
 	})
 	for i := range parents {
-		other.parent(fmt.Sprintf("p%d", i), "1")
+		other.CreateParent(fmt.Sprintf("p%d", i), object{"value": "1"})
 	}
 	other.start(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ResyncPeriodSeconds = ptr.To(int32(1))
 		spec.Hooks.Sync.Webhook.Timeout = ptr.To(v1alpha1.Duration("1h"))
 	})
 	quick := prepare(t, answer)
-	quick.parent("p", "0")
+	quick.CreateParent("p", object{"value": "0"})
 	quick.start()
-	quick.reaches("p", "0")
+	quick.timeUntilValue("p", "0")
 
 	var took []time.Duration
 	for i := range edits {
@@ -79,7 +79,7 @@ func TestASlowHookDelaysNoOtherController(t *testing.T) {
 		})
 		value := fmt.Sprint(i + 1)
 		quick.set("p", value)
-		took = append(took, quick.reaches("p", value))
+		took = append(took, quick.timeUntilValue("p", value))
 		if now := slow.waiting(); now != workers {
 			t.Errorf("%d calls of the slow hook wait after the edit, want %d", now, workers)
 		}

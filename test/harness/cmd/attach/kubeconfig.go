@@ -13,7 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// currentCluster reads what kubectl would use: $KUBECONFIG, which may name several files, else ~/.kube/config.
+// currentCluster reads what kubectl would use: $KUBECONFIG, which may name several files, else
+// ~/.kube/config.
 func currentCluster() (*rest.Config, clientcmdapi.Config, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loader.ClientConfig()
@@ -30,7 +31,8 @@ func currentCluster() (*rest.Config, clientcmdapi.Config, error) {
 	return config, raw, nil
 }
 
-// writeKubeconfig writes the current context of a kubeconfig into one file, as the server's flag wants it.
+// writeKubeconfig writes the current context of a kubeconfig into one file, as the server's flag
+// wants it.
 func writeKubeconfig(config clientcmdapi.Config, dir string) (string, error) {
 	if err := clientcmdapi.MinifyConfig(&config); err != nil {
 		return "", fmt.Errorf("take the current context out of the kubeconfig: %w", err)

@@ -1,8 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command attach runs metacontroller-apiserver on this machine and joins it to the cluster of $KUBECONFIG from outside,
-// in the foreground until SIGINT or SIGTERM. It is what `make run` and `make run-clean` call.
+// Command attach runs metacontroller-apiserver on this machine and joins it to the cluster of
+// $KUBECONFIG from outside, in the foreground until SIGINT or SIGTERM. It is what `make run` and
+// `make run-clean` call.
 package main
 
 import (
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := checkFree(ctx, cluster, absoluteDataDir); err != nil {
 		return err
 	}
-	place, err := placeFor(cluster, *externalName)
+	place, err := addressFor(cluster, *externalName)
 	if err != nil {
 		return err
 	}
@@ -115,8 +116,8 @@ Its storage is in %[6]s. Ctrl-C stops the server; 'make run-clean' takes the reg
 	}
 }
 
-// checkFree keeps a server from taking the place of one with another storage. A data directory that is new has no
-// authority yet, which differs from every one that is registered.
+// checkFree keeps a server from taking the place of one with another storage. A data directory that
+// is new has no authority yet, which differs from every one that is registered.
 func checkFree(ctx context.Context, cluster *rest.Config, dataDir string) error {
 	ca, err := os.ReadFile(aggregation.CAPath(dataDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,8 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hostcluster runs a host cluster in the foreground, for the demo and for work by hand. It prints
-// the line that points kubectl to it, runs until SIGINT or SIGTERM, and leaves nothing behind.
+// Command hostcluster runs a host cluster in the foreground, for the demo and for work by hand. It
+// prints the line that points kubectl to it, runs until SIGINT or SIGTERM, and leaves nothing
+// behind.
 package main
 
 import (

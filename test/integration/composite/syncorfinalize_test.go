@@ -1,0 +1,144 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+)
+
+// Each case of a parent: which hook is called, what happens to the children, and whether the status
+// is written.
+func TestWhichHookIsCalled(t *testing.T) {
+	t.Parallel()
+	started := func(t *testing.T, changes ...change) (*fixture, *script) {
+		t.Parallel()
+		script := scripted(t, replacing)
+		return start(t, script.handle, append(changes, selecting)...), script
+	}
+
+	t.Run("alive and selected: sync, children and status", func(t *testing.T) {
+		f, _ := started(t, withFinalize)
+		f.createParent("a")
+		f.waitForSynced("a")
+		f.WaitForFinalizers("a", f.Finalizer())
+		if _, paths := f.calls("a"); slices.Contains(paths, "/finalize") {
+			t.Errorf("the calls were %v", paths)
+		}
+	})
+
+	t.Run("alive and no longer selected: finalize, children and status, until finalized", func(t *testing.T) {
+		f, script := started(t, withFinalize)
+		f.createParent("a", harness.OtherFinalizer)
+		f.waitForSynced("a")
+		f.PatchParent("a", object{"metadata": object{"labels": object{"run": "elsewhere"}}})
+		f.waitForStatus("a", "phase", "finalizing")
+		f.WaitUntilConfigMapIsGone("a")
+		f.WaitForConfigMap("a-other", isControlled)
+		f.WaitForFinalizers("a", harness.OtherFinalizer, f.Finalizer())
+
+		script.then(doneOnceTouched)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.WaitForFinalizers("a", harness.OtherFinalizer)
+		f.waitForStatus("a", "phase", "done")
+		f.WaitUntilConfigMapIsGone("a-other")
+		if !f.HasConfigMap("a-late") {
+			t.Error("what the answer listed that finalized was not created")
+		}
+		// One write adds the finalizer and one removes it. The second is based on the version with
+		// the new status.
+		if writes := f.updatesOf("a"); writes != 2 {
+			t.Errorf("the parent was written %d times, want twice", writes)
+		}
+	})
+
+	t.Run("alive and no longer selected, without a finalize hook: nothing", func(t *testing.T) {
+		f, _ := started(t)
+		f.createParent("a")
+		f.waitForSynced("a")
+		f.PatchParent("a", object{"metadata": object{"labels": object{"run": "elsewhere"}}, "spec": object{"value": "2"}})
+		f.createParent("b")
+		f.waitForSynced("b")
+		asked, _ := f.calls("a")
+		for _, one := range asked {
+			if one.Parent.GetLabels()["run"] != "here" {
+				t.Error("a hook was called about a parent that is no longer selected")
+			}
+		}
+		if !f.HasConfigMap("a") {
+			t.Error("the child of a parent that is no longer selected is gone")
+		}
+	})
+
+	t.Run("being deleted and held by us: finalize, children and status", func(t *testing.T) {
+		f, script := started(t, withFinalize)
+		f.createParent("a")
+		f.waitForSynced("a")
+		f.DeleteParent("a", metav1.DeletePropagationBackground)
+		f.waitForStatus("a", "phase", "finalizing")
+		f.WaitUntilConfigMapIsGone("a")
+		f.WaitForConfigMap("a-other", isControlled)
+		script.then(doneOnceTouched)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.WaitUntilParentIsGone("a")
+	})
+
+	t.Run("being deleted by the garbage collector: finalize and status, no children", func(t *testing.T) {
+		f, script := started(t, withFinalize)
+		f.createParent("a")
+		f.waitForSynced("a")
+		// The garbage collector waits for the child, which has a finalizer.
+		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
+		f.DeleteParent("a", metav1.DeletePropagationForeground)
+		f.waitForStatus("a", "phase", "finalizing")
+		if f.HasConfigMap("a-other") {
+			t.Error("a child was created for a parent that the garbage collector cleans up")
+		}
+		f.WaitForFinalizers("a", f.Finalizer(), metav1.FinalizerDeleteDependents)
+		script.then(doneOnceTouched)
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.WaitForFinalizers("a", metav1.FinalizerDeleteDependents)
+		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
+		env.Within(t, collectionTime, f.ParentIsGone("a"))
+	})
+
+	t.Run("being deleted, held by others: finalize again and status, no children", func(t *testing.T) {
+		f, script := started(t, withFinalize)
+		script.then(done)
+		f.createParent("a", harness.OtherFinalizer)
+		f.waitForSynced("a")
+		f.DeleteParent("a", metav1.DeletePropagationBackground)
+		f.WaitForFinalizers("a", harness.OtherFinalizer)
+		if f.HasConfigMap("a-late") {
+			t.Error("what the answer listed that finalized was created")
+		}
+		f.waitForStatus("a", "phase", "done") // which only a further call can have led to
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
+		f.waitForCall("/finalize", "a", hasAnnotation("touched"))
+		f.createParent("b")
+		f.waitForSynced("b")
+		if f.HasConfigMap("a-late") || !f.HasConfigMap("a") {
+			t.Error("the children of a parent that is no longer ours were changed")
+		}
+	})
+
+	t.Run("gone: nothing", func(t *testing.T) {
+		f, script := started(t, withFinalize)
+		script.then(done)
+		f.createParent("a")
+		f.waitForSynced("a")
+		f.DeleteParent("a", metav1.DeletePropagationBackground)
+		f.WaitUntilParentIsGone("a")
+		before, _ := f.calls("a")
+		f.createParent("b")
+		f.waitForSynced("b")
+		if after, _ := f.calls("a"); len(after) != len(before) {
+			t.Errorf("the hook was called %d times about a parent that is gone", len(after)-len(before))
+		}
+	})
+}

@@ -1,0 +1,164 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
+)
+
+// patience is the timeout of kubectl. Only failing tests use it up.
+const patience = "--timeout=120s"
+
+// startExample runs the hook of an example and creates its types and controllers. The controllers
+// of the manifests call the hook at the usual port, which is replaced. All is deleted when the test
+// ends. The protocol is the version of the hooks; empty leaves it as it is.
+func startExample(t *testing.T, name, usualPort, protocol string) (directory string) {
+	t.Helper()
+	directory = filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", name)
+	port := startHook(t, directory)
+	file := filepath.Join(directory, "controller.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers := strings.ReplaceAll(string(text), "127.0.0.1:"+usualPort, "127.0.0.1:"+port)
+	if protocol != "" {
+		controllers = strings.ReplaceAll(controllers, "      webhook:", "      version: "+protocol+"\n      webhook:")
+	}
+
+	crd := filepath.Join(directory, "crd.yaml")
+	_, err = os.Stat(crd)
+	switch {
+	case err == nil:
+		env.Kubectl(t, "apply", "-f", crd)
+		env.Kubectl(t, "wait", "--for=condition=Established", "-f", crd, patience)
+	case !errors.Is(err, fs.ErrNotExist):
+		t.Fatal(err)
+	}
+	env.Apply(t, controllers)
+	t.Cleanup(func() {
+		takeAway := env.Host.KubectlCommand(context.WithoutCancel(t.Context()), "delete", "-f", file)
+		if err == nil {
+			takeAway.Args = append(takeAway.Args, "-f", crd)
+		}
+		if out, err := takeAway.CombinedOutput(); err != nil {
+			t.Errorf("take the example away: %v\n%s", err, out)
+		}
+	})
+	env.Kubectl(t, "wait", "--for=condition=Ready", "-f", file, patience)
+	return directory
+}
+
+// startHook runs the hook of an example with the interpreter that it needs.
+func startHook(t *testing.T, directory string) (port string) {
+	t.Helper()
+	file := filepath.Join(directory, "hook.js")
+	if _, err := os.Stat(file); err == nil {
+		return startServer(t, file, "node")
+	}
+	return startPython(t, filepath.Join(directory, "hook.py"))
+}
+
+func startPython(t *testing.T, file string) (port string) {
+	t.Helper()
+	return startServer(t, file, "python3", "-B")
+}
+
+// startServer runs a server that takes the port as its argument, and returns the port once the
+// server prints that it listens.
+func startServer(t *testing.T, file string, interpreter ...string) (port string) {
+	t.Helper()
+	free, err := process.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port = strconv.Itoa(free)
+	name := filepath.Base(file)
+	log := filepath.Join(t.TempDir(), name+".log")
+	server, err := process.Start(name, log, exec.Command(interpreter[0], append(interpreter[1:], file, port)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	env.Eventually(t, func(context.Context) error {
+		if err := server.Exited(); err != nil {
+			t.Fatal(err)
+		}
+		if said := process.Tail(log, 1); !strings.Contains(said, "listens") {
+			return fmt.Errorf("%s says %q", name, said)
+		}
+		return nil
+	})
+	return port
+}
+
+// inBothProtocols plays an example with hooks of each version, one after the other, since the
+// objects have the same names.
+func inBothProtocols(t *testing.T, play func(t *testing.T, protocol string)) {
+	t.Helper()
+	for _, protocol := range []string{"v1", "v2"} {
+		t.Run(protocol, func(t *testing.T) { play(t, protocol) })
+	}
+}
+
+// waitFor waits until a field of an object, as jsonpath prints it, has a value. The value is empty
+// while the object is missing or being deleted.
+func waitFor(t *testing.T, namespace, object, field, want string) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		const alive = "{.metadata.deletionTimestamp}|"
+		printed, err := env.Host.RunKubectl(ctx, "get", object, "-n", namespace, "--ignore-not-found", "-o", "jsonpath="+alive+field)
+		if err != nil {
+			return err
+		}
+		deleted, found, _ := strings.Cut(printed, "|")
+		if deleted != "" {
+			found = ""
+		}
+		if found != want {
+			return fmt.Errorf("%s of %s in namespace %s is %q, want %q", field, object, namespace, found, want)
+		}
+		return nil
+	})
+}
+
+// waitForNone waits until an object is gone.
+func waitForNone(t *testing.T, namespace, object string) {
+	t.Helper()
+	env.Kubectl(t, "wait", "--for=delete", object, "-n", namespace, patience)
+}
+
+// uid returns the present UID of an object.
+func uid(t *testing.T, namespace, object string) string {
+	t.Helper()
+	return env.Kubectl(t, "get", object, "-n", namespace, "-o", "jsonpath={.metadata.uid}")
+}
+
+// waitForAnother waits until an object was created again.
+func waitForAnother(t *testing.T, namespace, object, former string) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		found, err := env.Host.RunKubectl(ctx, "get", object, "-n", namespace, "-o", "jsonpath={.metadata.uid}")
+		if err == nil && found == former {
+			err = fmt.Errorf("%s in namespace %s is still the former one", object, namespace)
+		}
+		return err
+	})
+}

@@ -1,0 +1,37 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// A ConfigMap is copied into the namespaces with a label. The copies follow changes of the
+// ConfigMap and of the labels.
+func TestTheGlobalConfigMapIsCopied(t *testing.T) {
+	t.Parallel()
+	example := startExample(t, "globalconfigmap", "8082", "")
+	one, two := env.Namespace(t), env.Namespace(t)
+	env.Kubectl(t, "label", "namespace", one, "settings=yes")
+	env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))
+
+	// A copy exists if it has the greeting.
+	waitForGreetings := func(greetings map[string]string) {
+		t.Helper()
+		for namespace, greeting := range greetings {
+			waitFor(t, namespace, "configmap/settings", "{.data.greeting}", greeting)
+		}
+	}
+	waitForGreetings(map[string]string{one: "Hello", two: ""})
+	waitFor(t, "", "gcm/settings", "{.status.copies}", "1")
+	env.Kubectl(t, "label", "namespace", two, "settings=yes")
+	waitForGreetings(map[string]string{two: "Hello"})
+	env.Kubectl(t, "patch", "configmap", "settings", "-n", "default", "-p", `{"data":{"greeting":"Good evening"}}`)
+	waitForGreetings(map[string]string{one: "Good evening", two: "Good evening"})
+	env.Kubectl(t, "label", "namespace", one, "settings-")
+	waitForGreetings(map[string]string{one: "", two: "Good evening"})
+	env.Kubectl(t, "delete", "configmap", "settings", "-n", "default")
+	waitForGreetings(map[string]string{two: ""})
+}
