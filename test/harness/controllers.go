@@ -164,7 +164,7 @@ func (e *Env) HasWriteLoop(ctx context.Context, controller Controller, words ...
 	}
 	condition := meta.FindStatusCondition(state.Status.Conditions, v1alpha1.ConditionStable)
 	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
-		return fmt.Errorf("Stable should be False because of a WriteLoop, but the conditions are %v", state.Status.Conditions)
+		return fmt.Errorf("condition Stable should be False because of a WriteLoop, but the conditions are %v", state.Status.Conditions)
 	}
 	for _, word := range words {
 		if !strings.Contains(condition.Message, word) {

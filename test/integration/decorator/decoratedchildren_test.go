@@ -41,7 +41,7 @@ func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1
 		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 	}))
 	f.wholes = env.Install(t, harness.CRD{Kind: "Whole"})
-	f.composite, f.compositeHook = f.fixture.startComposite(f.wholes, func(asked parentRequest) object {
+	f.composite, f.compositeHook = f.startComposite(f.wholes, func(asked parentRequest) object {
 		spec, _, _ := unstructured.NestedMap(asked.Parent.Object, "spec")
 		if spec["none"] == true {
 			return object{}

@@ -32,7 +32,6 @@ type fakeHost struct {
 	objects map[string]map[types.NamespacedName]string
 	streams map[string][]chan string
 	version int
-	watches int
 	// silent are types whose lists never end, refused are types that may not be listed.
 	silent, refused sets.Set[string]
 }
@@ -55,7 +54,6 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		stream <- h.listed()
 	}
 	h.streams[resource] = append(h.streams[resource], stream)
-	h.watches++
 	h.mu.Unlock()
 	defer h.closed(resource, stream)
 
@@ -105,13 +103,6 @@ func (h *fakeHost) watched() string {
 	}
 	slices.Sort(watched)
 	return strings.Join(watched, " ")
-}
-
-// opened returns how many watches there were.
-func (h *fakeHost) opened() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.watches
 }
 
 // put makes an object, given as metadata in YAML, be as it is said to be.
