@@ -71,7 +71,8 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	}
 }
 
-// mayConcern reports whether childChanged may enqueue anything. It looks at nothing but the child.
+// mayConcern reports whether childChanged may enqueue anything. It must not
+// read a cache.
 func (c *Controller) mayConcern(before, after *object.Object) bool {
 	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }

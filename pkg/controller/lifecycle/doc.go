@@ -7,7 +7,8 @@
 // A Reconciler exists for each of the two kinds. In come the controller objects, from the informers
 // of the own API. For each of them the Reconciler resolves the spec, and starts, replaces or stops
 // a hosted.Controller. Out go writes of the controller objects: their status, and the finalizer
-// that keeps them until package drain has removed their own finalizers from the parents. On the
+// that keeps such an object until package drain has removed the controller's finalizer from all
+// parents. On the
 // host, the package reads discovery and the Secrets and ConfigMaps of hooks, writes events, and
 // writes parents through drain only.
 //

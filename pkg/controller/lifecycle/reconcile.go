@@ -20,8 +20,8 @@ import (
 )
 
 // reconcile makes the controller of a name run as the spec of the object of that name says. If it
-// is not done, the name is requeued. The error says why it failed; it may be done all the same, if
-// only a change can help.
+// is not done, the name is requeued. The error says why it failed. With an error that only a change
+// of the spec or of a Secret can mend, it is done too: that change enqueues the name.
 func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	object, err := r.api.get(name)
 	if apierrors.IsNotFound(err) {

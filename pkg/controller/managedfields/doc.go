@@ -4,8 +4,8 @@
 // Package managedfields reads and rewrites what the host records in metadata.managedFields: who owns
 // which fields of an object.
 //
-// Entries of managedFields, or sets of fields in their form fieldsV1, come in. Parts of objects,
-// answers and new entries go out. The package is pure: it does no I/O. It needs no schema, since the
+// Entries of managedFields, or sets of fields in their form fieldsV1, come in. Parts of objects
+// and new entries go out. The package is pure: it does no I/O. It needs no schema, since the
 // sets themselves say what identifies the items of lists.
 //
 // Extract returns the part of an object that a set names, Overlap compares two sets, and Managers

@@ -5,13 +5,12 @@
 //
 //	observe ──Snapshot──▶ hook ──Response──▶ plan ──Plan──▶ act ──Outcome──▶ report
 //
-// It is data: it does no I/O and imports no stage. One stage makes each type, and the
-// stages after it read it:
+// It is data: it does no I/O and imports no stage. These packages make and read the types:
 //
 //	type        made by                     read by
 //	Snapshot    observe                     hook, plan, rollout, act, writeloop
-//	Response    hook                        plan, rollout
-//	NoOp        hosted, of a quiet sync     hook
+//	Response    hook, rollout               plan
+//	NoOp        hosted, of an earlier sync  hook
 //	RelatedRule hook (customize)            observe/related
 //	Plan, Step  plan, hosted                writeloop, act
 //	Outcome     act                         observe, writeloop, hosted, plan.UpToDateCache

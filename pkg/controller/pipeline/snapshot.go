@@ -22,8 +22,8 @@ type Snapshot struct {
 	// Present is the parent as it is now, if Parent is an earlier version of it out of a
 	// ControllerRevision; else nil.
 	Present *object.Object
-	// Selector selects the parent's children. Desired children must match it. It is nil
-	// for a decorator: it does not select its attachments.
+	// Selector selects the parent's children. Desired children must match it. That of a
+	// decorator selects everything: an annotation identifies its attachments.
 	Selector labels.Selector
 	// GeneratedLabels are put on desired children that lack them.
 	GeneratedLabels map[string]string

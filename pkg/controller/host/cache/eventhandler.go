@@ -19,8 +19,7 @@ type Handler func(before, after *object.Object)
 
 // Filter reports whether a handler is called for a change. Where a type has many handlers, most
 // changes concern few of them, and most of the time would be spent on waking the others. A filter
-// must decide by the two objects alone: it runs with the informer's lock held and would block if it
-// read this cache or another one.
+// runs with the informer's lock held: it must not read this cache or another one, or it would block.
 type Filter func(before, after *object.Object) bool
 
 // Registration is a handler that was added to a view. It is called until the registration is

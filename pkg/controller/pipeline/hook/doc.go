@@ -13,9 +13,8 @@
 //   - hook/transport makes the connections: TLS, credentials and their rotation, denied
 //     addresses.
 //
-// The three are packages because the cut is narrow: the protocol has a few functions from bytes to
-// types of package pipeline, and a transport is an http.RoundTripper. A change of one needs no
-// knowledge of the others.
+// The protocol is a few functions from bytes to types of package pipeline, and a transport is an
+// http.RoundTripper. A change of one needs no knowledge of the others.
 //
 // The package touches the network, and Secrets and ConfigMaps through transport.Sources. It reads
 // and writes nothing else of the host cluster.

@@ -10,8 +10,10 @@
 // Where to start:
 //   - Composite and Decorator make the plan of each kind of controller.
 //   - children.go decides which children are created, kept, changed and deleted.
-//   - updatestrategy.go has the update methods (OnDelete, Recreate, InPlace and their rolling
-//     forms) and the engines that change a child: dynamicapply.go and serversideapply.go.
+//   - updatestrategy.go has the update methods and names the engines that change a child:
+//     dynamicapply.go and serversideapply.go. Package rollout decides when a rolling method
+//     comes to a child.
+//   - claim.go adopts and releases children.
 //   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
 //   - status.go, metadata.go and finalizer.go are about the parent itself.
 //   - snapshothash.go hashes what a plan depends on, so that a sync can skip a plan that was made

@@ -22,7 +22,7 @@ import (
 //     decides when it is the child's turn: until then the desired form of the child is the old
 //     one, so this package sees nothing to change.
 //   - The API declares the methods in pkg/apis/metacontroller (types_shared.go, in the internal and
-//     in each public version) and validates them in its package validation (resource.go).
+//     in each public version) and validates them in its package validation (updatestrategy.go).
 
 // Method is what happens to an existing child that differs from what the hook wants.
 type Method string

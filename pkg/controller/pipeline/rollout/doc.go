@@ -11,10 +11,11 @@
 //
 // A child is in motion while it is not what its revision wants of it or not healthy: missing,
 // not updated yet, being deleted, or without what the status checks of its kind ask for.
-// Children move to the latest revision in the order in which its answer lists them,
-// whatever rolling kind they are of, the next one when fewer are in motion than its kind
-// allows. New children start there, and children that are already as it wants them move at
-// once. A child that does not move keeps its revision, also when it is deleted and comes back.
+// Children move to the latest revision in the order in which the hook's answer about it lists
+// them. All rolling kinds share this order. The next child moves when fewer children are in motion
+// than its kind allows. New children start at the latest revision. Children that are already as it
+// wants them move at once. A child that does not move keeps its revision, even if it is deleted
+// and created again.
 //
 // Metacontroller looks only at the children that have moved. Here those of older revisions
 // count too: a rollout that was replaced by another one, or taken back, can have left some in
@@ -44,5 +45,5 @@
 //     snapshot and it. Children of kinds that do not roll are in it as the latest answer has
 //     them.
 //
-// Children start the next sync by changing. No timer is needed.
+// The next sync starts when a child changes.
 package rollout

@@ -58,7 +58,7 @@ type loop struct {
 // attempt notes that a plan has the step, and reports whether it is too early to take it. It
 // also returns the loop of the step, if the loop has to be reported now. A step that may be taken
 // can be in a loop too: if two sides undo each other's writes, the side that was slowed down
-// first sets the pace, and the steps of the other side are always just late enough.
+// first sets the pace, and the steps of the other side are never too early.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
 	if !step.Op.FormsWriteLoops() {
 		h.wantedSince = time.Time{}
