@@ -44,7 +44,7 @@ func (c *Controller) writeLoops() []pipeline.WriteLoop {
 // known.
 func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
 	for i := range loops {
-		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
+		loops[i].Rivals = c.WriteLoops.Rivals(c.guard, loops[i])
 	}
 }
 
@@ -111,12 +111,12 @@ func (h *syncHealth) markRecovered(parent pipeline.Key) {
 // it allocates nothing.
 func (c *Controller) RuntimeProblem() *report.Problem {
 	for _, target := range c.observer.Targets {
-		if problem := watchProblem(target.Watch); problem != nil {
+		if problem := watchProblem(target.View); problem != nil {
 			return problem
 		}
 	}
-	for _, watch := range c.observer.Children {
-		if problem := watchProblem(watch); problem != nil {
+	for _, view := range c.observer.Children {
+		if problem := watchProblem(view); problem != nil {
 			return problem
 		}
 	}
@@ -133,9 +133,9 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 
 // watchProblem returns the problem that the host refuses to let a type be watched; nil if it does
 // not.
-func watchProblem(watch *cache.View) *report.Problem {
-	if err := watch.WatchError(); err != nil {
-		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
+func watchProblem(view *cache.View) *report.Problem {
+	if err := view.WatchError(); err != nil {
+		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", view.Type, err)}
 	}
 	return nil
 }

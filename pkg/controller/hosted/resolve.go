@@ -97,7 +97,7 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery,
 
 // ResolveSchemas sets the schemas that the host publishes of the child types.
 func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
-	s.Schemas, s.SchemasSettled, s.SchemasErr = discovery.Schemas(ctx, s.Children)
+	s.Schemas, s.SchemasStable, s.SchemasErr = discovery.Schemas(ctx, s.Children)
 }
 
 // ResolveResync sets the period in which all parents are synced again, at least one second.

@@ -36,9 +36,9 @@ type Spec struct {
 	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
 	// are not known; their children are handled without one. SchemasSettled is true if no change of
 	// them is expected soon.
-	Schemas        map[pipeline.Type]*openapi.Type
-	SchemasErr     error
-	SchemasSettled bool
+	Schemas       map[pipeline.Type]*openapi.Type
+	SchemasErr    error
+	SchemasStable bool
 	// Rollout has the rules by which changes of parents are rolled out; nil for decorators.
 	Rollout *rollout.Rules
 	// Sync, Finalize and Customize are the hooks; each is nil if the spec does not have it.

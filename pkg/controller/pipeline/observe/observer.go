@@ -41,9 +41,9 @@ func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 		return err
 	}
 	snapshot.Children = make([]pipeline.Group, len(o.Children))
-	for i, watch := range o.Children {
-		snapshot.Children[i] = o.Claims.Claim(snapshot, watch)
-		snapshot.Children[i].Schema = o.Schemas.of(watch.Type)
+	for i, view := range o.Children {
+		snapshot.Children[i] = o.Claims.Claim(snapshot, view)
+		snapshot.Children[i].Schema = o.Schemas.of(view.Type)
 	}
 	return nil
 }
@@ -55,12 +55,12 @@ func (o *Observer) Get(parent pipeline.Key) *object.Object {
 	if target == nil {
 		return nil
 	}
-	return target.Watch.Get(parent.NamespacedName)
+	return target.View.Get(parent.NamespacedName)
 }
 
 // target returns the target of a kind, nil if the kind is not one of parents.
 func (o *Observer) target(kind schema.GroupKind) *Target {
-	i := slices.IndexFunc(o.Targets, func(target *Target) bool { return target.Watch.Type.GroupKind() == kind })
+	i := slices.IndexFunc(o.Targets, func(target *Target) bool { return target.View.Type.GroupKind() == kind })
 	if i < 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (o *Observer) target(kind schema.GroupKind) *Target {
 func (o *Observer) Parents() []*object.Object {
 	var parents []*object.Object
 	for _, target := range o.Targets {
-		for _, parent := range target.Watch.List() {
+		for _, parent := range target.View.List() {
 			if o.handles(target, parent) {
 				parents = append(parents, parent)
 			}

@@ -143,9 +143,9 @@ func (h *fakeHost) tell(of pipeline.Type, kind string, o *object.Object) {
 type observing struct {
 	testing.TB
 	*Observer
-	host    *fakeHost
-	watches *cache.Informers
-	answers map[pipeline.Key]*Answer
+	host      *fakeHost
+	informers *cache.Informers
+	answers   map[pipeline.Key]*Answer
 
 	mu     sync.Mutex
 	rules  []pipeline.RelatedRule
@@ -173,8 +173,8 @@ func observe(t testing.TB) *observing {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	o.watches = cache.NewInformers(ctx, client, 0)
-	o.Observer = New(Config{Watches: o.watches, Resolve: resolve, Ask: o.ask, Changed: o.changed})
+	o.informers = cache.NewInformers(ctx, client, 0)
+	o.Observer = New(Config{Informers: o.informers, Resolve: resolve, Ask: o.ask, Changed: o.changed})
 	t.Cleanup(func() { o.Close() })
 	return o
 }

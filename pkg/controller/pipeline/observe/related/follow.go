@@ -63,12 +63,12 @@ func (o *Observer) open(rules []*rule) error {
 			if o.sources[of] != nil {
 				continue
 			}
-			watch := o.Watches.Acquire(of)
-			opened, err := open(watch,
+			view := o.Informers.Acquire(of)
+			opened, err := open(view,
 				func(before, after *object.Object) { o.changed(of, before, after) },
 				func() { o.filled(of) })
 			if err != nil {
-				o.Watches.Release(watch)
+				o.Informers.Release(view)
 				return err
 			}
 			o.sources[of] = opened
@@ -113,7 +113,7 @@ func (o *Observer) takeIdle() []*source {
 func (o *Observer) drop(sources []*source) {
 	for _, source := range sources {
 		source.close()
-		o.Watches.Release(source.watch)
+		o.Informers.Release(source.view)
 	}
 }
 

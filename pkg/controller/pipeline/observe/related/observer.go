@@ -18,7 +18,7 @@ import (
 
 // Config is what an Observer works with.
 type Config struct {
-	Watches *cache.Informers
+	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
 	// Ask calls the customize hook about the parent of a snapshot.
@@ -130,7 +130,7 @@ func (o *Observer) listed(rules []*rule) error {
 			}
 			left := o.patience - time.Since(source.since)
 			if left <= 0 {
-				return notListed(source.watch)
+				return notListed(source.view)
 			}
 			if waiting == nil || left < waiting.After {
 				waiting = &NotListedError{After: left}
@@ -143,10 +143,10 @@ func (o *Observer) listed(rules []*rule) error {
 	return nil
 }
 
-func notListed(watch *cache.View) error {
-	why := watch.ListError()
+func notListed(view *cache.View) error {
+	why := view.ListError()
 	if why == nil {
 		why = errors.New("the host has not answered yet")
 	}
-	return fmt.Errorf("related %s cannot be observed: %w", watch.Type, why)
+	return fmt.Errorf("related %s cannot be observed: %w", view.Type, why)
 }
