@@ -46,7 +46,7 @@ func Run(ctx context.Context, config Config) error {
 	return run(ctx, config)
 }
 
-// run runs the controllers, whoever is the leader.
+// run runs the controllers. It does not look at who is the leader.
 func run(ctx context.Context, config Config) error {
 	clients, err := newClients(config)
 	if err != nil {

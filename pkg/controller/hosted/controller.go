@@ -35,7 +35,7 @@ type Dependencies struct {
 	Events    *report.Events
 	// Hook has the limits of calls of hooks.
 	Hook hook.Options
-	// WriteLoops finds the controllers that write the same object again and again. It may be nil: then
+	// WriteLoops finds the controllers that write the same object again and again. If it is nil,
 	// write loops do not name their rivals.
 	WriteLoops *writeloop.Registry
 	// Engine applies the children of types for which the spec names no engine.
@@ -72,7 +72,7 @@ type Controller struct {
 	objectJSON atomic.Pointer[[]byte]
 }
 
-// New returns a controller that has acquired its watches and is not running. The caller must either
+// New returns a controller that has acquired its views and is not running. The caller must either
 // run it or close it.
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
@@ -159,7 +159,7 @@ func (c *Controller) Close() {
 	c.queue.Close()
 }
 
-// views returns the watches of the types of parents, then those of the child types.
+// views returns the views of the types of parents, then the views of the child types.
 func (c *Controller) views() []*cache.View {
 	var views []*cache.View
 	for _, target := range c.observer.Targets {

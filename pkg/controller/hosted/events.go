@@ -14,8 +14,8 @@ import (
 )
 
 // eventDeduplicator is the last event of one sort about a parent. A retry that fails like the one
-// before writes no event: such events would use up those that the host takes about the parent, and
-// the next error would go unseen.
+// before writes no event. The host takes a limited number of events about a parent, so events about
+// retries would keep the next error from being seen.
 type eventDeduplicator struct {
 	message uint64 // its hash
 	at      int64  // in seconds since 1970

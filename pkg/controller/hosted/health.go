@@ -50,8 +50,8 @@ func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
 
 // syncHealth is how the last syncs of the parents ended. Its methods may be called concurrently.
 type syncHealth struct {
-	// total is the number of parents that the watches have shown so far. It is kept up to date
-	// because counting would cost more the more parents there are.
+	// total is the number of parents, kept up to date by their events. Counting them each time would
+	// cost more the more parents there are.
 	total atomic.Int64
 
 	mu sync.Mutex
@@ -131,8 +131,8 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	return nil
 }
 
-// watchProblem returns the problem that the host refuses to let a type be watched; nil if it does
-// not.
+// watchProblem returns the problem that the host refuses to let a type be watched; nil if the host
+// allows it.
 func watchProblem(view *cache.View) *report.Problem {
 	if err := view.WatchError(); err != nil {
 		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", view.Type, err)}

@@ -34,8 +34,8 @@ type Spec struct {
 	// Controller that is made of the Spec.
 	Claims observe.Claims
 	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
-	// are not known; their children are handled without one. SchemasSettled is true if no change of
-	// them is expected soon.
+	// are not known; children of these types are handled without a schema. SchemasStable is true if
+	// the host is not expected to publish other schemas soon.
 	Schemas       map[pipeline.Type]*openapi.Type
 	SchemasErr    error
 	SchemasStable bool

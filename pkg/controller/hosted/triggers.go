@@ -20,8 +20,8 @@ import (
 //   - in the periods of the spec and of the process (startResync),
 //   - and when its last sync asked for it (the syncqueue.Result of sync).
 
-// addEventHandlers waits until the caches are filled and then makes events of the watches enqueue parents.
-// The returned function undoes this; the caller must call it after an error, too.
+// addEventHandlers waits until the caches are filled, and then adds event handlers that enqueue
+// parents. The returned function removes the handlers; the caller must call it after an error, too.
 func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(), err error) {
 	var registrations []*cache.Registration
 	removeHandlers = func() {
@@ -76,7 +76,7 @@ func (c *Controller) mayConcern(before, after *object.Object) bool {
 	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
 
-// childChanged enqueues the parents of a child, and those that want a name which became free.
+// childChanged enqueues the parents of a child, and the parents that want a name that became free.
 func (c *Controller) childChanged(before, after *object.Object) {
 	c.queue.Enqueue(c.observer.ParentsOf(before, after)...)
 	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)

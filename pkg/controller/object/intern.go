@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// interned are the values that objects share with those that were read before. The zero value shares
-// nothing.
+// interned are the values that objects share with objects that were read before. The zero value
+// shares nothing.
 type interned struct {
 	names  *internCache[string]
 	labels *internCache[map[string]string]

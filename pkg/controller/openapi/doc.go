@@ -7,5 +7,6 @@
 // An OpenAPI v3 document that the host publishes comes in, Types go out. The package is pure: it does
 // no I/O.
 //
-// Read makes the types. A nil *Type is a value of which nothing is known: all methods may be called.
+// Read makes the types. A nil *Type stands for a value without a known schema; all its methods may be
+// called.
 package openapi

@@ -37,8 +37,8 @@ func Labels(snapshot *pipeline.Snapshot) map[string]string {
 	return set
 }
 
-// templateLabels returns the labels of the parent's Pod template, without those that are not
-// valid as labels.
+// templateLabels returns the labels of the parent's Pod template, except values that are not valid
+// labels.
 func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
 	set := map[string]string{}
 	raw := snapshot.Parent.Lookup("spec", "template", "metadata", "labels")

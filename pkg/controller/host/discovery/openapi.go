@@ -33,7 +33,7 @@ const (
 
 // Schemas returns what merging needs of the schemas of types, from the OpenAPI v3 documents of the
 // host. A type that the host does not describe has no entry. A type whose document cannot be read
-// has no entry either, and the error says why. Settled is true if the host is not expected to
+// has no entry either, and the error says why. Stable is true if the host is not expected to
 // publish other documents soon.
 //
 // Schemas keeps what it has read until a definition in the API group of the type changes. It does

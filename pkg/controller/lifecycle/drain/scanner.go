@@ -85,8 +85,8 @@ type scan struct {
 	covers sets.Set[types.UID]
 	// done is closed when found and err are known.
 	done chan struct{}
-	// found are the finalizers on the objects, without those that were removed. The mutex of the
-	// Scanner guards it, like removed.
+	// found are the finalizers on the objects, except the removed ones. The mutex of the Scanner
+	// guards found and removed.
 	found sets.Set[string]
 	// removed are the finalizers that were removed since the scan began. The scan may have passed
 	// objects before that.

@@ -15,7 +15,7 @@ import (
 )
 
 // recreate deletes a child that a later sync creates again in another form. If the step has a body,
-// only the host can tell whether the child would change: a dry run asks it first. A child that
+// only the host knows whether the child would change, so a dry run asks it first. A child that
 // would not change, or for which the host refuses the dry run, is kept and returned.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Body != nil {

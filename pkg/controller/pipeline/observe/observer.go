@@ -17,9 +17,9 @@ import (
 type Observer struct {
 	// Targets are the types of the parents, each kind once.
 	Targets []*Target
-	// Children are the watches of the child types.
+	// Children are the views of the child types.
 	Children []*cache.View
-	// Claims decides whose the children are.
+	// Claims decides which objects are children of which parent.
 	Claims Claims
 	// Finalizer is the controller's finalizer.
 	Finalizer string
@@ -35,7 +35,7 @@ type Observer struct {
 func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 	err := o.Claims.Prepare(snapshot)
 	if key := pipeline.KeyOf(snapshot.Parent); o.Get(key) == nil {
-		o.Claims.Forget(key) // the parent was deleted meanwhile
+		o.Claims.Forget(key) // the parent has been deleted in the meantime
 	}
 	if err != nil {
 		return err

@@ -22,8 +22,9 @@ type OwnWrites struct {
 	writes []ownWrite
 }
 
-// ownWrite is how a write is recognized in a cache. It does not keep the object: when many parents
-// are new, their next syncs are far away, and all written objects would stay in memory meanwhile.
+// ownWrite is how a write is recognized in a cache. It does not keep the written object: when many
+// parents are new, a long time passes before their next syncs, and all written objects would stay
+// in memory for that time.
 type ownWrite struct {
 	view *cache.View // shows the object
 	op   pipeline.Op
@@ -53,8 +54,9 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 	}
 }
 
-// viewOf returns the watch that shows the written objects of a type. If both parents and
-// children are of the type, it is the children's: the parents' may show only some objects.
+// viewOf returns the view that shows the written objects of a type; nil if there is none. If both
+// parents and children are of the type, it returns the view of the children: the view of the parents
+// may show only some objects.
 func (o *Observer) viewOf(resource schema.GroupVersionResource) *cache.View {
 	i := slices.IndexFunc(o.Children, func(view *cache.View) bool { return view.Type.GroupVersionResource == resource })
 	if i >= 0 {
@@ -86,7 +88,7 @@ func (w *OwnWrites) Unseen() error {
 	first := w.writes[0]
 	why := first.view.WatchError()
 	if why == nil {
-		why = errors.New("the watch has not told of it")
+		why = errors.New("the watch has not sent it yet")
 	}
 	of := pipeline.Key{GroupKind: first.view.Type.GroupKind(), NamespacedName: first.name}
 	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.view.Type, why)

@@ -60,7 +60,7 @@ func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
 }
 
-// AcquireParents returns the watch of a type's parents. It shows only the objects that the rules
+// AcquireParents returns the view of a type's parents. It shows only the objects that the rules
 // can select, unless the controller needs all of them.
 func AcquireParents(informers *cache.Informers, of pipeline.Type, rules []Rule, finalizes bool) *cache.View {
 	if NeedsAllObjects(rules, finalizes) {

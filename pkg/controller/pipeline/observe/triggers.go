@@ -125,8 +125,8 @@ func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
 	return adopters
 }
 
-// adopts reports whether a parent adopts the orphan. If the parent was deleted meanwhile,
-// nothing stays cached about it.
+// adopts reports whether a parent adopts the orphan. If the parent has been deleted in the meantime,
+// nothing about it stays in the cache of the claims.
 func (o *Observer) adopts(parent, orphan *object.Object) bool {
 	adopts := o.Claims.Adopts(parent, orphan)
 	if key := pipeline.KeyOf(parent); o.Get(key) == nil {

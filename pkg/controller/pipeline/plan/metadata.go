@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// metadataChange is how a target's labels and annotations have to change: those that differ, with
-// their new values. A nil removes one.
+// metadataChange has the labels and annotations of a target that have to change, with their new
+// values. The value nil removes a label or annotation.
 type metadataChange struct{ labels, annotations map[string]*string }
 
 // metadataChange returns what differs between the hook's answer and the target.

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report is the last stage of the pipeline: it tells users what became of the work.
+// Package report is the last stage of the pipeline: it shows users the results of syncs.
 //
 // Events writes Kubernetes events about parents and controller objects to the host. Status makes
 // the status of a controller object, with its conditions, of a Health and a Problem; it is pure,

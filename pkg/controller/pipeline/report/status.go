@@ -47,7 +47,7 @@ type Problem struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	Err    error
-	// LastSpecRuns is true if the controller still runs as an earlier spec said.
+	// LastSpecRuns is true if the controller still runs with its last working spec.
 	LastSpecRuns bool
 }
 

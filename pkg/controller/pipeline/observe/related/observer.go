@@ -69,7 +69,8 @@ func (w *NotListedError) Error() string { return "the related objects have not b
 // again the next time. The error is a *NotListedError if nothing is wrong and the objects have not
 // been listed yet.
 //
-// What the answer asks for is watched until Forget is called with it. A parent may have several
+// Events of the objects that the answer asks for enqueue the parent until Forget is called with the
+// answer. A parent may have several
 // answers, about several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	err := o.bringUpToDate(ctx, answer, snapshot)

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// source is the watch of one related type. It is open as long as a rule needs it.
+// source is the view of one related type. It is open as long as a rule needs it.
 type source struct {
 	view         *cache.View
 	registration *cache.Registration
@@ -27,8 +27,8 @@ type source struct {
 	waiting sync.WaitGroup
 }
 
-// open opens a source for a watch. Changed is called for each event. Filled is called once when the
-// watch has synced, unless it has already.
+// open opens a source for a view. It calls changed for each event. It calls filled once when the
+// view has synced, but not if the view has synced before.
 func open(view *cache.View, changed cache.Handler, filled func()) (*source, error) {
 	registration, err := view.AddChangeHandler(changed)
 	if err != nil {
