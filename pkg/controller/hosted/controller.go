@@ -68,7 +68,7 @@ type Controller struct {
 	guard            *writeloop.Guard
 	hookCalls        hookCalls
 	staleCredentials staleCredentials
-	// objectJSON is the CompositeController or DecoratorController as hooks are sent it.
+	// objectJSON is the CompositeController or DecoratorController as it is sent to hooks.
 	objectJSON atomic.Pointer[[]byte]
 }
 
@@ -115,7 +115,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	return c, nil
 }
 
-// SetObject sets the JSON that hooks are sent as their controller.
+// SetObject sets the JSON of the controller object that is sent to hooks.
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
 // SetSchemas sets the schemas that the host publishes of the child types.

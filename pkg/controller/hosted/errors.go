@@ -14,7 +14,7 @@ import (
 )
 
 // errConflict is the error of a sync whose parent or ControllerRevision is no longer as it was
-// observed. The next sync sees how it is.
+// observed. The next sync observes it again.
 var errConflict = errors.New("the parent changed meanwhile")
 
 // incompleteError returns what a sync that did not fail has left undone: the children whose names

@@ -21,8 +21,8 @@ type eventDeduplicator struct {
 	at      int64  // in seconds since 1970
 }
 
-// markIfDue returns false if the last event had the same message and is recent. Else it returns
-// true and takes the message for that of the last event.
+// markIfDue returns false if the last event had the same message and is recent. Otherwise it
+// returns true and keeps the message as that of the last event.
 func (e *eventDeduplicator) markIfDue(message string, now time.Time) bool {
 	next := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
 	since := next.at - e.at // negative if the clock was put back

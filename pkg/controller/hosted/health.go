@@ -17,8 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// Health returns how the controller is doing. What it costs does not depend on the number of
-// parents.
+// Health returns how the controller is doing. Its cost does not depend on the number of parents.
 func (c *Controller) Health() report.Health {
 	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load())}
 	health.HookCalled, health.HookErr = c.hookCalls.status()
@@ -31,7 +30,7 @@ func (c *Controller) Health() report.Health {
 	return health
 }
 
-// writeLoops returns what is slowed down, of the parents that exist.
+// writeLoops returns the write loops that are slowed down, of the parents that exist.
 func (c *Controller) writeLoops() []pipeline.WriteLoop {
 	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
 		return c.observer.Get(loop.Parent) == nil

@@ -91,7 +91,8 @@ func (n *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.
 	return slices.Collect(maps.Keys(parents))
 }
 
-// sameOwnership reports whether a change of an object leaves alone what decides who may adopt it.
+// sameOwnership reports whether a change of an object leaves its labels and owners as they are.
+// These decide which parent may adopt it.
 func sameOwnership(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

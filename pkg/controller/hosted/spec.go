@@ -23,7 +23,7 @@ import (
 type Spec struct {
 	Kind Kind
 	Name string
-	// Object is the JSON of the controller object as hooks are sent it.
+	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
 	// Targets are the types of parents, each kind once. A CompositeController has one.
 	Targets []Target

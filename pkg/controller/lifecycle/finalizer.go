@@ -92,7 +92,7 @@ func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controll
 }
 
 // reconcileDelete stops the controller of an object that is being deleted, removes its finalizer
-// from all parents, and then the drain finalizer, which lets the object go.
+// from all parents, and then the drain finalizer, after which the host removes the object.
 func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState, object controllerObject) error {
 	state.endFollowing()
 	r.stop(ctx, state)

@@ -44,7 +44,7 @@ const (
 	Finalizer Op = "finalizer"
 )
 
-// traits are what is known of an Op. Each is the answer of the method of its name.
+// traits are what is known of an Op. Each is what the method of the same name returns.
 type traits struct {
 	writes, onParent, deletes, createsMissing, formsWriteLoops, yieldsDesired, mayChangeNothing bool
 }

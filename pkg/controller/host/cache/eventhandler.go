@@ -37,7 +37,7 @@ type Registration struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// pending are the changes that the handler has yet to be called for.
+	// pending are the changes that the handler has not been called for yet.
 	pending []change
 }
 

@@ -58,8 +58,8 @@ func (d *Drainer) findInTurn(ctx context.Context, rule v1alpha1.ResourceRule, pr
 	return found, err
 }
 
-// find returns the finalizers on objects of a resource whose names begin with the prefix. With an
-// error it returns those that it found before. It reads metadata only.
+// find returns the finalizers on objects of a resource whose names begin with the prefix. If it
+// fails, it returns the finalizers that it has found before, and the error. It reads metadata only.
 func (d *Drainer) find(ctx context.Context, rule v1alpha1.ResourceRule, prefix string) (sets.Set[string], error) {
 	of, served, err := d.resolve(ctx, rule)
 	if !served {
@@ -172,8 +172,8 @@ func (s *Scanner) Removed(rule v1alpha1.ResourceRule, finalizer string) {
 	}
 }
 
-// GroupResource returns the resource of a rule without its version. It is empty but for the name if
-// the apiVersion is not valid, which no controller runs with.
+// GroupResource returns the resource of a rule without its version. If the apiVersion is not valid,
+// the group is empty; no controller runs with such a rule.
 func GroupResource(rule v1alpha1.ResourceRule) schema.GroupResource {
 	version, _ := schema.ParseGroupVersion(rule.APIVersion)
 	return schema.GroupResource{Group: version.Group, Resource: rule.Resource}

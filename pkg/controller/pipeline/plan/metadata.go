@@ -46,8 +46,8 @@ func (t *target) label(name string) (value string, there bool) {
 	return value, there
 }
 
-// differing returns the wanted labels or annotations that the target does not have in this way. A
-// nil is wanted to be missing.
+// differing returns the wanted labels or annotations that the target does not have in this way. The
+// value nil means that the target must not have the label or annotation.
 func differing(have func(name string) (value string, there bool), wanted map[string]*string) map[string]*string {
 	var differing map[string]*string
 	for name, want := range wanted {

@@ -11,9 +11,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Guard finds and slows down the write loops of one hosted controller. It keeps the history of an object as long
-// as the object might be in a write loop: about a minute after its last write. It is safe for
-// concurrent use.
+// Guard finds and slows down the write loops of one hosted controller. It keeps the history of an
+// object as long as the object might be in a write loop: about a minute after its last write. It is
+// safe for concurrent use.
 type Guard struct {
 	mu        sync.Mutex
 	histories map[target]*history

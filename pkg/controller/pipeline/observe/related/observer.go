@@ -64,14 +64,13 @@ type NotListedError struct {
 
 func (w *NotListedError) Error() string { return "the related objects have not been listed yet" }
 
-// Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer
-// no longer lasts. If the hook fails, or a rule of its answer cannot be met, the hook is asked
+// Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer is
+// no longer valid. If the hook fails, or a rule of its answer cannot be met, the hook is asked
 // again the next time. The error is a *NotListedError if nothing is wrong and the objects have not
 // been listed yet.
 //
 // Events of the objects that the answer asks for enqueue the parent until Forget is called with the
-// answer. A parent may have several
-// answers, about several versions of it.
+// answer. A parent may have several answers, about several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	err := o.bringUpToDate(ctx, answer, snapshot)
 	o.note(answer, pipeline.KeyOf(snapshot.Parent), err)
