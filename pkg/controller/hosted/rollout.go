@@ -99,7 +99,7 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 		}
 		err := c.Revisions.Write(ctx, &state.ensureRollout().revisions, write)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).V(2).Info("ControllerRevision changed meanwhile, the next sync sees how", "err", err)
+			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again", "err", err)
 			return errConflict
 		}
 		if err != nil && !isNamespaceTerminating(err, snapshot.Parent) {

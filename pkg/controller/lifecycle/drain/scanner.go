@@ -51,7 +51,7 @@ func (d *Drainer) findInTurn(ctx context.Context, rule v1alpha1.ResourceRule, pr
 	defer cancel()
 	found, err := d.find(limited, rule, prefix)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Info("Too many objects to look for left finalizers on all of them",
+		klog.FromContext(ctx).Info("Too many objects to search all of them for finalizers that were left behind",
 			"apiVersion", rule.APIVersion, "resource", rule.Resource)
 		return found, nil
 	}
@@ -145,7 +145,7 @@ func (s *scan) isOver() bool {
 // run runs a scan. A panic ends it with an error.
 func (s *Scanner) run(ctx context.Context, rule v1alpha1.ResourceRule, current *scan) {
 	var found sets.Set[string]
-	err := errors.New("the search for left finalizers did not end")
+	err := errors.New("the search for finalizers that were left behind did not end")
 	defer func() { s.end(rule, current, found, err) }()
 	found, err = s.find(ctx, rule)
 }

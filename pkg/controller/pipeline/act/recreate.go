@@ -21,7 +21,7 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	if step.Body != nil {
 		differs, err := a.wouldChange(ctx, step)
 		if apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-			klog.FromContext(ctx).Error(err, "Cannot try whether a child would change, it is left alone",
+			klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
 				"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
 			return step.Observed, nil
 		}
