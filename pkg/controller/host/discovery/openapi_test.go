@@ -254,7 +254,7 @@ func TestOneAnswerServesAllWhoAskWhereTheDocumentsAre(t *testing.T) {
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/example.com/v1")
 }
 
-func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
+func TestSchemasAreStableAWhileAfterADefinitionChanged(t *testing.T) {
 	_, d := newPublisher(t)
 	for name, test := range map[string]struct {
 		changed time.Duration // ago

@@ -22,7 +22,7 @@ type simulation struct {
 	version int
 	size    int
 	limit   int
-	// pods are the children that there are, by name.
+	// pods are the existing children, by name.
 	pods map[string]*pod
 }
 

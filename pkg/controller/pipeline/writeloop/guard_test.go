@@ -96,7 +96,7 @@ func TestLabelsThatFollowAttachmentsAreWrittenAtOnce(t *testing.T) {
 		return next()
 	})
 	if len(w.written) < 590 || len(w.reported) > 0 {
-		t.Errorf("there were %d writes in a minute, and %d loops were told of", len(w.written), len(w.reported))
+		t.Errorf("there were %d writes in a minute, and %d loops were reported", len(w.written), len(w.reported))
 	}
 }
 
@@ -168,7 +168,7 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 			w := newWorld(t)
 			test(w)
 			if loops := w.loops(); len(w.reported) > 0 || len(loops) > 0 {
-				t.Errorf("slowed down is %+v, told is %+v", loops, w.reported)
+				t.Errorf("slowed down is %+v, reported is %+v", loops, w.reported)
 			}
 		})
 	}

@@ -120,7 +120,7 @@ func (h *fakeHost) put(t testing.TB, of pipeline.Type, metadata string) {
 		h.objects[of.Resource] = map[types.NamespacedName]string{}
 	}
 	h.objects[of.Resource][o.Key()] = string(o.JSON())
-	h.tell(of, kind, o)
+	h.send(of, kind, o)
 }
 
 func (h *fakeHost) remove(t testing.TB, of pipeline.Type, metadata string) {
@@ -130,10 +130,10 @@ func (h *fakeHost) remove(t testing.TB, of pipeline.Type, metadata string) {
 	h.version++
 	o := parsed(t, fmt.Sprintf(`{apiVersion: v1, kind: %s, metadata: {resourceVersion: "%d", %s}}`, of.Kind, h.version, metadata))
 	delete(h.objects[of.Resource], o.Key())
-	h.tell(of, "DELETED", o)
+	h.send(of, "DELETED", o)
 }
 
-func (h *fakeHost) tell(of pipeline.Type, kind string, o *object.Object) {
+func (h *fakeHost) send(of pipeline.Type, kind string, o *object.Object) {
 	for _, stream := range h.streams[of.Resource] {
 		stream <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, o.JSON())
 	}
