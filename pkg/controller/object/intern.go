@@ -40,7 +40,7 @@ func intern[T any](s *scanner, cache *internCache[T], read func(*scanner) (T, er
 	return value, err
 }
 
-// internCache holds values that were read of late, by the JSON they were read from. Its size is
+// internCache holds values that were read recently, by the JSON they were read from. Its size is
 // fixed: a new value replaces another one. It is safe for concurrent use.
 type internCache[T any] struct {
 	entries [1024]atomic.Pointer[internEntry[T]]
