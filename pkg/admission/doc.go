@@ -9,9 +9,9 @@
 // There are three plugins:
 //
 //   - [HookAddresses] refuses hooks at denied addresses.
-//   - [Rights] refuses a controller that may do what its author may not. It collects the rights that the controller uses
-//     (requiredrights.go), asks the host which of them the author has (reviewer.go), and refuses with a Role to paste
-//     (refusal.go).
-//   - [Warnings] warns of types that the host does not serve, of hooks whose names cannot be resolved (hookresolver.go), and of
-//     other controllers of the same parents (parentindex.go).
+//   - [Rights] refuses a controller that may do what its author may not. It collects the rights that
+//     the controller uses (requiredrights.go), asks the host which of them the author has
+//     (reviewer.go), and refuses with a Role to paste (refusal.go).
+//   - [Warnings] warns of types that the host does not serve, of hooks whose names cannot be
+//     resolved (hookresolver.go), and of other controllers of the same parents (parentindex.go).
 package admission

@@ -76,7 +76,8 @@ func (c *controllers) start(hook genericapiserver.PostStartHookContext) error {
 	return nil
 }
 
-// finished keeps the error of run if the controllers ended by themselves, and logs it if not.
+// finished keeps the error of run if the controllers ended by themselves. Otherwise it logs the
+// error, if there is one.
 func (c *controllers) finished(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ func storedResources() []schema.GroupResource {
 }
 
 // NewStorageFactory returns how each resource is stored: as JSON, in a version that is pinned here.
-// The version is not that which the scheme prefers, so that older servers can read the storage when
-// the preferred version changes.
+// It need not be the version that the scheme prefers: older servers must be able to read the
+// storage after the preferred version has changed.
 func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) serverstorage.StorageFactory {
 	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
 	prefixes := map[schema.GroupResource]string{}

@@ -46,7 +46,7 @@ func Run(ctx context.Context, config Config) error {
 	return run(ctx, config)
 }
 
-// run runs the controllers, whoever is the leader.
+// run runs the controllers. It does not look at who is the leader.
 func run(ctx context.Context, config Config) error {
 	clients, err := newClients(config)
 	if err != nil {
@@ -134,7 +134,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 	objects := cache.NewInformers(ctx, clients.host, informerLinger)
 	made = append(made, objects.Shutdown)
 	return hosted.Dependencies{
-		Watches:   objects,
+		Informers: objects,
 		Discovery: discovery.New(clients.host, groupChanged),
 		Actor:     &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
 		Events:    events,
@@ -142,11 +142,11 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
 			Metrics: calls, Sources: objects,
 		},
-		Guards:  writeloop.NewRegistry(),
-		Engine:  config.ApplyStrategy.engine(),
-		Workers: config.Workers,
-		Resync:  config.CacheFlushInterval,
-		Metrics: config.Metrics,
+		WriteLoops: writeloop.NewRegistry(),
+		Engine:     config.ApplyStrategy.engine(),
+		Workers:    config.Workers,
+		Resync:     config.CacheFlushInterval,
+		Metrics:    config.Metrics,
 
 		Revisions:         stored,
 		RevisionNamespace: config.Namespace,

@@ -53,7 +53,7 @@ func (a Address) Raw() string {
 }
 
 // Parse returns the URL that the webhook is called at. The error says why it cannot be called, and
-// does not have the URL in it: there may be a password in that.
+// does not contain the URL, which may have a password in it.
 func (a Address) Parse() (*url.URL, error) {
 	if !a.HasURL() {
 		if a.Service == nil || a.Path == nil || *a.Path == "" {

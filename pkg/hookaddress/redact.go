@@ -32,8 +32,7 @@ func Redact(address *url.URL) string {
 	return text
 }
 
-// RedactText is Redact for a text that need not be a URL, of which it leaves the rest as it is
-// written.
+// RedactText is Redact for a text that need not be a URL. It changes nothing else in the text.
 func RedactText(text string) string {
 	beforeQuery, _, _ := strings.Cut(text, "?")
 	if _, err := url.Parse(text); err != nil {

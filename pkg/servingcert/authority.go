@@ -70,7 +70,7 @@ func newAuthority(now time.Time) (*authority, error) {
 		return nil, fmt.Errorf("making the key of the certificate authority: %w", err)
 	}
 	template := &x509.Certificate{
-		// The time tells an authority from those before it.
+		// The time distinguishes an authority from earlier ones.
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("metacontroller-apiserver-ca@%d", now.Unix())},
 		NotBefore:             now.Add(-clockSkew),
 		NotAfter:              now.Add(authorityLife),

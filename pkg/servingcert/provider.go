@@ -53,7 +53,7 @@ var (
 	_ dynamiccertificates.ControllerRunner       = &Provider{}
 )
 
-// New reads the certificates in the directory, and makes those that are missing or unfit.
+// New reads the certificates in the directory, and makes new ones for those that are missing or unfit.
 func New(ctx context.Context, config Config) (*Provider, error) {
 	p := &Provider{
 		dir:      config.Dir,

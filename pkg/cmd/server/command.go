@@ -27,7 +27,7 @@ Objects are kept in an etcd inside the process, under --data-dir, or in the etcd
 SIGTERM or SIGINT the process stops its controllers, finishes its requests and closes its storage; on a second one
 it ends at once.`
 
-// NewCommand returns the command that runs a server until the process is told to stop.
+// NewCommand returns the command that runs a server until the process gets a signal to stop.
 func NewCommand() (*cobra.Command, error) {
 	options, err := NewOptions()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// config returns the configuration of a server. It keeps its objects in the embedded etcd at the endpoint, or in the etcd of
-// --etcd-servers if that is set.
+// config returns the configuration of a server. It keeps its objects in the embedded etcd at the
+// endpoint, or in the etcd of --etcd-servers if that is set.
 func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package server is the command metacontroller-apiserver. In go flags; out comes a server that runs
-// until it is told to stop. It is the only package that knows flags, the environment and signals.
+// until a signal stops it. It is the only package that knows flags, the environment and signals.
 //
 // The steps are those of Kubernetes' own servers: NewCommand makes Options from flags, Complete
 // fills in the settings that follow from others, Validate checks them, and Run makes the

@@ -73,7 +73,7 @@ func newFakeHost(t *testing.T, clients *clientAuthority) *fakeHost {
 		},
 		allow: func(authorizationv1.SubjectAccessReviewSpec) bool { return true },
 	}
-	// Nobody else gets its address when it disappears.
+	// No other listener gets its address when it disappears.
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", freeAddress(t))
 	if err != nil {
 		t.Fatal(err)

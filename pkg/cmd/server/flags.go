@@ -64,7 +64,7 @@ func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 		"It is read again when it changes. If empty, the server makes a certificate for itself, see --cert-dir."
 }
 
-// addExcept adds the flags that add adds, except those that mean nothing here.
+// addExcept adds the flags that add adds, except the ones with the names in except.
 func addExcept(flags *pflag.FlagSet, add func(*pflag.FlagSet), except ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	add(all)

@@ -118,6 +118,6 @@ func TestWhoSetsGoVariablesDecides(t *testing.T) {
 	}
 }
 
-// percent is the present setting. It is only looked at: set meanwhile, it would be lost if it were
-// exchanged and put back.
+// percent returns the present setting. It reads a metric: debug.SetGCPercent would replace the
+// setting for a moment, and a setting made at that moment would be lost.
 func percent() int { return int(metric("/gc/gogc:percent")) }

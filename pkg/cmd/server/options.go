@@ -63,7 +63,7 @@ type Options struct {
 	Logs    *logsapi.LoggingConfiguration
 	Metrics *metrics.Options
 
-	// parents is what admission warns of other controllers of the same parents by.
+	// parents lets admission warn of other controllers of the same parents.
 	parents *admission.ParentIndex
 }
 

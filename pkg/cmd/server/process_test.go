@@ -65,8 +65,8 @@ func command(output *bytes.Buffer, args ...string) *exec.Cmd {
 	return command
 }
 
-// freeAddress is one that nobody listens at now. It is not one of those that the system gives to
-// outgoing connections, of which there are many.
+// freeAddress returns an address without a listener. It is outside the range of ports that the
+// system gives to outgoing connections, because there are many of these.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	port, err := harness.FreePort()

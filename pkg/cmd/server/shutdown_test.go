@@ -41,7 +41,7 @@ func TestPartsStopInTheOrderThatLosesNothing(t *testing.T) {
 	server := start(t, config)
 	<-running
 
-	// A request that is under way when the server is told to stop.
+	// A request that is under way when the server begins to stop.
 	requested := make(chan error, 1)
 	go func() {
 		_, err := server.clientset(t, clients.admin(t)).MetacontrollerV1alpha1().CompositeControllers().

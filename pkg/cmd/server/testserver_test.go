@@ -243,7 +243,7 @@ func (a *clientAuthority) client(t *testing.T, name string, groups ...string) *t
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// admin is somebody who may do everything.
+// admin returns the certificate of a user who may do everything.
 func (a *clientAuthority) admin(t *testing.T) *tls.Certificate {
 	return a.client(t, "admin", "system:masters")
 }

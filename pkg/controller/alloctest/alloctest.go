@@ -8,8 +8,8 @@ import "testing"
 // Exactly fails the test unless the function makes that number of allocations. It fails for fewer,
 // too: the number in the test must follow, so that the allocations cannot come back unnoticed.
 //
-// With the race detector pools drop at random what they are given, and the compiler places less on
-// the stack. Some more allocations are allowed then.
+// With the race detector, a sync.Pool drops some of its items at random, and the compiler places less
+// on the stack. Some more allocations are allowed then.
 func Exactly(t *testing.T, want int, of func()) {
 	t.Helper()
 	most := want
@@ -25,7 +25,7 @@ func Exactly(t *testing.T, want int, of func()) {
 }
 
 // Least returns the smallest number of allocations of many calls of the function. Single calls may
-// make more, because pools are emptied now and then.
+// make more, because pools are sometimes emptied.
 func Least(of func()) int {
 	least := testing.AllocsPerRun(1, of)
 	for range 50 {

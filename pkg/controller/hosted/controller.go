@@ -28,16 +28,16 @@ import (
 
 // Dependencies are shared by the hosted controllers of a process.
 type Dependencies struct {
-	Watches *cache.Informers
+	Informers *cache.Informers
 	// Discovery finds the types that the rules of customize hooks name.
 	Discovery *discovery.Discovery
 	Actor     *act.Actor
 	Events    *report.Events
 	// Hook has the limits of calls of hooks.
 	Hook hook.Options
-	// Guards finds the controllers that write the same object again and again. It may be nil: then
+	// WriteLoops finds the controllers that write the same object again and again. If it is nil,
 	// write loops do not name their rivals.
-	Guards *writeloop.Registry
+	WriteLoops *writeloop.Registry
 	// Engine applies the children of types for which the spec names no engine.
 	Engine plan.Engine
 	// Workers is the number of parents of one controller that are synced at once.
@@ -68,11 +68,11 @@ type Controller struct {
 	guard            *writeloop.Guard
 	hookCalls        hookCalls
 	staleCredentials staleCredentials
-	// objectJSON is the CompositeController or DecoratorController as hooks are sent it.
+	// objectJSON is the CompositeController or DecoratorController as it is sent to hooks.
 	objectJSON atomic.Pointer[[]byte]
 }
 
-// New returns a controller that has acquired its watches and is not running. The caller must either
+// New returns a controller that has acquired its views and is not running. The caller must either
 // run it or close it.
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
@@ -105,17 +105,17 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.related = c.newRelatedObserver()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
-			Watch: observe.AcquireParents(dependencies.Watches, target.Type, target.Rules, spec.Finalize != nil),
+			View:  observe.AcquireParents(dependencies.Informers, target.Type, target.Rules, spec.Finalize != nil),
 			Rules: target.Rules, ForeignStatus: target.ForeignStatus,
 		})
 	}
 	for _, child := range spec.Children {
-		c.observer.Children = append(c.observer.Children, dependencies.Watches.Acquire(child))
+		c.observer.Children = append(c.observer.Children, dependencies.Informers.Acquire(child))
 	}
 	return c, nil
 }
 
-// SetObject sets the JSON that hooks are sent as their controller.
+// SetObject sets the JSON of the controller object that is sent to hooks.
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
 // SetSchemas sets the schemas that the host publishes of the child types.
@@ -127,8 +127,8 @@ func (c *Controller) SetSchemas(published map[pipeline.Type]*openapi.Type) {
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
-	unsubscribe, err := c.subscribe(ctx)
-	defer unsubscribe()
+	removeHandlers, err := c.addEventHandlers(ctx)
+	defer removeHandlers()
 	if err != nil {
 		if ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Failed to watch, the controller does nothing")
@@ -136,7 +136,7 @@ func (c *Controller) Run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	defer c.Guards.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
+	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
 	stopResync := c.startResync(ctx)
 	defer stopResync()
 	if err := c.Metrics.Register(c.queue.Metrics); err != nil {
@@ -149,8 +149,8 @@ func (c *Controller) Run(ctx context.Context) {
 
 // Close releases what New acquired. It is for a controller that is not run.
 func (c *Controller) Close() {
-	for _, watch := range c.watches() {
-		c.Watches.Release(watch)
+	for _, view := range c.views() {
+		c.Informers.Release(view)
 	}
 	if c.related != nil {
 		c.related.Close()
@@ -159,11 +159,11 @@ func (c *Controller) Close() {
 	c.queue.Close()
 }
 
-// watches returns the watches of the types of parents, then those of the child types.
-func (c *Controller) watches() []*cache.View {
-	var watches []*cache.View
+// views returns the views of the types of parents, then the views of the child types.
+func (c *Controller) views() []*cache.View {
+	var views []*cache.View
 	for _, target := range c.observer.Targets {
-		watches = append(watches, target.Watch)
+		views = append(views, target.View)
 	}
-	return append(watches, c.observer.Children...)
+	return append(views, c.observer.Children...)
 }

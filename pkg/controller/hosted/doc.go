@@ -5,10 +5,10 @@
 //
 // A Spec comes in: the spec of the controller object with its types, schemas and selectors
 // resolved. The packages composite and decorator make it; what differs between the two kinds is in
-// Spec.Kind. A Controller runs it: events of the watches, timers and the results of earlier syncs
-// enqueue parents, and each sync of a parent goes once through the pipeline: observe, hook, plan,
-// act, report. See sync for one pass, subscribe for what enqueues a parent, and parentState for
-// what one sync leaves to the next.
+// Spec.Kind. A Controller runs it: events of the informers, timers and the results of earlier
+// syncs enqueue parents, and each sync of a parent goes once through the pipeline: observe, hook,
+// plan, act, report. See sync for one pass, triggers.go for what enqueues a parent, and parentState
+// for what one sync leaves to the next.
 //
 // What goes out are calls of webhooks, writes to the host, events and metrics, all through the
 // packages of the pipeline and the Dependencies. Health and RuntimeProblem return how the

@@ -14,8 +14,8 @@ import (
 )
 
 // errConflict is the error of a sync whose parent or ControllerRevision is no longer as it was
-// observed. The next sync sees how it is.
-var errConflict = errors.New("the parent changed meanwhile")
+// observed. The next sync observes it again.
+var errConflict = errors.New("the parent has changed since it was observed")
 
 // incompleteError returns what a sync that did not fail has left undone: the children whose names
 // other objects have, and the writes that are postponed by the guard against write loops.

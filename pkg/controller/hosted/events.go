@@ -14,15 +14,15 @@ import (
 )
 
 // eventDeduplicator is the last event of one sort about a parent. A retry that fails like the one
-// before writes no event: such events would use up those that the host takes about the parent, and
-// the next error would go unseen.
+// before writes no event. The host takes a limited number of events about a parent, so events about
+// retries would keep the next error from being seen.
 type eventDeduplicator struct {
 	message uint64 // its hash
 	at      int64  // in seconds since 1970
 }
 
-// markIfDue returns false if the last event had the same message and is recent. Else it returns
-// true and takes the message for that of the last event.
+// markIfDue returns false if the last event had the same message and is recent. Otherwise it
+// returns true and keeps the message as that of the last event.
 func (e *eventDeduplicator) markIfDue(message string, now time.Time) bool {
 	next := eventDeduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
 	since := next.at - e.at // negative if the clock was put back

@@ -17,7 +17,7 @@ import (
 const finalizerTimeout = 10 * time.Second
 
 // finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the
-// parent but must wait, because somebody else undoes that again and again.
+// parent but must wait, because another client undoes that again and again.
 type finalizerPostponedError struct{ after time.Duration }
 
 func (e *finalizerPostponedError) Error() string {

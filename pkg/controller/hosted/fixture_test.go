@@ -84,15 +84,15 @@ func controllerAt(t testing.TB, config *rest.Config, dependencies Dependencies, 
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	dependencies.Watches, dependencies.Workers = cache.NewInformers(ctx, client, 0), 1
+	dependencies.Informers, dependencies.Workers = cache.NewInformers(ctx, client, 0), 1
 	dependencies.Actor = &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}
 	c, err := New(dependencies, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	for _, watch := range c.watches() {
-		if err := watch.WaitForSync(ctx); err != nil {
+	for _, view := range c.views() {
+		if err := view.WaitForSync(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,7 +248,7 @@ func made(t *testing.T) *Controller {
 	spec.Resync = time.Second
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	c, err := New(Dependencies{Watches: cache.NewInformers(ctx, client, 0), Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
+	c, err := New(Dependencies{Informers: cache.NewInformers(ctx, client, 0), Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

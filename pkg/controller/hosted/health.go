@@ -17,8 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// Health returns how the controller is doing. What it costs does not depend on the number of
-// parents.
+// Health returns how the controller is doing. Its cost does not depend on the number of parents.
 func (c *Controller) Health() report.Health {
 	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load())}
 	health.HookCalled, health.HookErr = c.hookCalls.status()
@@ -31,7 +30,7 @@ func (c *Controller) Health() report.Health {
 	return health
 }
 
-// writeLoops returns what is slowed down, of the parents that exist.
+// writeLoops returns the write loops that are slowed down, of the parents that exist.
 func (c *Controller) writeLoops() []pipeline.WriteLoop {
 	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
 		return c.observer.Get(loop.Parent) == nil
@@ -44,14 +43,14 @@ func (c *Controller) writeLoops() []pipeline.WriteLoop {
 // known.
 func (c *Controller) addRivals(loops []pipeline.WriteLoop) {
 	for i := range loops {
-		loops[i].Rivals = c.Guards.Rivals(c.guard, loops[i])
+		loops[i].Rivals = c.WriteLoops.Rivals(c.guard, loops[i])
 	}
 }
 
 // syncHealth is how the last syncs of the parents ended. Its methods may be called concurrently.
 type syncHealth struct {
-	// total is the number of parents that the watches have shown so far. It is kept up to date
-	// because counting would cost more the more parents there are.
+	// total is the number of parents, kept up to date by their events. Counting them each time would
+	// cost more the more parents there are.
 	total atomic.Int64
 
 	mu sync.Mutex
@@ -111,12 +110,12 @@ func (h *syncHealth) markRecovered(parent pipeline.Key) {
 // it allocates nothing.
 func (c *Controller) RuntimeProblem() *report.Problem {
 	for _, target := range c.observer.Targets {
-		if problem := watchProblem(target.Watch); problem != nil {
+		if problem := watchProblem(target.View); problem != nil {
 			return problem
 		}
 	}
-	for _, watch := range c.observer.Children {
-		if problem := watchProblem(watch); problem != nil {
+	for _, view := range c.observer.Children {
+		if problem := watchProblem(view); problem != nil {
 			return problem
 		}
 	}
@@ -131,11 +130,11 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	return nil
 }
 
-// watchProblem returns the problem that the host refuses to let a type be watched; nil if it does
-// not.
-func watchProblem(watch *cache.View) *report.Problem {
-	if err := watch.WatchError(); err != nil {
-		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", watch.Type, err)}
+// watchProblem returns the problem that the host refuses to let a type be watched; nil if the host
+// allows it.
+func watchProblem(view *cache.View) *report.Problem {
+	if err := view.WatchError(); err != nil {
+		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", view.Type, err)}
 	}
 	return nil
 }

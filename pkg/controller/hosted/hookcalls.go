@@ -87,8 +87,9 @@ func (c *hookCalls) forget(parent pipeline.Key) {
 	}
 }
 
-// status returns whether a hook was called at all, and an error if calls were not answered. Of
-// several it names one, and the same one as long as that was not answered.
+// status returns whether a hook was called at all, and an error if calls were not answered. If
+// there are several such calls, the error names one of them, and the same one until that call is
+// answered.
 func (c *hookCalls) status() (made bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,9 +30,9 @@ func newNameConflicts() *nameConflicts {
 	}
 }
 
-// conflictingNames returns the names that children could not get (missed), and those of them that
-// other objects have. The rest became free meanwhile, which the watch has not shown yet, or are
-// names of the parent's own children.
+// conflictingNames returns the names that children could not get (missed), and which of them other
+// objects have. The remaining names have become free, which the view does not show yet, or are names
+// of the parent's own children.
 func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []pipeline.Key) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
@@ -91,7 +91,8 @@ func (n *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.
 	return slices.Collect(maps.Keys(parents))
 }
 
-// sameOwnership reports whether a change of an object leaves alone what decides who may adopt it.
+// sameOwnership reports whether a change of an object leaves its labels and owners as they are.
+// These decide which parent may adopt it.
 func sameOwnership(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

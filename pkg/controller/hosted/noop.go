@@ -18,7 +18,8 @@ type knownNoOp struct {
 	known      bool
 }
 
-// matching returns the response if the inputs of a plan are the same as then, else nil.
+// matching returns the response if the inputs of a plan are the same as when it was remembered,
+// else nil.
 func (r *knownNoOp) matching(planInputs uint64) *pipeline.NoOp {
 	if !r.known || r.planInputs != planInputs {
 		return nil

@@ -18,11 +18,11 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 		return nil
 	}
 	return related.New(related.Config{
-		Watches:  c.Watches,
-		Resolve:  c.Discovery.Resolve,
-		Ask:      c.customize,
-		Confined: c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
-		Changed:  c.queue.Enqueue,
+		Informers: c.Informers,
+		Resolve:   c.Discovery.Resolve,
+		Ask:       c.customize,
+		Confined:  c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
+		Changed:   c.queue.Enqueue,
 	})
 }
 

@@ -34,8 +34,8 @@ type ControllerObject interface {
 	GetStatus() *v1alpha1.ControllerStatus
 }
 
-// NewSpec returns a Spec with its hooks and with the object as hooks are sent it; types are yet to
-// be resolved. hooks is nil if the object names none. NewSpec changes the object.
+// NewSpec returns a Spec with its hooks and with the JSON of the object. Its types are not resolved
+// yet. hooks is nil if the object names none. NewSpec changes the object.
 func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
@@ -48,7 +48,7 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	return spec, spec.ResolveHooks(*hooks)
 }
 
-// controllerJSON returns the JSON of a controller object as hooks are sent it: with its kind, and
+// controllerJSON returns the JSON of a controller object as it is sent to hooks: with its kind, and
 // with an empty status, because the status changes all the time.
 func controllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
 	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
@@ -63,7 +63,7 @@ func controllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
 // ResolveHooks sets the hooks. It returns an error if there is neither a sync nor a finalize hook.
 func (s *Spec) ResolveHooks(hooks Hooks) error {
 	// A finalize hook without a webhook was stored before validation refused it. There is nothing
-	// to call before a parent goes, so no parent gets a finalizer.
+	// to call before a parent is deleted, so no parent gets a finalizer.
 	s.Sync, s.Finalize, s.Customize = withWebhook(hooks.Sync), withWebhook(hooks.Finalize), withWebhook(hooks.Customize)
 	if s.Sync == nil && s.Finalize == nil {
 		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
@@ -97,7 +97,7 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery,
 
 // ResolveSchemas sets the schemas that the host publishes of the child types.
 func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
-	s.Schemas, s.SchemasSettled, s.SchemasErr = discovery.Schemas(ctx, s.Children)
+	s.Schemas, s.SchemasStable, s.SchemasErr = discovery.Schemas(ctx, s.Children)
 }
 
 // ResolveResync sets the period in which all parents are synced again, at least one second.

@@ -99,7 +99,7 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 		}
 		err := c.Revisions.Write(ctx, &state.ensureRollout().revisions, write)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).V(2).Info("ControllerRevision changed meanwhile, the next sync sees how", "err", err)
+			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again", "err", err)
 			return errConflict
 		}
 		if err != nil && !isNamespaceTerminating(err, snapshot.Parent) {
@@ -110,8 +110,9 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 }
 
 // isNamespaceTerminating reports whether a revision could not be made because its namespace is
-// being deleted together with the parent. The revisions of the namespace may go before the parent
-// is finalized. It has to be finalized without them, or the namespace would never go.
+// being deleted together with the parent. The revisions of the namespace may be deleted before the
+// parent is finalized. Then the parent has to be finalized without them, or the namespace would
+// never be deleted.
 func isNamespaceTerminating(err error, parent *object.Object) bool {
 	return parent.DeletionTimestamp != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

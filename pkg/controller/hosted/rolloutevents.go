@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// rolloutWaitThreshold is how long a rollout waits for the same before an event about it is
+// rolloutWaitThreshold is how long a rollout waits for the same reason before an event about it is
 // written.
 const rolloutWaitThreshold = time.Minute
 

@@ -23,7 +23,7 @@ import (
 type Spec struct {
 	Kind Kind
 	Name string
-	// Object is the JSON of the controller object as hooks are sent it.
+	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
 	// Targets are the types of parents, each kind once. A CompositeController has one.
 	Targets []Target
@@ -34,11 +34,11 @@ type Spec struct {
 	// Controller that is made of the Spec.
 	Claims observe.Claims
 	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
-	// are not known; their children are handled without one. SchemasSettled is true if no change of
-	// them is expected soon.
-	Schemas        map[pipeline.Type]*openapi.Type
-	SchemasErr     error
-	SchemasSettled bool
+	// are not known; children of these types are handled without a schema. SchemasStable is true if
+	// the host is not expected to publish other schemas soon.
+	Schemas       map[pipeline.Type]*openapi.Type
+	SchemasErr    error
+	SchemasStable bool
 	// Rollout has the rules by which changes of parents are rolled out; nil for decorators.
 	Rollout *rollout.Rules
 	// Sync, Finalize and Customize are the hooks; each is nil if the spec does not have it.

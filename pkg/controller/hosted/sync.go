@@ -66,7 +66,7 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	if err := state.pending.Unseen(); err != nil {
 		return true, err
 	}
-	return true, errors.New("what was written to ControllerRevisions does not come back by their watch")
+	return true, errors.New("the watch of ControllerRevisions does not show what was written")
 }
 
 // revisionsSeen reports whether the cache shows what was written to the parent's
@@ -239,7 +239,7 @@ func (c *Controller) report(ctx context.Context, key pipeline.Key, state *parent
 }
 
 // postponement returns when a sync is tried again that ended before it could succeed or fail: the
-// hook asked to be called later, related objects are not listed yet, the parent changed meanwhile,
+// hook asked to be called later, related objects are not listed yet, the parent has changed,
 // or its finalizer is written too often. It returns false for every other error and for nil.
 func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {

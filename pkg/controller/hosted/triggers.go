@@ -20,42 +20,42 @@ import (
 //   - in the periods of the spec and of the process (startResync),
 //   - and when its last sync asked for it (the syncqueue.Result of sync).
 
-// subscribe waits until the caches are filled and then makes events of the watches enqueue parents.
-// The returned function undoes this; the caller must call it after an error, too.
-func (c *Controller) subscribe(ctx context.Context) (unsubscribe func(), err error) {
-	var subscriptions []*cache.Registration
-	unsubscribe = func() {
-		for _, subscription := range subscriptions {
-			subscription.Stop()
+// addEventHandlers waits until the caches are filled, and then adds event handlers that enqueue
+// parents. The returned function removes the handlers; the caller must call it after an error, too.
+func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(), err error) {
+	var registrations []*cache.Registration
+	removeHandlers = func() {
+		for _, registration := range registrations {
+			registration.Stop()
 		}
 	}
-	for _, watch := range c.watches() {
-		if err := watch.WaitForSync(ctx); err != nil {
-			return unsubscribe, err
+	for _, view := range c.views() {
+		if err := view.WaitForSync(ctx); err != nil {
+			return removeHandlers, err
 		}
 	}
 	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
-		return unsubscribe, ctx.Err()
+		return removeHandlers, ctx.Err()
 	}
-	add := func(subscription *cache.Registration, err error) error {
+	add := func(registration *cache.Registration, err error) error {
 		if err == nil {
-			subscriptions = append(subscriptions, subscription)
+			registrations = append(registrations, registration)
 		}
 		return err
 	}
 	for _, target := range c.observer.Targets {
-		if err := add(target.Watch.AddEventHandler(c.parentChanged)); err != nil {
-			return unsubscribe, err
+		if err := add(target.View.AddEventHandler(c.parentChanged)); err != nil {
+			return removeHandlers, err
 		}
 	}
 	// The type of parents may be a child type, too. Children that exist already need no event: all
 	// parents are enqueued once at the start.
-	for _, watch := range c.observer.Children {
-		if err := add(watch.AddFilteredHandler(c.mayConcern, c.childChanged)); err != nil {
-			return unsubscribe, err
+	for _, view := range c.observer.Children {
+		if err := add(view.AddFilteredHandler(c.mayConcern, c.childChanged)); err != nil {
+			return removeHandlers, err
 		}
 	}
-	return unsubscribe, nil
+	return removeHandlers, nil
 }
 
 // parentChanged counts the parents and enqueues one that changed or is gone.
@@ -77,7 +77,7 @@ func (c *Controller) mayConcern(before, after *object.Object) bool {
 	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
 
-// childChanged enqueues the parents of a child, and those that want a name which became free.
+// childChanged enqueues the parents of a child, and the parents that want a name that became free.
 func (c *Controller) childChanged(before, after *object.Object) {
 	c.queue.Enqueue(c.observer.ParentsOf(before, after)...)
 	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)

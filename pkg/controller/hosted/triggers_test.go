@@ -22,7 +22,7 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
 	c := &Controller{
-		observer:      observe.Observer{Targets: []*observe.Target{{Watch: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
+		observer:      observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
 		nameConflicts: newNameConflicts(),
 	}
 	c.nameConflicts.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})

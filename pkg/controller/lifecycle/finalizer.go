@@ -92,7 +92,7 @@ func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controll
 }
 
 // reconcileDelete stops the controller of an object that is being deleted, removes its finalizer
-// from all parents, and then the drain finalizer, which lets the object go.
+// from all parents, and then the drain finalizer, after which the host removes the object.
 func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState, object controllerObject) error {
 	state.endFollowing()
 	r.stop(ctx, state)
@@ -109,8 +109,8 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState
 	return r.removeDrainFinalizer(ctx, object)
 }
 
-// drainedOnDelete returns the types of which parents may have the finalizer. The types of the spec
-// are always among them: an object that was restored from a file may have lost its status.
+// drainedOnDelete returns the types whose parents may have the finalizer. The types of the spec are
+// always among them: an object that was restored from a file may have lost its status.
 func drainedOnDelete(object controllerObject) []v1alpha1.ResourceRule {
 	current := object.ParentTypes()
 	return append(current, except(object.GetStatus().HeldResources, current)...)
@@ -142,7 +142,7 @@ func (r *Reconciler) drained(state *controllerState, object controllerObject, er
 	return err
 }
 
-// leftovers says whether the finalizers that another process left on parents are known to be off.
+// leftovers records whether the finalizers that another process left on parents have been removed.
 type leftovers struct {
 	spec    specID
 	removed bool
@@ -208,7 +208,7 @@ func (r *Reconciler) setFinalizers(ctx context.Context, object controllerObject,
 	return r.api.patch(ctx, object.GetName(), body)
 }
 
-// setHeldResources writes the types of which parents may have the finalizer.
+// setHeldResources writes to the status the types whose parents may have the finalizer.
 func (r *Reconciler) setHeldResources(ctx context.Context, object controllerObject, held []v1alpha1.ResourceRule) (controllerObject, error) {
 	changed := object.DeepCopyObject().(controllerObject)
 	changed.GetStatus().HeldResources = held

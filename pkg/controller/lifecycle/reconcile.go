@@ -105,7 +105,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 		}
 	}
 	problem := problemOf(err)
-	problem.OldRuns = state.getRunning() != nil
+	problem.LastSpecRuns = state.getRunning() != nil
 	if state.setProblem(object, problem) {
 		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.name)
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {

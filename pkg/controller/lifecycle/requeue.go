@@ -78,7 +78,7 @@ func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
 		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without the schemas of their types", "controller", spec.Name)
 	}
 	switch {
-	case !spec.SchemasSettled:
+	case !spec.SchemasStable:
 		r.queue.AddAfter(spec.Name, schemasRecheck)
 	case len(spec.Schemas) < len(spec.Children):
 		r.queue.AddAfter(spec.Name, schemasRetry)
@@ -99,7 +99,7 @@ func (r *Reconciler) followSource(ctx context.Context, state *controllerState, e
 	}
 	ctx, cancel := withReadTimeout(withController(ctx, state.name))
 	defer cancel()
-	stop, err := r.Watches.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
+	stop, err := r.Informers.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
 		if resourceVersion(now) != unusable.ResourceVersion {
 			r.queue.Forget(state.name)
 			r.queue.Add(state.name)

@@ -17,10 +17,10 @@ type Managers struct {
 	Update, Apply string
 }
 
-// ToApply moves fields from plain writes to server-side apply: those that were last applied, and those
-// that both own. Server-side apply removes a field that is no longer applied only if it has no other
-// owner. Plain writes keep the fields that the host and its admission filled in, so that these are not
-// removed. The result shares entries with the argument.
+// ToApply moves fields from plain writes to server-side apply: the fields that were last applied,
+// and the fields that both own. Server-side apply removes a field that is no longer applied only if
+// it has no other owner. Plain writes keep the fields that the host and its admission filled in, so
+// that these are not removed. The result shares entries with the argument.
 func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, lastApplied map[string]any) ([]metav1.ManagedFieldsEntry, error) {
 	before, err := m.applied(entries)
 	if err != nil {
@@ -83,7 +83,7 @@ func owns(entry metav1.ManagedFieldsEntry, manager string, operation metav1.Mana
 	return entry.Manager == manager && entry.Operation == operation && entry.Subresource == ""
 }
 
-// add adds the fields of each entry to those that its owner already has.
+// add adds the fields of each entry to the fields that its owner already has.
 func add(entries, added []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	for _, entry := range added {
 		i := slices.IndexFunc(entries, func(other metav1.ManagedFieldsEntry) bool { return sameOwner(entry, other) })

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// interned are the values that objects share with those that were read before. The zero value shares
-// nothing.
+// interned are the values that objects share with objects that were read before. The zero value
+// shares nothing.
 type interned struct {
 	names  *internCache[string]
 	labels *internCache[map[string]string]
@@ -40,7 +40,7 @@ func intern[T any](s *scanner, cache *internCache[T], read func(*scanner) (T, er
 	return value, err
 }
 
-// internCache holds values that were read of late, by the JSON they were read from. Its size is
+// internCache holds values that were read recently, by the JSON they were read from. Its size is
 // fixed: a new value replaces another one. It is safe for concurrent use.
 type internCache[T any] struct {
 	entries [1024]atomic.Pointer[internEntry[T]]

@@ -39,7 +39,7 @@ func fieldsOfOthers(managedFields []byte) string {
 func appliedFields(manager string, managedFields []byte) (applied []byte, shared bool) {
 	name := strconv.Quote(manager)
 	if !bytes.Contains(managedFields, []byte(name)) || !bytes.Contains(managedFields, []byte(`"Apply"`)) {
-		return nil, false // so it is for most objects
+		return nil, false // as for most objects
 	}
 	var updated [][]byte
 	err := eachEntry(managedFields, func(entry managedFieldsEntry) error {

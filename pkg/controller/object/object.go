@@ -85,8 +85,8 @@ func (o *Object) Decode() (map[string]any, error) {
 	return content, nil
 }
 
-// Annotation returns the value of an annotation and whether there is one. It also finds those that
-// Annotations leaves out.
+// Annotation returns the value of an annotation and whether there is one. It also finds the
+// annotations that the field Annotations leaves out.
 func (o *Object) Annotation(name string) (value string, there bool) {
 	value, there = o.Annotations[name]
 	if there || !repeatsObject(name) {

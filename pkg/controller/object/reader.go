@@ -6,7 +6,7 @@ package object
 import "sync"
 
 // Reader reads the objects that a host sends. Objects that are read soon after one another share
-// what many of them have alike: labels, owners, and the names of types and namespaces. It is safe for
+// their equal parts: labels, owners, and the names of types and namespaces. It is safe for
 // concurrent use.
 type Reader struct {
 	applier   string
@@ -18,7 +18,7 @@ type Reader struct {
 // NewReader returns a reader. Its objects show what applier owns by server-side apply.
 func NewReader(applier string) *Reader { return &Reader{applier: applier, interned: newInterned()} }
 
-// Parse is the function Parse, but for what the objects share.
+// Parse is like the function Parse, but the objects share their equal parts.
 func (r *Reader) Parse(raw []byte) (*Object, error) { return r.parse(raw, nil) }
 
 // Take is Parse without a copy: raw belongs to the object from then on, and is overwritten if

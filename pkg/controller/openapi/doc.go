@@ -1,11 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi knows about a type of the host what is needed to compare and merge its objects: how
-// its lists are merged, which values are quantities, and which fields the host drops.
+// Package openapi knows what is needed to compare and merge the objects of a type of the host: how its
+// lists are merged, which values are quantities, and which fields the host drops.
 //
 // An OpenAPI v3 document that the host publishes comes in, Types go out. The package is pure: it does
 // no I/O.
 //
-// Read makes the types. A nil *Type is a value of which nothing is known: all methods may be called.
+// Read makes the types. A nil *Type stands for a value without a known schema; all its methods may be
+// called.
 package openapi

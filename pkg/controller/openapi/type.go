@@ -3,7 +3,8 @@
 
 package openapi
 
-// Type is what is known about a value. Nothing is known of nil: all methods may be called.
+// Type is what is known about a value. A nil Type stands for a value without a known schema; all
+// methods may be called on it.
 type Type struct {
 	// quantity is true if the value is a quantity.
 	quantity bool
@@ -25,7 +26,7 @@ type Type struct {
 type List string
 
 const (
-	// Unknown lists are those for which the host does not say how they are merged.
+	// Unknown lists are merged in a way that the host does not describe.
 	Unknown List = ""
 	// Atomic lists are replaced as a whole.
 	Atomic List = "atomic"

@@ -44,7 +44,7 @@ const (
 	Finalizer Op = "finalizer"
 )
 
-// traits are what is known of an Op. Each is the answer of the method of its name.
+// traits are what is known of an Op. Each is what the method of the same name returns.
 type traits struct {
 	writes, onParent, deletes, createsMissing, formsWriteLoops, yieldsDesired, mayChangeNothing bool
 }
@@ -100,8 +100,8 @@ func (op Op) Deletes() bool { return op.traits().deletes }
 // CreatesMissing reports whether the op creates its object if none was observed.
 func (op Op) CreatesMissing() bool { return op.traits().createsMissing }
 
-// FormsWriteLoops reports whether writes by the op, made again and again, are a write loop,
-// which the guard slows down.
+// FormsWriteLoops reports whether writes by the op, made again and again, are a write loop. The
+// writeloop.Guard slows down write loops.
 func (op Op) FormsWriteLoops() bool { return op.traits().formsWriteLoops }
 
 // YieldsDesired reports whether the op's result is the child in the form that the host gives to

@@ -33,8 +33,8 @@ type Step struct {
 	Namespace, Name string
 	// Body is the JSON to send; nil for a deletion.
 	Body []byte
-	// Desired is the hash of what the hook wants of the object. Together with the hash of
-	// what the host stored it lets later syncs see that there is nothing to write.
+	// Desired is the hash of what the hook wants of the object. Later syncs compare it, and the
+	// hash of what the host stored, to find that nothing has to be written.
 	Desired uint64
 	// Path is the field in which the object differs from what the hook wants, if that is
 	// why it is written.

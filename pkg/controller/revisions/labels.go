@@ -24,8 +24,8 @@ const (
 // Labels returns the labels of a new revision of the snapshot's parent.
 //
 // They are the generated labels by which the parent finds its children or, if there are none,
-// those of its Pod template. Metacontroller does the same. Unlike there, labels that do not
-// match the parent's selector are changed until they do.
+// those of its Pod template. Metacontroller does the same. Unlike Metacontroller, Labels changes
+// labels that do not match the parent's selector until they match.
 func Labels(snapshot *pipeline.Snapshot) map[string]string {
 	set := maps.Clone(snapshot.GeneratedLabels)
 	if set == nil {
@@ -37,8 +37,8 @@ func Labels(snapshot *pipeline.Snapshot) map[string]string {
 	return set
 }
 
-// templateLabels returns the labels of the parent's Pod template, without those that are not
-// valid as labels.
+// templateLabels returns the labels of the parent's Pod template, except values that are not valid
+// labels.
 func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
 	set := map[string]string{}
 	raw := snapshot.Parent.Lookup("spec", "template", "metadata", "labels")

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// lockFileName is the file in the data directory that the process locks which uses the directory.
+// lockFileName is a file in the data directory. The process that uses the directory locks it.
 const lockFileName = "lock"
 
 // LockedError is the error of a data directory that another process uses.

@@ -53,7 +53,7 @@
 //
 // # Waiting for a write
 //
-// Who has written an object waits until the view has seen the resource version of the write, or
+// The writer of an object waits until the view has seen the resource version of the write, or
 // does not show the object. If the write has taken the object out of the selection, the host sends
 // its removal with that version.
 package cache

@@ -36,7 +36,7 @@ type Registration struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// pending are the changes that the handler has yet to be called for.
+	// pending are the changes that the handler has not been called for yet.
 	pending []change
 }
 
@@ -71,7 +71,7 @@ func (v *View) addHandler(filter Filter, handler Handler, withInitial bool) (*Re
 	defer v.informer.mu.Unlock()
 	if v.isReleased {
 		cancel()
-		return nil, fmt.Errorf("subscribe to changes of %s: its watch has been released", v.Type)
+		return nil, fmt.Errorf("add an event handler for %s: its view has been released", v.Type)
 	}
 	v.registrations[r] = struct{}{}
 	if v.isSynced {

@@ -11,8 +11,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// BenchmarkAChangeBesideManySubscribers measures one change of an object of a type of which
-// hundreds of controllers have children, until all handlers whose filter it passes have been
+// BenchmarkAChangeBesideManySubscribers measures one change of an object of a child type
+// of hundreds of controllers, until all handlers whose filter it passes have been
 // called.
 func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 	const subscribers = 500
@@ -20,13 +20,13 @@ func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 		b.Run(fmt.Sprint(concerned, " concerned"), func(b *testing.B) {
 			fake, client := newFakeHost(b)
 			informers := NewInformers(b.Context(), client, 0)
-			told := make(chan struct{}, subscribers)
+			reported := make(chan struct{}, subscribers)
 			var view *View
 			for i := range subscribers {
 				view = informers.Acquire(things)
 				defer informers.Release(view)
 				concern := func(_, _ *object.Object) bool { return i < concerned }
-				if _, err := view.AddFilteredHandler(concern, func(_, _ *object.Object) { told <- struct{}{} }); err != nil {
+				if _, err := view.AddFilteredHandler(concern, func(_, _ *object.Object) { reported <- struct{}{} }); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -44,7 +44,7 @@ func BenchmarkAChangeBesideManySubscribers(b *testing.B) {
 					b.Fatal(err)
 				}
 				for range concerned {
-					<-told
+					<-reported
 				}
 			}
 		})

@@ -37,12 +37,12 @@ func (f followed) until(t *testing.T, version string) {
 	deadline := time.After(30 * time.Second)
 	for {
 		select {
-		case told := <-f:
-			if told == version {
+		case reported := <-f:
+			if reported == version {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("version %s is never told", version)
+			t.Fatalf("version %s is never reported", version)
 		}
 	}
 }
@@ -52,19 +52,19 @@ var one = types.NamespacedName{Namespace: "ns", Name: "a"}
 func TestASingleObjectIsFollowed(t *testing.T) {
 	fake, client := newFakeHost(t)
 	informers := NewInformers(t.Context(), client, 0)
-	told := make(followed, 100)
+	reported := make(followed, 100)
 	fake.sendListed("5")
-	stop, err := informers.Follow(t.Context(), things, one, told.changed)
+	stop, err := informers.Follow(t.Context(), things, one, reported.changed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := <-told; first != "none" {
-		t.Errorf("of an object that does not exist version %s is told", first)
+	if first := <-reported; first != "none" {
+		t.Errorf("of an object that does not exist version %s is reported", first)
 	}
 	fake.send("ADDED", thing("a", "6", ""))
-	told.until(t, "6")
+	reported.until(t, "6")
 	fake.send("MODIFIED", thing("a", "7", ""))
-	told.until(t, "7")
+	reported.until(t, "7")
 
 	another := make(followed, 100)
 	stopAnother, err := informers.Follow(t.Context(), things, one, another.changed)
@@ -72,18 +72,18 @@ func TestASingleObjectIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first := <-another; first != "7" {
-		t.Errorf("told first is version %s, want 7", first)
+		t.Errorf("reported first is version %s, want 7", first)
 	}
 	fake.send("DELETED", thing("a", "8", ""))
-	told.until(t, "none")
+	reported.until(t, "none")
 	another.until(t, "none")
 	stop()
 	fake.send("ADDED", thing("a", "9", ""))
 	another.until(t, "9")
 	stopAnother()
 	select {
-	case version := <-told:
-		t.Errorf("who has stopped following is told version %s", version)
+	case version := <-reported:
+		t.Errorf("after stop, the handler was called with version %s", version)
 	default:
 	}
 	if _, opened := fake.watches(); opened != 1 {
@@ -130,7 +130,7 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 	t.Run("the host refuses", func(t *testing.T) {
 		fake, client := newFakeHost(t)
 		fake.refuse, fake.status = 1000, http.StatusForbidden
-		_, err := NewInformers(t.Context(), client, 0).Follow(t.Context(), things, one, func(*object.Object) { t.Error("something is told") })
+		_, err := NewInformers(t.Context(), client, 0).Follow(t.Context(), things, one, func(*object.Object) { t.Error("something is reported") })
 		if err == nil || !strings.Contains(err.Error(), "failed to list") {
 			t.Errorf("error is %v", err)
 		}
@@ -140,7 +140,7 @@ func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
 		late := errors.New("no answer in time")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, late)
 		defer cancel()
-		_, err := NewInformers(t.Context(), client, 0).Follow(ctx, things, one, func(*object.Object) { t.Error("something is told") })
+		_, err := NewInformers(t.Context(), client, 0).Follow(ctx, things, one, func(*object.Object) { t.Error("something is reported") })
 		if !errors.Is(err, late) {
 			t.Errorf("error is %v, want %v", err, late)
 		}
@@ -179,7 +179,7 @@ func TestWhatASecretHoldsIsNotLogged(t *testing.T) {
 			}
 			stop()
 			if !strings.Contains(found, word) {
-				t.Fatalf("it is told as %q", found)
+				t.Fatalf("it is reported as %q", found)
 			}
 			mu.Lock()
 			defer mu.Unlock()

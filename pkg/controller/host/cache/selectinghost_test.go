@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
 
-// selectingHost has things with labels and serves those that a request selects. It sends the
+// selectingHost has things with labels and serves the ones that a request selects. It sends the
 // removal of a thing that is no longer selected as a kube-apiserver does: with its former labels.
 type selectingHost struct {
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ type selectingHost struct {
 	// more is closed and replaced when the history grows.
 	more chan struct{}
 
-	// streams has the selectors of all watches, of those that have ended too. Open counts the
-	// others.
+	// streams has the selectors of all watches, including ended ones. open counts the watches that
+	// have not ended.
 	streams []string
 	open    int
 	// most is how many were open at once.

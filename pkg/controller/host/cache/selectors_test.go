@@ -31,8 +31,8 @@ func parsed(t testing.TB, selector string) labels.Selector {
 type listener struct {
 	*View
 
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	reported []string
 	// state has the versions of the objects by the changes that were recorded.
 	state map[string]string
 	wrong []string
@@ -53,21 +53,21 @@ func (l *listener) changed(before, after *object.Object) {
 	defer l.mu.Unlock()
 	switch {
 	case before == nil:
-		l.told = append(l.told, "+"+after.Name+after.ResourceVersion)
+		l.reported = append(l.reported, "+"+after.Name+after.ResourceVersion)
 		if was := l.state[after.Name]; was != "" {
-			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to be new, and was there", after.Name))
+			l.wrong = append(l.wrong, fmt.Sprintf("%s is reported to be new, and was there", after.Name))
 		}
 		l.state[after.Name] = after.ResourceVersion
 	case after == nil:
-		l.told = append(l.told, "-"+before.Name)
+		l.reported = append(l.reported, "-"+before.Name)
 		if l.state[before.Name] == "" {
-			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to be gone, and was not there", before.Name))
+			l.wrong = append(l.wrong, fmt.Sprintf("%s is reported to be gone, and was not there", before.Name))
 		}
 		delete(l.state, before.Name)
 	default:
-		l.told = append(l.told, "~"+after.Name+after.ResourceVersion)
+		l.reported = append(l.reported, "~"+after.Name+after.ResourceVersion)
 		if was := l.state[before.Name]; was != before.ResourceVersion || !isAtLeast(after.ResourceVersion, was) {
-			l.wrong = append(l.wrong, fmt.Sprintf("%s is told to change from %s to %s, and was %q", after.Name, before.ResourceVersion, after.ResourceVersion, was))
+			l.wrong = append(l.wrong, fmt.Sprintf("%s is reported to change from %s to %s, and was %q", after.Name, before.ResourceVersion, after.ResourceVersion, was))
 		}
 		l.state[after.Name] = after.ResourceVersion
 	}
@@ -77,12 +77,12 @@ func (l *listener) changed(before, after *object.Object) {
 func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Join(l.told, " ")
+	return strings.Join(l.reported, " ")
 }
 
 func (l *listener) hears(t *testing.T, want string) {
 	t.Helper()
-	waitUntil(t, fmt.Sprintf("%q is told", want), func() bool { return l.heard() == want })
+	waitUntil(t, fmt.Sprintf("%q is reported", want), func() bool { return l.heard() == want })
 }
 
 func (l *listener) sync(t *testing.T) {
@@ -167,7 +167,7 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 	fake.set("x", "app=x")
 	first.hears(t, "+x101 ~x103")
 	if second.heard() != "" {
-		t.Errorf("told before all is there: %s", second.heard())
+		t.Errorf("reported before all is there: %s", second.heard())
 	}
 	select {
 	case <-second.Synced():
@@ -288,7 +288,7 @@ func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 			for _, user := range users {
 				user.sync(t)
 				want := fake.selected(user.selector())
-				waitUntil(t, fmt.Sprintf("%s is what is there, and what is told", want), func() bool {
+				waitUntil(t, fmt.Sprintf("%s is what is there, and what is reported", want), func() bool {
 					there := map[string]string{}
 					for _, thing := range user.List() {
 						there[thing.Name] = thing.ResourceVersion
@@ -299,7 +299,7 @@ func TestUsersComeAndGoWhileThingsChange(t *testing.T) {
 				})
 				user.mu.Lock()
 				if len(user.wrong) > 0 {
-					t.Errorf("wrong is what is told: %q", user.wrong)
+					t.Errorf("wrong is what is reported: %q", user.wrong)
 				}
 				user.mu.Unlock()
 			}
@@ -353,7 +353,7 @@ func TestAWatchThatWasReleasedTellsNothing(t *testing.T) {
 	user.hears(t, "+x101")
 	informers.Release(user.View)
 	if _, err := user.AddEventHandler(user.changed); err == nil {
-		t.Error("a watch that was released can be subscribed to")
+		t.Error("a handler can be added to a view that was released")
 	}
 }
 
@@ -365,7 +365,7 @@ func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
 	defer informers.Release(first.View)
 	first.sync(t)
 	second := listen(t, informers, "")
-	waitUntil(t, "it is told that nothing can be watched", func() bool { return second.informer.watchError(second.View, 0) != nil })
+	waitUntil(t, "it is reported that nothing can be watched", func() bool { return second.informer.watchError(second.View, 0) != nil })
 	if err := first.informer.watchError(first.View, 0); err != nil {
 		t.Errorf("what is watched counts as not watched: %v", err)
 	}

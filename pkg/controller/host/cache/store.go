@@ -175,7 +175,7 @@ func isAtLeast(version, other string) bool {
 }
 
 // endingClock ends all waits when ctx ends. A reflector whose first request is refused pauses for
-// up to a minute and does not look at its context meanwhile.
+// up to a minute and does not look at its context while it waits.
 type endingClock struct {
 	clock.RealClock
 	ctx context.Context

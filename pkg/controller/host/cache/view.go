@@ -17,8 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// View shows one user the objects of a type: all of them, those that its selectors select, or a
-// single one. It shows nothing before it is synced.
+// View shows one user the objects of a type: all objects, the objects that its selectors select, or
+// a single object. It shows nothing before it is synced.
 type View struct {
 	Type pipeline.Type
 	// selectors select the objects; without selectors the view shows all.

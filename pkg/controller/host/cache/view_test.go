@@ -78,8 +78,8 @@ func TestWatchesAreSharedAndStopWithTheirLastUser(t *testing.T) {
 	informers.Release(third)
 }
 
-// A type changes when its CustomResourceDefinition changes. Whoever resolved it before must not get
-// the view of the new one, and vice versa.
+// A type changes when its CustomResourceDefinition changes. A user who resolved it before must not
+// get a view of the new type, and vice versa.
 func TestWatchIsOfTheTypeThatItsUserResolved(t *testing.T) {
 	fake, client := newFakeHost(t)
 	informers := NewInformers(t.Context(), client, 0)
@@ -213,7 +213,7 @@ func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
 	informers := NewInformers(t.Context(), client, 0)
 	view := informers.Acquire(things)
 	defer informers.Release(view)
-	waitUntil(t, "the host's answer is told", func() bool { return view.ListError() != nil })
+	waitUntil(t, "the host's answer is reported", func() bool { return view.ListError() != nil })
 	select {
 	case <-view.Synced():
 		t.Error("what was refused counts as filled")
@@ -221,7 +221,7 @@ func TestAWatchTellsWhyTheHostRefusesIt(t *testing.T) {
 	}
 }
 
-func TestSubscriptionToChangesPassesOverWhatIsThere(t *testing.T) {
+func TestChangeHandlerPassesOverWhatIsThere(t *testing.T) {
 	for _, filled := range []bool{true, false} {
 		t.Run(fmt.Sprint("the cache is filled ", filled), func(t *testing.T) {
 			fake, client := newFakeHost(t)
@@ -268,13 +268,13 @@ func versions(before, after *object.Object) string {
 	return version(before) + "->" + version(after)
 }
 
-func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
+func TestAFilteredHandlerGetsTheChangesThatPassItsFilter(t *testing.T) {
 	fake, view := watched(t)
-	asked, told := make(chan string, 10), make(chan string, 10)
+	asked, reported := make(chan string, 10), make(chan string, 10)
 	_, err := view.AddFilteredHandler(func(before, after *object.Object) bool {
 		asked <- versions(before, after)
 		return after == nil || after.ResourceVersion == "7"
-	}, func(before, after *object.Object) { told <- versions(before, after) })
+	}, func(before, after *object.Object) { reported <- versions(before, after) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,13 +287,13 @@ func TestASubscriptionToSomeChangesIsToldThoseThatConcernIt(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"6->7", "8->none"} {
-		if got := within(t, told); got != want {
-			t.Errorf("told is %s, want %s", got, want)
+		if got := within(t, reported); got != want {
+			t.Errorf("reported is %s, want %s", got, want)
 		}
 	}
 }
 
-func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
+func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 	fake, view := watched(t)
 	changes := make(chan string, 10)
 	registration, err := view.AddEventHandler(func(before, after *object.Object) { changes <- versions(before, after) })
@@ -312,7 +312,7 @@ func TestSubscriptionTellsWhatIsThereAndWhatChanges(t *testing.T) {
 	waitUntil(t, "b is in the cache", func() bool { return view.Seen("8") })
 	select {
 	case change := <-changes:
-		t.Errorf("a subscription that was stopped told %s", change)
+		t.Errorf("a handler that was stopped was called with %s", change)
 	default:
 	}
 }
@@ -325,7 +325,7 @@ func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	defer informers.Release(view)
 	waitUntil(t, "it fails", func() bool { return view.informer.watchError(view, 0) != nil })
 	if err := view.WatchError(); err != nil {
-		t.Errorf("a host that has been away for a moment is told of: %v", err)
+		t.Errorf("a host that has been away for a moment is reported: %v", err)
 	}
 	waitUntil(t, "it does not fail any more", func() bool { return view.informer.watchError(view, 0) == nil })
 }

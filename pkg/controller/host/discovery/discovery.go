@@ -114,9 +114,9 @@ func (d *Discovery) remember(version schema.GroupVersion, types map[string]pipel
 	}
 }
 
-// isSettled reports whether the OpenAPI documents of a group that were requested at a time were up
-// to date, as far as is known.
-func (d *Discovery) isSettled(group string, requestedAt time.Time) bool {
+// areDocumentsCurrent reports whether the OpenAPI documents of a group that were requested at a time
+// were up to date, as far as is known.
+func (d *Discovery) areDocumentsCurrent(group string, requestedAt time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return requestedAt.Sub(d.lastChange[group]) > schemasSettleTime

@@ -33,12 +33,12 @@ const (
 
 // Schemas returns what merging needs of the schemas of types, from the OpenAPI v3 documents of the
 // host. A type that the host does not describe has no entry. A type whose document cannot be read
-// has no entry either, and the error says why. Settled is true if the host is not expected to
+// has no entry either, and the error says why. Stable is true if the host is not expected to
 // publish other documents soon.
 //
 // Schemas keeps what it has read until a definition in the API group of the type changes. It does
 // not read a document again that has not changed.
-func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, settled bool, err error) {
+func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, stable bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
 		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
@@ -46,7 +46,7 @@ func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known m
 	ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
 	defer cancel()
 	var errs []error
-	settled = true
+	stable = true
 	for version, wanted := range wanted {
 		if d.documents.hasAll(version, wanted) {
 			continue
@@ -55,14 +55,14 @@ func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known m
 		if err != nil {
 			return d.knownSchemas(types), false, fmt.Errorf("read which types the host describes: %w", err)
 		}
-		isCurrent := d.isSettled(version.Group, index.requestedAt)
+		isCurrent := d.areDocumentsCurrent(version.Group, index.requestedAt)
 		missing := d.documents.setURL(version, index.urls[version], isCurrent, wanted)
 		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
 			errs = append(errs, fmt.Errorf("read how the host describes %s: %w", version, err))
 		}
-		settled = settled && isCurrent
+		stable = stable && isCurrent
 	}
-	return d.knownSchemas(types), settled && len(errs) == 0, errors.Join(errs...)
+	return d.knownSchemas(types), stable && len(errs) == 0, errors.Join(errs...)
 }
 
 // knownSchemas returns the schemas of types that have been read.

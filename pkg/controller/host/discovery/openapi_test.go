@@ -215,17 +215,17 @@ func TestAHostWithoutDocuments(t *testing.T) {
 func TestWhatCanBeReadIsReturnedWithTheError(t *testing.T) {
 	p, d := newPublisher(t)
 	p.failing["/openapi/v3/api/v1"] = http.StatusBadRequest
-	found, settled, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
-	if err == nil || settled {
-		t.Errorf("the error is %v, settled %v", err, settled)
+	found, stable, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
+	if err == nil || stable {
+		t.Errorf("the error is %v, stable %v", err, stable)
 	}
 	compareSchemas(t, map[pipeline.Type]openapi.List{things: openapi.Atomic}, found)
 
 	p.change(func() { p.failing["/openapi/v3"] = http.StatusBadRequest })
 	later(d)
-	found, settled, err = d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
-	if err == nil || settled {
-		t.Errorf("the error is %v, settled %v", err, settled)
+	found, stable, err = d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
+	if err == nil || stable {
+		t.Errorf("the error is %v, stable %v", err, stable)
 	}
 	compareSchemas(t, map[pipeline.Type]openapi.List{things: openapi.Atomic}, found)
 
@@ -254,7 +254,7 @@ func TestOneAnswerServesAllWhoAskWhereTheDocumentsAre(t *testing.T) {
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/example.com/v1")
 }
 
-func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
+func TestSchemasAreStableAWhileAfterADefinitionChanged(t *testing.T) {
 	_, d := newPublisher(t)
 	for name, test := range map[string]struct {
 		changed time.Duration // ago
@@ -266,8 +266,8 @@ func TestSchemasAreSettledAWhileAfterADefinitionChanged(t *testing.T) {
 			d.lastChange["example.com"] = time.Now().Add(-test.changed)
 			d.mu.Unlock()
 			later(d)
-			if _, settled, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things}); err != nil || settled != test.want {
-				t.Errorf("settled is %v, %v, want %v", settled, err, test.want)
+			if _, stable, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things}); err != nil || stable != test.want {
+				t.Errorf("stable is %v, %v, want %v", stable, err, test.want)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ type document struct {
 }
 
 // hasAll reports whether the kinds of a version are known and current. A kind that its document did
-// not describe is not known: the host may describe it by now.
+// not describe is not known: the host may have added it since.
 func (d *documents) hasAll(version schema.GroupVersion, wanted []schema.GroupVersionKind) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +68,8 @@ func (d *documents) setURL(version schema.GroupVersion, url string, isCurrent bo
 	return missing
 }
 
-// add adds what was read from the document at url, unless the version has another document by now.
+// add adds what was read from the document at url. It does nothing if the version now has another
+// document.
 func (d *documents) add(version schema.GroupVersion, url string, read map[schema.GroupVersionKind]*openapi.Type) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -43,7 +43,7 @@ func (d *Discovery) refresh(ctx context.Context, version schema.GroupVersion) {
 	known := d.cached(version)
 	types, err := d.readTypes(ctx, version)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("The types in use cannot be read again", "apiVersion", version, "err", err)
+		klog.FromContext(ctx).V(2).Info("Failed to read the types in use again", "apiVersion", version, "err", err)
 		return
 	}
 	if known != nil && !maps.Equal(known, types) {

@@ -90,7 +90,7 @@ func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v
 	}, nil
 }
 
-// asSentToHooks returns a copy of a CompositeController as hooks are sent it.
+// asSentToHooks returns a copy of a CompositeController as it is sent to hooks.
 func asSentToHooks(object *v1alpha1.CompositeController) *v1alpha1.CompositeController {
 	sent := object.DeepCopy()
 	for _, child := range sent.Spec.ChildResources {

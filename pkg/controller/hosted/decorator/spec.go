@@ -55,7 +55,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 }
 
 // resolveTargets adds the targets that rule i selects. An object is a target if any rule for its
-// kind selects it. The first of these rules decides in which version hooks are sent the objects.
+// kind selects it. The first of these rules decides in which version objects are sent to hooks.
 func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error

@@ -25,7 +25,7 @@ const (
 	maxBackoff = 1000 * time.Second
 )
 
-// Parents that changed are synced before those that are only retried or resynced.
+// Parents that changed are synced before parents that are only retried or resynced.
 const (
 	normalPriority = 0
 	lowPriority    = -100

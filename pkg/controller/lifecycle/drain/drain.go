@@ -61,7 +61,7 @@ func (d *Drainer) Drain(ctx context.Context, finalizer string, resources []v1alp
 	return nil
 }
 
-// failed says of which resource an error is.
+// failed adds to an error which resource it is about.
 func failed(rule v1alpha1.ResourceRule, err error) error {
 	return fmt.Errorf("remove the finalizer from %s of %s: %w", rule.Resource, rule.APIVersion, err)
 }

@@ -238,13 +238,13 @@ func TestWhatWaitsToBeFinalizedIsToldWhenItIsLetGo(t *testing.T) {
 		"other": {version: 1, finalizers: []string{"x/y"}, dying: true},
 	}}
 	d := drainer(t, c)
-	var told []string
-	d.NotFinalized = func(parent *object.Object, finalizer string) { told = append(told, parent.Name+" "+finalizer) }
+	var reported []string
+	d.NotFinalized = func(parent *object.Object, finalizer string) { reported = append(reported, parent.Name+" "+finalizer) }
 	if err := d.Drain(t.Context(), ours, []v1alpha1.ResourceRule{{APIVersion: "ctl.example/v2", Resource: "webs"}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff([]string{"dying " + ours}, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+	if diff := gocmp.Diff([]string{"dying " + ours}, reported); diff != "" {
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }
 

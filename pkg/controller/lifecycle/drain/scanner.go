@@ -51,15 +51,15 @@ func (d *Drainer) findInTurn(ctx context.Context, rule v1alpha1.ResourceRule, pr
 	defer cancel()
 	found, err := d.find(limited, rule, prefix)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Info("Too many objects to look for left finalizers on all of them",
+		klog.FromContext(ctx).Info("Too many objects to search all of them for finalizers that were left behind",
 			"apiVersion", rule.APIVersion, "resource", rule.Resource)
 		return found, nil
 	}
 	return found, err
 }
 
-// find returns the finalizers on objects of a resource whose names begin with the prefix. With an
-// error it returns those that it found before. It reads metadata only.
+// find returns the finalizers on objects of a resource whose names begin with the prefix. If it
+// fails, it returns the finalizers that it has found before, and the error. It reads metadata only.
 func (d *Drainer) find(ctx context.Context, rule v1alpha1.ResourceRule, prefix string) (sets.Set[string], error) {
 	of, served, err := d.resolve(ctx, rule)
 	if !served {
@@ -85,8 +85,8 @@ type scan struct {
 	covers sets.Set[types.UID]
 	// done is closed when found and err are known.
 	done chan struct{}
-	// found are the finalizers on the objects, without those that were removed. The mutex of the
-	// Scanner guards it, like removed.
+	// found are the finalizers on the objects, except the removed ones. The mutex of the Scanner
+	// guards found and removed.
 	found sets.Set[string]
 	// removed are the finalizers that were removed since the scan began. The scan may have passed
 	// objects before that.
@@ -145,7 +145,7 @@ func (s *scan) isOver() bool {
 // run runs a scan. A panic ends it with an error.
 func (s *Scanner) run(ctx context.Context, rule v1alpha1.ResourceRule, current *scan) {
 	var found sets.Set[string]
-	err := errors.New("the search for left finalizers did not end")
+	err := errors.New("the search for finalizers that were left behind did not end")
 	defer func() { s.end(rule, current, found, err) }()
 	found, err = s.find(ctx, rule)
 }
@@ -172,8 +172,8 @@ func (s *Scanner) Removed(rule v1alpha1.ResourceRule, finalizer string) {
 	}
 }
 
-// GroupResource returns the resource of a rule without its version. It is empty but for the name if
-// the apiVersion is not valid, which no controller runs with.
+// GroupResource returns the resource of a rule without its version. If the apiVersion is not valid,
+// the group is empty; no controller runs with such a rule.
 func GroupResource(rule v1alpha1.ResourceRule) schema.GroupResource {
 	version, _ := schema.ParseGroupVersion(rule.APIVersion)
 	return schema.GroupResource{Group: version.Group, Resource: rule.Resource}

@@ -20,7 +20,7 @@ func changed(t *testing.T) pipeline.Step {
 	return s
 }
 
-// ofDecorator is a plan with all that there is to do about a target.
+// ofDecorator is a plan with the steps about a target, after a creation and a deletion.
 func ofDecorator(t *testing.T, target ...pipeline.Step) *pipeline.Plan {
 	return &pipeline.Plan{ParentFirst: true, Steps: append([]pipeline.Step{step(t, pipeline.Create, "c"), step(t, pipeline.Delete, "d")}, target...)}
 }

@@ -77,7 +77,7 @@ func TestApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			outcome, requests := take(t, test.step, func(request) (int, string) { return test.code, test.answer })
 			want := []request{{"PATCH", applyA, applyPatch, `{"a":"a"}`}}
-			if test.want.NameConflict { // by whom?
+			if test.want.NameConflict { // the actor reads who has the name
 				want = append(want, request{"GET", "/api/v1/namespaces/default/configmaps/a", "", ""})
 			}
 			if diff := cmp.Diff(want, requests, cmp.AllowUnexported(request{})); diff != "" {

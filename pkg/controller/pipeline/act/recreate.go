@@ -15,13 +15,13 @@ import (
 )
 
 // recreate deletes a child that a later sync creates again in another form. If the step has a body,
-// only the host can tell whether the child would change: a dry run asks it first. A child that
+// only the host knows whether the child would change, so a dry run asks it first. A child that
 // would not change, or for which the host refuses the dry run, is kept and returned.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Body != nil {
 		differs, err := a.wouldChange(ctx, step)
 		if apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-			klog.FromContext(ctx).Error(err, "Cannot try whether a child would change, it is left alone",
+			klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
 				"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
 			return step.Observed, nil
 		}

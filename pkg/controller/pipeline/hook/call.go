@@ -99,7 +99,7 @@ func (w *Webhook) checkStrict(ctx context.Context, found []error) error {
 		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %w",
 			ErrUnreadable, w.version, w.name, w.mode, all)
 	}
-	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are overlooked", "hook", w.name, "url", w.shown, "fields", all.Error())
+	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all.Error())
 	return nil
 }
 

@@ -193,7 +193,7 @@ func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 func TestChangedParentsTakeTurns(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
-	for range 5 { // probes in vain
+	for range 5 { // probes that fail
 		c.now = c.now.Add(maxPause)
 		c.call(parentOf("a", 1), errRefused)
 	}

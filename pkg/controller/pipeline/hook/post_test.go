@@ -256,7 +256,7 @@ func TestAHookThatAsksToBeCalledLater(t *testing.T) {
 			address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", test.header)
 				w.WriteHeader(http.StatusTooManyRequests)
-				_, _ = io.WriteString(w, strings.Repeat("busy", limit)) // which nobody reads
+				_, _ = io.WriteString(w, strings.Repeat("busy", limit)) // the client does not read it
 			})
 			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 			throttled, ok := errors.AsType[*ThrottledError](err)

@@ -29,10 +29,10 @@ func (c AnnotationClaims) Prepare(snapshot *pipeline.Snapshot) error {
 }
 
 // Claim returns the attachments of a type.
-func (c AnnotationClaims) Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group {
+func (c AnnotationClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
-	controlled := watch.ControlledBy(parent.UID)
-	group := pipeline.Group{Type: watch.Type, Claimed: make([]*object.Object, 0, len(controlled))}
+	controlled := view.ControlledBy(parent.UID)
+	group := pipeline.Group{Type: view.Type, Claimed: make([]*object.Object, 0, len(controlled))}
 	for _, child := range controlled {
 		if c.MayClaim(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
 			group.Claimed = append(group.Claimed, child)

@@ -20,7 +20,7 @@ type Claims interface {
 	Prepare(snapshot *pipeline.Snapshot) error
 	// Claim returns the objects of a type that are children of the snapshot's parent, with
 	// those to adopt and to release. Prepare was called before.
-	Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group
+	Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group
 	// MayClaim reports whether an object that a parent controls may be its child.
 	MayClaim(child *object.Object) bool
 	// MayAdopt reports whether there may be a parent that adopts the orphan.

@@ -95,18 +95,18 @@ func observing(t testing.TB, parents pipeline.Type, claims Claims, objects ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	watches := cache.NewInformers(context.WithoutCancel(t.Context()), client, 0)
+	informers := cache.NewInformers(context.WithoutCancel(t.Context()), client, 0)
 	observer := &Observer{Claims: claims}
 	for _, of := range []pipeline.Type{parents, configMaps, pods} {
-		watch := watches.Acquire(of)
-		t.Cleanup(func() { watches.Release(watch) })
-		if err := watch.WaitForSync(t.Context()); err != nil {
+		view := informers.Acquire(of)
+		t.Cleanup(func() { informers.Release(view) })
+		if err := view.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if of == parents {
-			observer.Targets = []*Target{{Watch: watch, Rules: []Rule{{Labels: labels.Everything()}}}}
+			observer.Targets = []*Target{{View: view, Rules: []Rule{{Labels: labels.Everything()}}}}
 		} else {
-			observer.Children = append(observer.Children, watch)
+			observer.Children = append(observer.Children, view)
 		}
 	}
 	return observer, served

@@ -49,9 +49,9 @@ func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 // Claim returns the parent's children of a type. An object that the parent controls is a child
 // if the parent's selector matches it, and is released otherwise. An orphan that the selector
 // matches is adopted. A parent that is being deleted neither adopts nor releases.
-func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, watch *cache.View) pipeline.Group {
+func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
-	return claim(watch.Type, parent, snapshot.Selector, watch.ControlledBy(parent.UID), watch.Orphans(parent.Namespace))
+	return claim(view.Type, parent, snapshot.Selector, view.ControlledBy(parent.UID), view.Orphans(parent.Namespace))
 }
 
 func claim(of pipeline.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) pipeline.Group {

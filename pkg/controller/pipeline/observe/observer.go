@@ -17,9 +17,9 @@ import (
 type Observer struct {
 	// Targets are the types of the parents, each kind once.
 	Targets []*Target
-	// Children are the watches of the child types.
+	// Children are the views of the child types.
 	Children []*cache.View
-	// Claims decides whose the children are.
+	// Claims decides which objects are children of which parent.
 	Claims Claims
 	// Finalizer is the controller's finalizer.
 	Finalizer string
@@ -35,15 +35,15 @@ type Observer struct {
 func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 	err := o.Claims.Prepare(snapshot)
 	if key := pipeline.KeyOf(snapshot.Parent); o.Get(key) == nil {
-		o.Claims.Forget(key) // the parent was deleted meanwhile
+		o.Claims.Forget(key) // the parent has been deleted in the meantime
 	}
 	if err != nil {
 		return err
 	}
 	snapshot.Children = make([]pipeline.Group, len(o.Children))
-	for i, watch := range o.Children {
-		snapshot.Children[i] = o.Claims.Claim(snapshot, watch)
-		snapshot.Children[i].Schema = o.Schemas.of(watch.Type)
+	for i, view := range o.Children {
+		snapshot.Children[i] = o.Claims.Claim(snapshot, view)
+		snapshot.Children[i].Schema = o.Schemas.of(view.Type)
 	}
 	return nil
 }
@@ -55,12 +55,12 @@ func (o *Observer) Get(parent pipeline.Key) *object.Object {
 	if target == nil {
 		return nil
 	}
-	return target.Watch.Get(parent.NamespacedName)
+	return target.View.Get(parent.NamespacedName)
 }
 
 // target returns the target of a kind, nil if the kind is not one of parents.
 func (o *Observer) target(kind schema.GroupKind) *Target {
-	i := slices.IndexFunc(o.Targets, func(target *Target) bool { return target.Watch.Type.GroupKind() == kind })
+	i := slices.IndexFunc(o.Targets, func(target *Target) bool { return target.View.Type.GroupKind() == kind })
 	if i < 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (o *Observer) target(kind schema.GroupKind) *Target {
 func (o *Observer) Parents() []*object.Object {
 	var parents []*object.Object
 	for _, target := range o.Targets {
-		for _, parent := range target.Watch.List() {
+		for _, parent := range target.View.List() {
 			if o.handles(target, parent) {
 				parents = append(parents, parent)
 			}

@@ -22,12 +22,13 @@ type OwnWrites struct {
 	writes []ownWrite
 }
 
-// ownWrite is how a write is recognized in a cache. It does not keep the object: when many parents
-// are new, their next syncs are far away, and all written objects would stay in memory meanwhile.
+// ownWrite is how a write is recognized in a cache. It does not keep the written object: when many
+// parents are new, a long time passes before their next syncs, and all written objects would stay
+// in memory for that time.
 type ownWrite struct {
-	watch *cache.View // shows the object
-	op    pipeline.Op
-	name  types.NamespacedName
+	view *cache.View // shows the object
+	op   pipeline.Op
+	name types.NamespacedName
 	// version is the resource version that the host stored; empty if it stored nothing.
 	version string
 	// observed is the UID of the object before the write; empty if there was none.
@@ -38,11 +39,11 @@ type ownWrite struct {
 func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
-		watch := o.watchOf(outcome.Type.GroupVersionResource)
-		if watch == nil || outcome.Err != nil || outcome.Conflict {
+		view := o.viewOf(outcome.Type.GroupVersionResource)
+		if view == nil || outcome.Err != nil || outcome.Conflict {
 			continue
 		}
-		write := ownWrite{watch: watch, op: outcome.Op, name: outcome.Key().NamespacedName}
+		write := ownWrite{view: view, op: outcome.Op, name: outcome.Key().NamespacedName}
 		if outcome.Observed != nil {
 			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
 		}
@@ -53,16 +54,17 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 	}
 }
 
-// watchOf returns the watch that shows the written objects of a type. If both parents and
-// children are of the type, it is the children's: the parents' may show only some objects.
-func (o *Observer) watchOf(resource schema.GroupVersionResource) *cache.View {
-	i := slices.IndexFunc(o.Children, func(watch *cache.View) bool { return watch.Type.GroupVersionResource == resource })
+// viewOf returns the view that shows the written objects of a type; nil if there is none. If both
+// parents and children are of the type, it returns the view of the children: the view of the parents
+// may show only some objects.
+func (o *Observer) viewOf(resource schema.GroupVersionResource) *cache.View {
+	i := slices.IndexFunc(o.Children, func(view *cache.View) bool { return view.Type.GroupVersionResource == resource })
 	if i >= 0 {
 		return o.Children[i]
 	}
 	for _, target := range o.Targets {
-		if target.Watch.Type.GroupVersionResource == resource {
-			return target.Watch
+		if target.View.Type.GroupVersionResource == resource {
+			return target.View
 		}
 	}
 	return nil
@@ -84,23 +86,23 @@ func (w *OwnWrites) Unseen() error {
 		return nil
 	}
 	first := w.writes[0]
-	why := first.watch.WatchError()
+	why := first.view.WatchError()
 	if why == nil {
-		why = errors.New("the watch has not told of it")
+		why = errors.New("the watch has not sent it yet")
 	}
-	of := pipeline.Key{GroupKind: first.watch.Type.GroupKind(), NamespacedName: first.name}
-	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.watch.Type, why)
+	of := pipeline.Key{GroupKind: first.view.Type.GroupKind(), NamespacedName: first.name}
+	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.view.Type, why)
 }
 
 // seen reports whether the cache shows the write or a later one.
 func (w ownWrite) seen() bool {
 	switch {
-	case w.observed != "" && w.watch.Get(w.name) == nil:
+	case w.observed != "" && w.view.Get(w.name) == nil:
 		return true // gone, whatever was written
 	case w.version != "":
-		return w.watch.Seen(w.version)
+		return w.view.Seen(w.version)
 	case w.op.Deletes():
-		cached := w.watch.Get(w.name)
+		cached := w.view.Get(w.name)
 		return cached == nil || cached.UID != w.observed || cached.DeletionTimestamp != nil
 	default:
 		return true

@@ -155,8 +155,8 @@ func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 // The parents' watch may show only some objects of the type.
 func TestWritesOfChildrenOfTheParentsTypeAreLookedForAmongChildren(t *testing.T) {
 	observer, _ := observing(t, webs, NewLabelClaims(false))
-	observer.Targets = append(observer.Targets, &Target{Watch: &cache.View{Type: configMaps}})
-	if observer.watchOf(configMaps.GroupVersionResource) != observer.Children[0] {
+	observer.Targets = append(observer.Targets, &Target{View: &cache.View{Type: configMaps}})
+	if observer.viewOf(configMaps.GroupVersionResource) != observer.Children[0] {
 		t.Error("they are looked for among the parents")
 	}
 }

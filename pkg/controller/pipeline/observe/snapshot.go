@@ -32,7 +32,7 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	alive := parent.DeletionTimestamp == nil
 	needsFinalizer := o.Finalizes && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
-		ParentType:     target.Watch.Type,
+		ParentType:     target.View.Type,
 		Parent:         parent,
 		ForeignStatus:  target.ForeignStatus,
 		Finalizer:      o.Finalizer,

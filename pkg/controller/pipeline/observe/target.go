@@ -15,7 +15,7 @@ import (
 
 // Target is one type of parents.
 type Target struct {
-	Watch *cache.View
+	View *cache.View
 	// Rules select the objects of the type that are parents. One rule that matches is enough.
 	Rules []Rule
 	// ForeignStatus is true if the type does not come from a CustomResourceDefinition.
@@ -60,15 +60,15 @@ func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
 }
 
-// AcquireParents returns the watch of a type's parents. It shows only the objects that the rules
+// AcquireParents returns the view of a type's parents. It shows only the objects that the rules
 // can select, unless the controller needs all of them.
-func AcquireParents(watches *cache.Informers, of pipeline.Type, rules []Rule, finalizes bool) *cache.View {
+func AcquireParents(informers *cache.Informers, of pipeline.Type, rules []Rule, finalizes bool) *cache.View {
 	if NeedsAllObjects(rules, finalizes) {
-		return watches.Acquire(of)
+		return informers.Acquire(of)
 	}
 	selectors := make([]labels.Selector, len(rules))
 	for i, rule := range rules {
 		selectors[i] = rule.Labels
 	}
-	return watches.AcquireSelected(of, selectors...)
+	return informers.AcquireSelected(of, selectors...)
 }

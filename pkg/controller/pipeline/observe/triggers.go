@@ -102,10 +102,10 @@ func (o *Observer) controllerOf(child *object.Object) *object.Object {
 		return nil
 	}
 	name := types.NamespacedName{Name: reference.Name}
-	if target.Watch.Type.Namespaced {
+	if target.View.Type.Namespaced {
 		name.Namespace = child.Namespace
 	}
-	parent := target.Watch.Get(name)
+	parent := target.View.Get(name)
 	if parent == nil || parent.UID != reference.UID {
 		return nil
 	}
@@ -125,8 +125,8 @@ func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
 	return adopters
 }
 
-// adopts reports whether a parent adopts the orphan. If the parent was deleted meanwhile,
-// nothing stays cached about it.
+// adopts reports whether a parent adopts the orphan. If the parent has been deleted in the meantime,
+// nothing about it stays in the cache of the claims.
 func (o *Observer) adopts(parent, orphan *object.Object) bool {
 	adopts := o.Claims.Adopts(parent, orphan)
 	if key := pipeline.KeyOf(parent); o.Get(key) == nil {
@@ -137,8 +137,8 @@ func (o *Observer) adopts(parent, orphan *object.Object) bool {
 
 // parentsFor returns the objects of the type that can have the child, given its namespace.
 func (t *Target) parentsFor(child *object.Object) []*object.Object {
-	if t.Watch.Type.Namespaced {
-		return t.Watch.In(child.Namespace)
+	if t.View.Type.Namespaced {
+		return t.View.In(child.Namespace)
 	}
-	return t.Watch.List()
+	return t.View.List()
 }

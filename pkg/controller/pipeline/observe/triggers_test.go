@@ -53,8 +53,8 @@ func TestWhatHasParentsMayConcernParents(t *testing.T) {
 	}
 }
 
-// randomChild makes a child of which each trait that claims look at is there or not. It is nil
-// now and then.
+// randomChild makes a child with a random choice of the traits that claims look at. Sometimes it
+// returns nil.
 func randomChild(random *rand.Rand) *object.Object {
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
 	child := &object.Object{ObjectMeta: metav1.ObjectMeta{

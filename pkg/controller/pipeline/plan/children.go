@@ -43,7 +43,8 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
 			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", twice[0])
 	}
-	// A refused child may be one of those that seem to be unwanted, with a mistake in it.
+	// A child that seems to be unwanted may be one that was refused for a mistake. So nothing is
+	// deleted when a child is refused.
 	if len(c.plan.Refused) == 0 {
 		for i, group := range observed {
 			c.deleteUnwanted(group, wanted[i])

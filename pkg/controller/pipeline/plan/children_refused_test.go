@@ -36,7 +36,7 @@ func TestQ15ChildrenThatCannotBelongToTheirParentAreRefused(t *testing.T) {
 	})
 }
 
-// Nobody watches such a child: it would be created once and never be looked at again.
+// No informer shows such a child: it would be created once and never be compared again.
 func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
 	expectRefusals(t, map[string]refusal{
 		"a type that no rule declares": {

@@ -42,7 +42,7 @@ func difference(a, b any) (path string, differ bool) {
 	return "", true
 }
 
-// firstField returns the path of the first field of an object, the other side of which is missing.
+// firstField returns the path of the first field of an object that has no counterpart.
 func firstField(of map[string]any) string {
 	if len(of) == 0 {
 		return ""

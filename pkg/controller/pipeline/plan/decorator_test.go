@@ -98,7 +98,7 @@ func TestTargetIsWrittenInAsFewRequestsAsThereCanBe(t *testing.T) {
 }
 
 // What does not change is sent back byte for byte, with the resource version at which it was seen,
-// so that what others write meanwhile is never undone.
+// so that a write of others in between is never undone.
 func TestWhatIsSentOfATarget(t *testing.T) {
 	const observed = `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","n":"\u0031"},"labels":{"a": "1","b":"2"},` +
 		`"finalizers":["metacontroller.io/decoratorcontroller-deco","other/one"],"resourceVersion":"5","uid":"u","managedFields":[{"manager":"x"}]},"spec":{"big":12345678901234567890,"x":1.50},"status":{"old":1}}`

@@ -66,7 +66,7 @@ func parseJSON(t testing.TB, raw []byte) *object.Object {
 	return parsed
 }
 
-// world is a host with one parent and what there is of its children. The parent's
+// world is a host with one parent and its children. The parent's
 // children are those with the label app: shop.
 type world struct {
 	t          testing.TB

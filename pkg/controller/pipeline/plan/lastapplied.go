@@ -25,8 +25,8 @@ func hasLastApplied(observed *object.Object) bool {
 
 // takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and
 // returns what it holds. Long texts that encodeLastApplied has shortened are restored if have or
-// want has them. The result is nil for a child without the annotation: then nothing is known to be
-// ours to remove.
+// want has them. The result is nil for a child without the annotation: then merging removes
+// nothing.
 func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
@@ -109,8 +109,8 @@ func shortened(value any) any {
 }
 
 // lengthened returns a copy of what was last applied in which digests of texts that one of the
-// values has are replaced by these texts. A digest that is left is that of a text that no value
-// has: it equals none of their texts, just as the text itself would not.
+// values has are replaced by these texts. A digest that is left stands for a text that no value
+// has. It equals none of their texts, and neither would the text itself.
 func lengthened(last map[string]any, values ...map[string]any) map[string]any {
 	texts := map[string]string{}
 	for _, value := range values {

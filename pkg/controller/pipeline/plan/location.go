@@ -19,8 +19,8 @@ type location struct {
 	// the host describes the child, even if not this value.
 	schema    *openapi.Type
 	described bool
-	// ownersKnown is true if the owners of the value are known: those of others, and
-	// otherwise we.
+	// ownersKnown is true if it is known who owns the value: others has the fields of others, and
+	// all other fields are ours.
 	ownersKnown bool
 	others      fieldSets
 	// root is true if the value is the child itself.

@@ -23,7 +23,7 @@ func (l location) mergeLists(observed, lastApplied, desired []any) any {
 	if kind == openapi.Map {
 		by = identity(l.schema.Keys())
 	}
-	if kind != openapi.Atomic && !by.tellsApart(observed, lastApplied, desired) {
+	if kind != openapi.Atomic && !by.distinguishes(observed, lastApplied, desired) {
 		by = guessIdentity(observed, lastApplied, desired)
 	}
 	switch {
@@ -99,16 +99,16 @@ var guesses = [...]string{"containerPort", "port", "mountPath", "name", "uid", "
 // guessIdentity returns a field that identifies the items of the lists; nil if there is none.
 func guessIdentity(lists ...[]any) identity {
 	for _, name := range guesses {
-		if guess := (identity{{Name: name}}); guess.tellsApart(lists...) {
+		if guess := (identity{{Name: name}}); guess.distinguishes(lists...) {
 			return guess
 		}
 	}
 	return nil
 }
 
-// tellsApart reports whether the fields identify the items of the lists: there is at least one item,
+// distinguishes reports whether the fields identify each item of the lists: there is at least one item,
 // all items are objects that have the fields, and no two items of a list have the same values.
-func (i identity) tellsApart(lists ...[]any) bool {
+func (i identity) distinguishes(lists ...[]any) bool {
 	items := 0
 	for _, list := range lists {
 		seen := make(map[string]struct{}, len(list))

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// metadataChange is how a target's labels and annotations have to change: those that differ, with
-// their new values. A nil removes one.
+// metadataChange has the labels and annotations of a target that have to change, with their new
+// values. The value nil removes a label or annotation.
 type metadataChange struct{ labels, annotations map[string]*string }
 
 // metadataChange returns what differs between the hook's answer and the target.
@@ -46,8 +46,8 @@ func (t *target) label(name string) (value string, there bool) {
 	return value, there
 }
 
-// differing returns the wanted labels or annotations that the target does not have in this way. A
-// nil is wanted to be missing.
+// differing returns the wanted labels or annotations that the target does not have in this way. The
+// value nil means that the target must not have the label or annotation.
 func differing(have func(name string) (value string, there bool), wanted map[string]*string) map[string]*string {
 	var differing map[string]*string
 	for name, want := range wanted {

@@ -14,8 +14,8 @@ import (
 )
 
 // toServerSideApply returns the step that moves a child from dynamic apply to server-side apply:
-// the fields that were last applied, and being our child, become owned by server-side apply. A
-// later sync sees what is left to write.
+// the fields that were last applied, and the owner reference to the parent, become owned by
+// server-side apply. A later sync sees what is left to write.
 func (p *parent) toServerSideApply(observed *object.Object, why string) (pipeline.Step, error) {
 	have, err := observed.Decode()
 	if err != nil {
@@ -34,8 +34,8 @@ func (p *parent) toServerSideApply(observed *object.Object, why string) (pipelin
 }
 
 // toDynamicApply returns the step that moves a child from server-side apply to dynamic apply: what
-// was applied, except for being our child, becomes what was last applied. A later sync sees what is
-// left to write.
+// was applied, except for the owner reference to the parent, becomes what was last applied. A later
+// sync sees what is left to write.
 func (p *parent) toDynamicApply(observed *object.Object) (pipeline.Step, error) {
 	applied, err := appliedFields(observed)
 	if err != nil {

@@ -37,9 +37,9 @@ func (p *parent) keepOwner(last map[string]any) {
 	})
 }
 
-// keepFieldsOfOthers makes empty labels, annotations, owners and finalizers of those that the hook
-// once listed and now leaves out. Then merging removes only what was applied. Without it, merging
-// would remove the whole field, as Metacontroller does, and with it what others have put there.
+// keepFieldsOfOthers adds empty labels, annotations, owners or finalizers to desired if the hook
+// listed some earlier and now leaves out the field. Then merging removes only what was applied.
+// Otherwise merging would remove the whole field, as Metacontroller does, with the entries of others.
 func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		if desired == nil || desired[name] != nil || lastApplied[name] == nil {

@@ -88,8 +88,8 @@ func setAnnotation(content map[string]any, name, value string) error {
 	return unstructured.SetNestedField(content, value, "metadata", "annotations", name)
 }
 
-// namespaceOf returns the namespace that a desired child will be in. Without one of its own that
-// is the parent's.
+// namespaceOf returns the namespace that a desired child will be in. It is the parent's namespace
+// if the child names none.
 func (p *parent) namespaceOf(child *object.Object) string {
 	if child.Namespace == "" {
 		return p.Namespace

@@ -86,8 +86,8 @@ func (s serverSideApply) difference(observed *object.Object, configuration map[s
 	return path, differs && !same(s.schema, applied, configuration), nil
 }
 
-// appliedFields returns the fields of a child that server-side apply has applied and that are still
-// ours. It adds those that identify the child, which have no owner.
+// appliedFields returns the fields of a child that server-side apply has applied and that we still
+// own. It adds the fields that identify the child, which have no owner.
 func appliedFields(observed *object.Object) (map[string]any, error) {
 	have, err := observed.Decode()
 	if err != nil {

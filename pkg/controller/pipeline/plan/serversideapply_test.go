@@ -24,8 +24,8 @@ func (w *world) serverSide(method Method) *world {
 	return w
 }
 
-// hasApplied puts a child there that the parent controls and of which server-side apply
-// owns the fields, and being the parent's child.
+// hasApplied adds a child that the parent controls. Server-side apply owns the fields and the
+// owner reference to the parent.
 func (w *world) hasApplied(of pipeline.Type, text, fields string) *world {
 	w.t.Helper()
 	child := unstructured.Unstructured{Object: decode(w.t, parseYAML(w.t, text))}

@@ -36,8 +36,8 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDate
 	return nil
 }
 
-// statusStep returns the step that gives the parent the desired status; nil if the parent has it. An
-// empty status differs from none: by it hooks see that they have been called before.
+// statusStep returns the step that gives the parent the desired status; nil if the parent has it.
+// An empty status differs from none: it shows hooks that they have been called before.
 func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*pipeline.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-func TestSettledKnowsOnlyThePairItWasTold(t *testing.T) {
+func TestUpToDateCacheHasOnlyThePairThatWasPut(t *testing.T) {
 	var upToDate UpToDateCache
 	upToDate.Put("a", 1, 2)
 	tests := map[string]struct {
@@ -89,8 +89,8 @@ func TestPruneForgetsWhatTheSnapshotDoesNotShow(t *testing.T) {
 	}
 }
 
-// However long a parent lives and however many children come and go, what is
-// remembered stays within what there is, but for what came in the last sync.
+// However long a parent lives and however many children come and go, the
+// cache has entries for existing children only, and for those of the last sync.
 func TestWhatIsRememberedDoesNotGrow(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(InPlace)
 	for i := range 50 {
@@ -102,7 +102,7 @@ func TestWhatIsRememberedDoesNotGrow(t *testing.T) {
 }
 
 // What is up to date is not worked out again, and a difference that no hash shows stays.
-func TestASettledChildIsNotComparedAgain(t *testing.T) {
+func TestAChildThatIsUpToDateIsNotComparedAgain(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childA)
 	answer := w.answer(childAChanged)
 	w.upToDate.Put("uid-of-a", answer.Children[0].Hash, w.child(configMaps, "a").Hash)

@@ -125,7 +125,7 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 // its finalize hook had not finished.
 func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
-		"Let go without the finalize hook having said that it is done, since its controller is no longer there: the finalizer was %s", finalizer)
+		"Removed the finalizer %s although the finalize hook has not answered that it is done: its controller is no longer there", finalizer)
 }
 
 // SyncError writes that the sync of a parent failed.
@@ -181,7 +181,7 @@ func (e *Events) RolloutStarted(parent *object.Object, first string) {
 	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutStarted, truncate("A change is rolled out: "+first))
 }
 
-// RolloutWaiting writes that a rollout has waited for the same for a while.
+// RolloutWaiting writes that a rollout has waited for the same reason for a while.
 func (e *Events) RolloutWaiting(parent *object.Object, why string) {
 	e.recorder.Event(parent, corev1.EventTypeWarning, reasonRolloutWaiting, truncate("The rollout waits: "+why))
 }

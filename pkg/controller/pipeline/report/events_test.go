@@ -72,7 +72,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		tell func(*Events)
+		send func(*Events)
 		want string
 	}{
 		"starting":     {func(e *Events) { e.Starting(controller, "webs") }, "default CompositeController webs: Normal Starting: Starting controller: webs"},
@@ -110,7 +110,7 @@ func TestEvents(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
-			test.tell(writer)
+			test.send(writer)
 			event := <-sent
 			got := fmt.Sprintf("%s %s %s: %s %s: %s", event.Namespace, event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Type, event.Reason, event.Message)
 			if got != test.want {
@@ -171,13 +171,13 @@ func TestEventsAboutOneObjectAreBounded(t *testing.T) {
 
 func TestEventsThatWereToldAreWrittenBeforeTheEnd(t *testing.T) {
 	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
-	const told = 50
-	for i := range told {
+	const count = 50
+	for i := range count {
 		writer.SyncError(parent(t, fmt.Sprint("shop-", i)), errors.New("no"))
 	}
 	writer.Shutdown()
-	if len(sent) != told {
-		t.Errorf("%d of %d events were written", len(sent), told)
+	if len(sent) != count {
+		t.Errorf("%d of %d events were written", len(sent), count)
 	}
 }
 

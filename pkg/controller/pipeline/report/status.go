@@ -47,8 +47,8 @@ type Problem struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	Err    error
-	// OldRuns is true if the controller still runs as an earlier spec said.
-	OldRuns bool
+	// LastSpecRuns is true if the controller still runs with its last working spec.
+	LastSpecRuns bool
 }
 
 // Reasons of the conditions of a controller.
@@ -113,7 +113,7 @@ func setReady(set setCondition, problem *Problem) {
 	switch {
 	case problem == nil:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
-	case problem.OldRuns:
+	case problem.LastSpecRuns:
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err)+" (the controller still runs as its last working spec said)")
 	default:
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))

@@ -88,7 +88,7 @@ func TestConditions(t *testing.T) {
 			want:    conditions{"False InvalidSpec: no hooks defined", "Unknown InvalidSpec: no hooks defined", uncalled},
 		},
 		"its new spec cannot be run and the old one is": {
-			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), OldRuns: true},
+			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), LastSpecRuns: true},
 			want: conditions{
 				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "Unknown InvalidSpec: no hooks defined", answered,
 			},
@@ -238,7 +238,7 @@ func TestReadyIsUpToDate(t *testing.T) {
 		"not ready for the same reason": {1, nil, broken("x"), broken("x"), true},
 		"down, from another port":       {1, nil, problem(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), problem(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
 		"down in another way":           {1, nil, problem(ReasonHookDown, "reset"), problem(ReasonWatchFailed, "reset"), false},
-		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), OldRuns: true}, false},
+		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), LastSpecRuns: true}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

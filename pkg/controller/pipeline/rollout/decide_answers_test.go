@@ -43,7 +43,7 @@ func TestAHookThatDropsAChild(t *testing.T) {
 			t.Errorf("revisions differ (-want +got):\n%s", diff)
 		}
 		if got, want := decision.Updated.Message, "child Pod b is not updated yet"; got != want {
-			t.Errorf("told %q, want %q", got, want)
+			t.Errorf("the condition is %q, want %q", got, want)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func TestOfAChildThatIsListedTwiceTheLastCountsInThePlaceOfTheFirst(t *testing.T
 	w.remembers("v1: Pod a, Pod b")
 	decision := w.decide()
 	if got, want := decision.Updated.Message, "updating Pod a"; got != want {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("the condition is %q, want %q", got, want)
 	}
 	if diff := cmp.Diff([]string{"Pod a v2", "Pod b v1", "Pod a v2"}, wanted(decision.Response)); diff != "" {
 		t.Errorf("children differ (-want +got):\n%s", diff)

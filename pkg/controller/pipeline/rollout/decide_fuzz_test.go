@@ -127,7 +127,7 @@ func (s *simulation) checkNothingIsLost(before, wanted map[string]string) {
 }
 
 func (s *simulation) describe(before, wanted map[string]string, decision *Decision) string {
-	text := told(decision.Updated)
+	text := conditionText(decision.Updated)
 	for name, version := range wanted {
 		text += fmt.Sprintf("; %s at %q is %+v and to be %s", name, before[name], s.pods[name], version)
 	}

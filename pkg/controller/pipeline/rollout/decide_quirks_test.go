@@ -60,7 +60,7 @@ func TestQ2ARolloutGoesPastTheFirstChild(t *testing.T) {
 			children := apart(test.children, ", ")
 			want := []string{"updating " + children[0], "updating " + children[1], "updating " + children[2]}
 			if diff := cmp.Diff(want, messages[:3]); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("condition (-want +got):\n%s", diff)
 			}
 			if len(w.stored) != 1 {
 				t.Errorf("there are %d revisions at the end", len(w.stored))
@@ -87,7 +87,7 @@ func TestQ2bWhetherAChildIsUpToDateIsForItsEngineToSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := decision.Updated.Message, "updating Pod b"; got != want {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("the condition is %q, want %q", got, want)
 	}
 	if diff := cmp.Diff(map[string]bool{`a "v2"`: true, `b "v2"`: true, `b "v1"`: true}, asked); diff != "" {
 		t.Errorf("the engine was asked (-want +got):\n%s", diff)

@@ -22,7 +22,7 @@ type simulation struct {
 	version int
 	size    int
 	limit   int
-	// pods are the children that there are, by name.
+	// pods are the existing children, by name.
 	pods map[string]*pod
 }
 
@@ -174,18 +174,18 @@ func (s *simulation) settle() {
 	for range 4*len(s.pods) + 4*s.size + 4 {
 		s.timePasses()
 		decision = s.sync()
-		if s.isSettled(decision) {
+		if s.isFinished(decision) {
 			break
 		}
 	}
-	if !s.isSettled(decision) || len(s.stored) != 1 {
+	if !s.isFinished(decision) || len(s.stored) != 1 {
 		s.t.Errorf("the rollout comes to no end: %s; the revisions are %q, and there are %d children of %d",
-			told(decision.Updated), s.remembered(), len(s.pods), s.size)
+			conditionText(decision.Updated), s.remembered(), len(s.pods), s.size)
 	}
 }
 
-// isSettled reports whether nothing is left to do after a decision.
-func (s *simulation) isSettled(decision *Decision) bool {
+// isFinished reports whether nothing is left to do after a decision.
+func (s *simulation) isFinished(decision *Decision) bool {
 	done := decision.Updated.Reason == onLatestRevision && len(decision.Writes) == 0 && len(s.pods) == s.size
 	for _, pod := range s.pods {
 		done = done && !pod.deleting && pod.version == fmt.Sprint("v", s.version)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// motion counts the children in motion: those that are not what their revision wants of them,
-// or not healthy. It decides which child may be set in motion in addition.
+// motion counts the children in motion. A child is in motion while it differs from what its
+// revision wants, or is not healthy. motion decides which child may be set in motion in addition.
 type motion struct {
 	*children
 	// latest counts those at the latest revision, and older those at all others.

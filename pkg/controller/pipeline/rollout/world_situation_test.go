@@ -40,7 +40,7 @@ func (s situation) check(t *testing.T) {
 	w.remembers(apart(s.remembers, "; ")...)
 	decision := w.decide()
 	w.write(decision.Writes)
-	if diff := cmp.Diff(s.condition, strings.TrimPrefix(told(decision.Updated), "Updated ")); diff != "" {
+	if diff := cmp.Diff(s.condition, strings.TrimPrefix(conditionText(decision.Updated), "Updated ")); diff != "" {
 		t.Errorf("condition differs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(apart(s.wants, ", "), wanted(decision.Response)); diff != "" {

@@ -90,7 +90,7 @@ func wanted(response *pipeline.Response) []string {
 	return texts
 }
 
-func told(condition metav1.Condition) string {
+func conditionText(condition metav1.Condition) string {
 	return fmt.Sprintf("%s %s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
 }
 

@@ -4,8 +4,8 @@
 // Package writeloop slows down writes that would never end: of a child that something else
 // keeps changing back, and of an answer that a hook changes with every call.
 //
-// Guard is given the plan of each sync and takes out the writes that it is too early for; then
-// it is given the outcomes of the others. For each object it keeps a history of its writes. A
+// The plan of each sync is passed to a Guard, which takes out the writes that must wait. Then the
+// outcomes of the other writes are passed to it. It keeps a history of the writes of each object. A
 // Registry has the guards of all hosted controllers of the process, and finds out which two of
 // them undo each other's writes.
 //

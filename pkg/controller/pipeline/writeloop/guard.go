@@ -11,9 +11,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Guard watches the writes of one hosted controller. It keeps the history of an object as long
-// as the object might be in a write loop: about a minute after its last write. It is safe for
-// concurrent use.
+// Guard finds and slows down the write loops of one hosted controller. It keeps the history of an
+// object as long as the object might be in a write loop: about a minute after its last write. It is
+// safe for concurrent use.
 type Guard struct {
 	mu        sync.Mutex
 	histories map[target]*history
@@ -44,9 +44,8 @@ func targetOf(step *pipeline.Step) target {
 // It returns when the first of these writes is due, zero if there are none. Until then the
 // finalizer stays on the parent too, unless the parent is being deleted.
 //
-// It also returns the loops to report: those that were not reported before, or not for some
-// time. A loop may be reported although its step stays in the plan, because the step is just
-// late enough.
+// It also returns the loops to report: loops that were not reported before, or not for some time.
+// The step of a reported loop may stay in the plan, if its time has just come.
 func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

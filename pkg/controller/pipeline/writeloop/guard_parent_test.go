@@ -54,9 +54,9 @@ func TestAFinalizerThatIsJustInTimeIsToldOf(t *testing.T) {
 	for range maxUndone {
 		w.guard.Wrote(w.snapshot(), []pipeline.Outcome{{Step: finalizer, Result: observed("p", "2", 0)}}, start)
 	}
-	until, news := w.guard.PostponeStep(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))
-	if !until.IsZero() || len(news) != 1 {
-		t.Errorf("it is held back until %s, told is %+v", until, news)
+	until, loops := w.guard.PostponeStep(w.snapshot(), &finalizer, start.Add(firstDelay+time.Millisecond))
+	if !until.IsZero() || len(loops) != 1 {
+		t.Errorf("it is held back until %s, reported is %+v", until, loops)
 	}
 }
 
@@ -66,11 +66,11 @@ func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
 	finalizer := step(pipeline.Metadata, "p", 0)
 	finalizer.Op, finalizer.Path = pipeline.Finalizer, "metadata.finalizers"
 	var pauses []time.Duration
-	var news []pipeline.WriteLoop
+	var loops []pipeline.WriteLoop
 	for last := w.now; len(pauses) < 8; {
 		now := start.Add(w.now)
 		until, found := w.guard.PostponeStep(w.snapshot(), &finalizer, now)
-		news = append(news, found...)
+		loops = append(loops, found...)
 		if !until.IsZero() {
 			w.now = until.Sub(start)
 			continue
@@ -86,8 +86,8 @@ func TestAFinalizerThatIsTakenOffEachTimeIsPutOnEverLater(t *testing.T) {
 	if want := []time.Duration{0, ms, ms, ms, ms, s, 2 * s, 4 * s}; !slices.Equal(pauses, want) {
 		t.Errorf("the pauses are %v, want %v", pauses, want)
 	}
-	if len(news) != 1 || !news[0].OfParent || news[0].AnswerChanges || news[0].Path != "metadata.finalizers" {
-		t.Errorf("the loops are %+v", news)
+	if len(loops) != 1 || !loops[0].OfParent || loops[0].AnswerChanges || loops[0].Path != "metadata.finalizers" {
+		t.Errorf("the loops are %+v", loops)
 	}
 	last := finalizer
 	if taken, _ := w.sync(last); len(taken) != 1 {

@@ -95,8 +95,8 @@ func TestLabelsThatFollowAttachmentsAreWrittenAtOnce(t *testing.T) {
 		w.child++
 		return next()
 	})
-	if len(w.written) < 590 || len(w.news) > 0 {
-		t.Errorf("there were %d writes in a minute, and %d loops were told of", len(w.written), len(w.news))
+	if len(w.written) < 590 || len(w.reported) > 0 {
+		t.Errorf("there were %d writes in a minute, and %d loops were reported", len(w.written), len(w.reported))
 	}
 }
 
@@ -167,8 +167,8 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			test(w)
-			if loops := w.loops(); len(w.news) > 0 || len(loops) > 0 {
-				t.Errorf("slowed down is %+v, told is %+v", loops, w.news)
+			if loops := w.loops(); len(w.reported) > 0 || len(loops) > 0 {
+				t.Errorf("slowed down is %+v, reported is %+v", loops, w.reported)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ type history struct {
 	last           time.Time
 	op             pipeline.Op
 	desired, state uint64
-	// path is the field because of which it was written.
+	// path is the field that made the write necessary.
 	path string
 	// wantedSince is since when the target has to be written again, zero if it is up to date.
 	wantedSince time.Time

@@ -13,11 +13,11 @@ import (
 func TestALoopIsToldAtFirstAndThenNowAndThen(t *testing.T) {
 	w := newWorld(t)
 	w.fight(time.Millisecond, time.Hour, constantly(step(pipeline.Update, "c", 1)))
-	if count := len(w.news); count < 10 || count > 13 {
-		t.Errorf("in an hour it was told %d times, want once in about five minutes", count)
+	if count := len(w.reported); count < 10 || count > 13 {
+		t.Errorf("in an hour it was reported %d times, want once in about five minutes", count)
 	}
-	if first := w.news[0]; first.Writes != 5 || !first.Next.Equal(start.Add(w.written[5])) {
-		t.Errorf("at first %+v was told", first)
+	if first := w.reported[0]; first.Writes != 5 || !first.Next.Equal(start.Add(w.written[5])) {
+		t.Errorf("at first %+v was reported", first)
 	}
 }
 
@@ -34,27 +34,27 @@ func TestTheSideOfALoopThatIsJustInTimeIsToldOfIt(t *testing.T) {
 	if taken, next := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || next != 0 {
 		t.Fatalf("taken is %v, the next is due at %s", taken, next)
 	}
-	if loops := w.loops(); len(w.news) != 1 || len(loops) != 1 || w.news[0].Writes != 6 || !w.news[0].Next.Equal(start.Add(w.now+2*firstDelay)) {
-		t.Errorf("told is %+v, slowed down is %+v", w.news, loops)
+	if loops := w.loops(); len(w.reported) != 1 || len(loops) != 1 || w.reported[0].Writes != 6 || !w.reported[0].Next.Equal(start.Add(w.now+2*firstDelay)) {
+		t.Errorf("reported is %+v, slowed down is %+v", w.reported, loops)
 	}
 	w.now += 2*firstDelay + behind
-	if taken, _ := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || len(w.news) != 1 || len(w.loops()) != 1 {
-		t.Errorf("then taken is %v, told is %+v, slowed down is %+v", taken, w.news, w.loops())
+	if taken, _ := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || len(w.reported) != 1 || len(w.loops()) != 1 {
+		t.Errorf("then taken is %v, reported is %+v, slowed down is %+v", taken, w.reported, w.loops())
 	}
 }
 
 // A side that undoes writes slowly sets the pace for a long time.
 func TestWhatIsUndoneSlowlyIsALoopWhenItsPauseIsAsLong(t *testing.T) {
 	w := newWorld(t)
-	for writes := 1; len(w.news) == 0; writes++ {
+	for writes := 1; len(w.reported) == 0; writes++ {
 		w.sync(step(pipeline.Update, "c", 1))
 		w.now += 30 * time.Second
 		if writes > 20 {
-			t.Fatal("it is never told")
+			t.Fatal("it is never reported")
 		}
 	}
-	if told := w.news[0]; told.Writes != 10 {
-		t.Errorf("at first %+v was told", told)
+	if first := w.reported[0]; first.Writes != 10 {
+		t.Errorf("at first %+v was reported", first)
 	}
 }
 
@@ -64,8 +64,8 @@ func TestWhatIsUndoneAfterTwiceItsPauseIsNotSlowedDown(t *testing.T) {
 		w.sync(step(pipeline.Update, "c", 1))
 	}
 	w.now += 2 * firstDelay
-	if taken, _ := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || len(w.news) > 0 || len(w.loops()) > 0 {
-		t.Errorf("taken is %v, told is %+v, slowed down is %+v", taken, w.news, w.loops())
+	if taken, _ := w.sync(step(pipeline.Update, "c", 1)); len(taken) != 1 || len(w.reported) > 0 || len(w.loops()) > 0 {
+		t.Errorf("taken is %v, reported is %+v, slowed down is %+v", taken, w.reported, w.loops())
 	}
 }
 
@@ -92,7 +92,7 @@ func TestALoopIsOverAfterAMinute(t *testing.T) {
 	w.sync(step(pipeline.Update, "c", 1))
 	w.now += calm
 	if loops := w.loops(); len(loops) != 1 {
-		t.Errorf("a minute after the last write %d loops are told, want one", len(loops))
+		t.Errorf("a minute after the last write %d loops are reported, want one", len(loops))
 	}
 	w.now++
 	if loops := w.loops(); len(loops) != 0 || len(w.guard.histories) != 0 {

@@ -40,21 +40,21 @@ func TestWhoTakesPartInALoop(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ours, theirs, guards := newWorld(t), newWorld(t), NewRegistry()
-			guards.Add(ours.guard, "ours")
-			remove := guards.Add(theirs.guard, "theirs")
+			ours, theirs, registry := newWorld(t), newWorld(t), NewRegistry()
+			registry.Add(ours.guard, "ours")
+			remove := registry.Add(theirs.guard, "theirs")
 			for range test.writes {
 				theirs.sync(test.theirs)
 				theirs.now += time.Millisecond
 			}
 			ours.fight(time.Millisecond, time.Second, constantly(test.ours))
-			if len(ours.news) != 1 {
-				t.Fatalf("the loops are %v", ours.news)
+			if len(ours.reported) != 1 {
+				t.Fatalf("the loops are %v", ours.reported)
 			}
-			if rivals := guards.Rivals(ours.guard, ours.news[0]); !slices.Equal(rivals, test.want) {
+			if rivals := registry.Rivals(ours.guard, ours.reported[0]); !slices.Equal(rivals, test.want) {
 				t.Errorf("the rivals are %v, want %v", rivals, test.want)
 			}
-			if remove(); len(guards.Rivals(ours.guard, ours.news[0])) > 0 {
+			if remove(); len(registry.Rivals(ours.guard, ours.reported[0])) > 0 {
 				t.Error("a controller that has stopped is named")
 			}
 		})
@@ -63,15 +63,15 @@ func TestWhoTakesPartInALoop(t *testing.T) {
 
 // In the end one side of a loop waits for minutes. The other side then seldom has anything to write.
 func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
-	ours, theirs, guards := newWorld(t), newWorld(t), NewRegistry()
-	guards.Add(ours.guard, "ours")
-	remove := guards.Add(theirs.guard, "theirs")
+	ours, theirs, registry := newWorld(t), newWorld(t), NewRegistry()
+	registry.Add(ours.guard, "ours")
+	remove := registry.Add(theirs.guard, "theirs")
 	update := step(pipeline.Update, "c", 1)
 	for range minRivalWrites {
 		theirs.sync(update)
 	}
 	ours.fight(time.Millisecond, time.Second, constantly(update))
-	named := func() []string { return guards.Rivals(ours.guard, ours.loops()[0]) }
+	named := func() []string { return registry.Rivals(ours.guard, ours.loops()[0]) }
 	if rivals := named(); !slices.Equal(rivals, []string{"theirs"}) {
 		t.Fatalf("the rivals are %v", rivals)
 	}

@@ -25,12 +25,12 @@ var (
 // world is one parent and the writes of its syncs, in a time of its own.
 type world struct {
 	*testing.T
-	guard   *Guard
-	parent  uint64 // the hash of its content
-	child   int    // the resource version of its child
-	now     time.Duration
-	written []time.Duration
-	news    []pipeline.WriteLoop
+	guard    *Guard
+	parent   uint64 // the hash of its content
+	child    int    // the resource version of its child
+	now      time.Duration
+	written  []time.Duration
+	reported []pipeline.WriteLoop
 }
 
 var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -75,8 +75,8 @@ func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Dur
 	w.Helper()
 	snapshot, plan := w.snapshot(), &pipeline.Plan{Steps: steps}
 	wanted := len(steps)
-	until, news := w.guard.Postpone(snapshot, plan, start.Add(w.now))
-	w.news = append(w.news, news...)
+	until, loops := w.guard.Postpone(snapshot, plan, start.Add(w.now))
+	w.reported = append(w.reported, loops...)
 	var outcomes []pipeline.Outcome
 	for _, step := range plan.Steps {
 		if !step.Writes() {

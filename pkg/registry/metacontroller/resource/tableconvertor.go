@@ -14,9 +14,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// NewTable returns the table convertor of a kind. columns are those between name and age, which are
-// added; wide are those that only kubectl get -o wide prints. cells returns the cells of these
-// columns for one object.
+// NewTable returns the table convertor of a kind. columns are the columns between name and age; name
+// and age are added. wide are the columns that only kubectl get -o wide prints. cells returns the
+// cells of columns and wide for one object.
 func NewTable[O any](columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any)) rest.TableConvertor {
 	metadata := metav1.ObjectMeta{}.SwaggerDoc()
 	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: metadata["name"]}}

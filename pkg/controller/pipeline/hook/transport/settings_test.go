@@ -209,7 +209,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		// config is the ConfigMap.
 		config map[string]string
 		want   string
-		// mendable tells that a change of a source can help.
+		// mendable is true if a change of a source can help.
 		mendable bool
 	}{
 		"a token and a password": {

@@ -185,7 +185,7 @@ func (t *Transport) last(source Source) (*object.Object, error) {
 	return found, nil
 }
 
-// changed records the new state of a source, and has calls use it if it is usable.
+// changed records the new state of a source, and makes calls use it if it is usable.
 func (t *Transport) changed(source Source, now *object.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +203,7 @@ func (t *Transport) changed(source Source, now *object.Object) {
 	}
 }
 
-// renew has calls use the current content of the sources.
+// renew makes calls use the current content of the sources.
 func (t *Transport) renew() error {
 	next, err := t.settings.resolve(t.last)
 	if err != nil {
@@ -213,7 +213,7 @@ func (t *Transport) renew() error {
 	return nil
 }
 
-// use has calls use the credentials from now on. Calls in flight keep their connections.
+// use makes calls use the credentials from now on. Calls in flight keep their connections.
 func (t *Transport) use(next *credentials) {
 	t.credentials = next
 	old := t.shared

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// What the change of one object costs when 1,000 parents have a rule each, of which one
+// What the change of one object costs when 1,000 parents have a rule each, and one of the rules
 // selects the object.
 func BenchmarkConcerned(b *testing.B) {
 	only := "parent=500"
@@ -48,7 +48,7 @@ func BenchmarkConcerned(b *testing.B) {
 }
 
 // What one observation costs when the caches hold 45,000 objects of the type in 1,000
-// namespaces, of which a rule selects 45.
+// namespaces, and a rule selects 45 of them.
 func BenchmarkObserve(b *testing.B) {
 	only := "only=these"
 	o := observe(b)

@@ -4,8 +4,8 @@
 // Package related observes the objects that customize hooks ask for in addition to parents and
 // children.
 //
-// Observer is given the snapshot of a parent and an Answer. It asks the customize hook when the
-// Answer no longer lasts, watches the types that its rules name, and adds the objects that the
+// Observer takes the snapshot of a parent and an Answer. It asks the customize hook when the Answer
+// is no longer valid, acquires views of the types that its rules name, and adds the objects that the
 // rules select to the snapshot. An event of such an object starts a sync of the parents whose
 // rules select it. The package reads caches of the host and asks for its types; it writes nothing.
 package related

@@ -120,7 +120,7 @@ func (h *fakeHost) put(t testing.TB, of pipeline.Type, metadata string) {
 		h.objects[of.Resource] = map[types.NamespacedName]string{}
 	}
 	h.objects[of.Resource][o.Key()] = string(o.JSON())
-	h.tell(of, kind, o)
+	h.send(of, kind, o)
 }
 
 func (h *fakeHost) remove(t testing.TB, of pipeline.Type, metadata string) {
@@ -130,10 +130,10 @@ func (h *fakeHost) remove(t testing.TB, of pipeline.Type, metadata string) {
 	h.version++
 	o := parsed(t, fmt.Sprintf(`{apiVersion: v1, kind: %s, metadata: {resourceVersion: "%d", %s}}`, of.Kind, h.version, metadata))
 	delete(h.objects[of.Resource], o.Key())
-	h.tell(of, "DELETED", o)
+	h.send(of, "DELETED", o)
 }
 
-func (h *fakeHost) tell(of pipeline.Type, kind string, o *object.Object) {
+func (h *fakeHost) send(of pipeline.Type, kind string, o *object.Object) {
 	for _, stream := range h.streams[of.Resource] {
 		stream <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, o.JSON())
 	}
@@ -143,9 +143,9 @@ func (h *fakeHost) tell(of pipeline.Type, kind string, o *object.Object) {
 type observing struct {
 	testing.TB
 	*Observer
-	host    *fakeHost
-	watches *cache.Informers
-	answers map[pipeline.Key]*Answer
+	host      *fakeHost
+	informers *cache.Informers
+	answers   map[pipeline.Key]*Answer
 
 	mu     sync.Mutex
 	rules  []pipeline.RelatedRule
@@ -173,8 +173,8 @@ func observe(t testing.TB) *observing {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	o.watches = cache.NewInformers(ctx, client, 0)
-	o.Observer = New(Config{Watches: o.watches, Resolve: resolve, Ask: o.ask, Changed: o.changed})
+	o.informers = cache.NewInformers(ctx, client, 0)
+	o.Observer = New(Config{Informers: o.informers, Resolve: resolve, Ask: o.ask, Changed: o.changed})
 	t.Cleanup(func() { o.Close() })
 	return o
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // follow makes these the rules of the answer: events of the objects that they select start a sync
-// of its parent. Types that only its earlier rules needed are no longer watched.
+// of its parent. The views that only its earlier rules needed are released.
 func (o *Observer) follow(answer *Answer, rules []*rule) error {
 	if o.follows(answer, rules) {
 		return nil
@@ -39,14 +39,14 @@ func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err er
 	return o.takeIdle(), err
 }
 
-// Forget drops the rules of an answer, and the watches that only these needed.
+// Forget drops the rules of an answer, and releases the views that only these needed.
 func (o *Observer) Forget(answer *Answer) {
 	o.note(answer, pipeline.Key{}, nil)
 	// Only opening sources can fail, and without rules there is none to open.
 	_ = o.follow(answer, nil)
 }
 
-// Close drops all rules and watches. The observer must not be used after it.
+// Close drops all rules and releases all views. The observer must not be used after it.
 func (o *Observer) Close() {
 	o.mu.Lock()
 	all := slices.Collect(maps.Values(o.sources))
@@ -63,12 +63,12 @@ func (o *Observer) open(rules []*rule) error {
 			if o.sources[of] != nil {
 				continue
 			}
-			watch := o.Watches.Acquire(of)
-			opened, err := open(watch,
+			view := o.Informers.Acquire(of)
+			opened, err := open(view,
 				func(before, after *object.Object) { o.changed(of, before, after) },
 				func() { o.filled(of) })
 			if err != nil {
-				o.Watches.Release(watch)
+				o.Informers.Release(view)
 				return err
 			}
 			o.sources[of] = opened
@@ -113,7 +113,7 @@ func (o *Observer) takeIdle() []*source {
 func (o *Observer) drop(sources []*source) {
 	for _, source := range sources {
 		source.close()
-		o.Watches.Release(source.watch)
+		o.Informers.Release(source.view)
 	}
 }
 

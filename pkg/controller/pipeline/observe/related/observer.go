@@ -18,7 +18,7 @@ import (
 
 // Config is what an Observer works with.
 type Config struct {
-	Watches *cache.Informers
+	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
 	// Ask calls the customize hook about the parent of a snapshot.
@@ -64,13 +64,13 @@ type NotListedError struct {
 
 func (w *NotListedError) Error() string { return "the related objects have not been listed yet" }
 
-// Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer
-// no longer lasts. If the hook fails, or a rule of its answer cannot be met, the hook is asked
+// Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer is
+// no longer valid. If the hook fails, or a rule of its answer cannot be met, the hook is asked
 // again the next time. The error is a *NotListedError if nothing is wrong and the objects have not
 // been listed yet.
 //
-// What the answer asks for is watched until Forget is called with it. A parent may have several
-// answers, about several versions of it.
+// Events of the objects that the answer asks for enqueue the parent until Forget is called with the
+// answer. A parent may have several answers, about several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	err := o.bringUpToDate(ctx, answer, snapshot)
 	o.note(answer, pipeline.KeyOf(snapshot.Parent), err)
@@ -130,7 +130,7 @@ func (o *Observer) listed(rules []*rule) error {
 			}
 			left := o.patience - time.Since(source.since)
 			if left <= 0 {
-				return notListed(source.watch)
+				return notListed(source.view)
 			}
 			if waiting == nil || left < waiting.After {
 				waiting = &NotListedError{After: left}
@@ -143,10 +143,10 @@ func (o *Observer) listed(rules []*rule) error {
 	return nil
 }
 
-func notListed(watch *cache.View) error {
-	why := watch.ListError()
+func notListed(view *cache.View) error {
+	why := view.ListError()
 	if why == nil {
 		why = errors.New("the host has not answered yet")
 	}
-	return fmt.Errorf("related %s cannot be observed: %w", watch.Type, why)
+	return fmt.Errorf("related %s cannot be observed: %w", view.Type, why)
 }

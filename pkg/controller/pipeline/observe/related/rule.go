@@ -106,7 +106,7 @@ func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
 	return narrowed, nil
 }
 
-// needs returns the types that have to be watched for the rule.
+// needs returns the types that the rule needs a view of.
 func (r *rule) needs() []pipeline.Type {
 	if r.namespaces != nil {
 		return []pipeline.Type{r.of, r.in}

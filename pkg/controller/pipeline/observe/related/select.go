@@ -49,29 +49,29 @@ func (o *Observer) selected(r *rule) []*object.Object {
 // candidates returns a superset of the objects that a rule selects. It is as small as the indices
 // of the cache allow.
 func (o *Observer) candidates(r *rule) []*object.Object {
-	watch := o.sources[r.of].watch
+	view := o.sources[r.of].view
 	switch {
 	case len(r.names) > 0 && (r.namespace != "" || !r.of.Namespaced):
-		return named(watch, r)
+		return named(view, r)
 	case r.namespace != "":
-		return watch.In(r.namespace)
+		return view.In(r.namespace)
 	case r.namespaces != nil:
 		var found []*object.Object
-		for _, namespace := range o.sources[r.in].watch.List() {
+		for _, namespace := range o.sources[r.in].view.List() {
 			if r.namespaces.Matches(labels.Set(namespace.Labels)) {
-				found = append(found, watch.In(namespace.Name)...)
+				found = append(found, view.In(namespace.Name)...)
 			}
 		}
 		return found
 	default:
-		return watch.List()
+		return view.List()
 	}
 }
 
-func named(watch *cache.View, r *rule) []*object.Object {
+func named(view *cache.View, r *rule) []*object.Object {
 	var found []*object.Object
 	for _, name := range r.names {
-		if o := watch.Get(types.NamespacedName{Namespace: r.namespace, Name: name}); o != nil {
+		if o := view.Get(types.NamespacedName{Namespace: r.namespace, Name: name}); o != nil {
 			found = append(found, o)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// source is the watch of one related type. It is open as long as a rule needs it.
+// source is the view of one related type. It is open as long as a rule needs it.
 type source struct {
-	watch        *cache.View
-	subscription *cache.Registration
+	view         *cache.View
+	registration *cache.Registration
 	since        time.Time
 	// rules are the rules about objects of the type. If it is the type of namespaces, byLabels are
 	// the rules that select objects by the labels of their namespaces.
@@ -27,21 +27,21 @@ type source struct {
 	waiting sync.WaitGroup
 }
 
-// open opens a source for a watch. Changed is called for each event. Filled is called once when the
-// watch has synced, unless it has already.
-func open(watch *cache.View, changed cache.Handler, filled func()) (*source, error) {
-	subscription, err := watch.AddChangeHandler(changed)
+// open opens a source for a view. It calls changed for each event. It calls filled once when the
+// view has synced, but not if the view has synced before.
+func open(view *cache.View, changed cache.Handler, filled func()) (*source, error) {
+	registration, err := view.AddChangeHandler(changed)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{
-		watch: watch, subscription: subscription, since: time.Now(),
+		view: view, registration: registration, since: time.Now(),
 		rules: index{}, byLabels: sets.New[*rule](), stop: make(chan struct{}),
 	}
 	if !s.synced() {
 		s.waiting.Go(func() {
 			select {
-			case <-watch.Synced():
+			case <-view.Synced():
 				filled()
 			case <-s.stop:
 			}
@@ -54,12 +54,12 @@ func open(watch *cache.View, changed cache.Handler, filled func()) (*source, err
 func (s *source) close() {
 	close(s.stop)
 	s.waiting.Wait()
-	s.subscription.Stop()
+	s.registration.Stop()
 }
 
 func (s *source) synced() bool {
 	select {
-	case <-s.watch.Synced():
+	case <-s.view.Synced():
 		return true
 	default:
 		return false

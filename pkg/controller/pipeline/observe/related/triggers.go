@@ -59,7 +59,7 @@ func (r *rule) selectsIn(namespace *object.Object) bool {
 func (o *Observer) labelsOf(in pipeline.Type) func(string) labels.Set {
 	return func(name string) labels.Set {
 		if source := o.sources[in]; source != nil {
-			if namespace := source.watch.Get(types.NamespacedName{Name: name}); namespace != nil {
+			if namespace := source.view.Get(types.NamespacedName{Name: name}); namespace != nil {
 				return namespace.Labels
 			}
 		}
