@@ -51,8 +51,5 @@ func (s *Step) Key() Key {
 	return Key{GroupKind: s.Type.GroupKind(), NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 }
 
-// Writes reports whether the step changes the host.
-func (s Step) Writes() bool { return s.Op.Writes() }
-
 // Creates reports whether the step creates its object.
 func (s Step) Creates() bool { return s.Op.CreatesMissing() && s.Observed == nil }
