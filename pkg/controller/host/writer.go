@@ -56,14 +56,16 @@ func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.Name
 
 // Create creates an object from its JSON.
 func (w *Writer) Create(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Post().
-		AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body))
+	return w.write(ctx, w.create(of, namespace, body))
 }
 
 // TryCreate is a dry run of Create: it returns the result and changes nothing.
 func (w *Writer) TryCreate(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).
-		SetHeader("Content-Type", jsonMediaType).Param("dryRun", metav1.DryRunAll).Body(body))
+	return w.write(ctx, w.create(of, namespace, body).Param("dryRun", metav1.DryRunAll))
+}
+
+func (w *Writer) create(of pipeline.Type, namespace string, body []byte) *rest.Request {
+	return w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body)
 }
 
 // Update replaces an object with its JSON, which has the resource version that it is based on.
