@@ -23,14 +23,6 @@ type Host struct {
 	Types   Types
 }
 
-// validate returns an error if a client is missing.
-func (h Host) validate() error {
-	if h.Reviews == nil || h.Types == nil {
-		return errors.New("there is no way to ask the host")
-	}
-	return nil
-}
-
 // Types lists the types that the host serves.
 type Types interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
@@ -40,6 +32,20 @@ type Types interface {
 type WantsHost interface {
 	SetHost(Host)
 	admission.InitializationValidator
+}
+
+// hostUser is the part of a plugin that asks the host.
+type hostUser struct{ host Host }
+
+// SetHost sets how to ask the host.
+func (u *hostUser) SetHost(host Host) { u.host = host }
+
+// ValidateInitialization returns an error if SetHost was not called.
+func (u *hostUser) ValidateInitialization() error {
+	if u.host.Reviews == nil || u.host.Types == nil {
+		return errors.New("there is no way to ask the host")
+	}
+	return nil
 }
 
 // NewInitializer returns an initializer that gives the clients to the plugins that ask the host.

@@ -27,25 +27,18 @@ const rightsTimeout = 10 * time.Second
 // that it may.
 type Rights struct {
 	*admission.Handler
-	host Host
+	hostUser
 }
 
 var (
-	_ admission.ValidationInterface     = &Rights{}
-	_ admission.InitializationValidator = &Rights{}
-	_ WantsHost                         = &Rights{}
+	_ admission.ValidationInterface = &Rights{}
+	_ WantsHost                     = &Rights{}
 )
 
 // NewRights returns the plugin. It takes no configuration.
 func NewRights(io.Reader) (admission.Interface, error) {
 	return &Rights{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
 }
-
-// SetHost sets how to ask the host.
-func (r *Rights) SetHost(host Host) { r.host = host }
-
-// ValidateInitialization returns an error if SetHost was not called.
-func (r *Rights) ValidateInitialization() error { return r.host.validate() }
 
 // Validate returns an error if the author of a controller lacks a right that the change adds, or if
 // the host cannot be asked.

@@ -27,15 +27,14 @@ const warningsTimeout = time.Second
 // and of other controllers of the same parents. It refuses nothing.
 type Warnings struct {
 	*admission.Handler
-	host     Host
+	hostUser
 	parents  *ParentIndex
 	resolver HookResolver
 }
 
 var (
-	_ admission.ValidationInterface     = &Warnings{}
-	_ admission.InitializationValidator = &Warnings{}
-	_ WantsHost                         = &Warnings{}
+	_ admission.ValidationInterface = &Warnings{}
+	_ WantsHost                     = &Warnings{}
 )
 
 // NewWarnings returns the plugin.
@@ -46,12 +45,6 @@ func NewWarnings(parents *ParentIndex, resolver HookResolver) *Warnings {
 		resolver: resolver,
 	}
 }
-
-// SetHost sets how to ask the host.
-func (w *Warnings) SetHost(host Host) { w.host = host }
-
-// ValidateInitialization returns an error if SetHost was not called.
-func (w *Warnings) ValidateInitialization() error { return w.host.validate() }
 
 // Validate warns about a new controller, or one whose spec changes. It returns no error.
 func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {

@@ -6,6 +6,7 @@ package hookaddress
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 )
@@ -88,4 +89,23 @@ func (a Address) Hostname() string {
 		return ""
 	}
 	return parsed.Hostname()
+}
+
+// MatchesHost reports whether a host, with or without a port, is that of a URL. Case does not
+// matter, and the default port of the URL's scheme may be left out on either side.
+func MatchesHost(host string, address *url.URL) bool {
+	if strings.EqualFold(host, address.Host) {
+		return true
+	}
+	defaultPort := "80"
+	if address.Scheme == "https" {
+		defaultPort = "443"
+	}
+	switch name := address.Hostname(); address.Port() {
+	case "":
+		return strings.EqualFold(host, net.JoinHostPort(name, defaultPort))
+	case defaultPort:
+		return strings.EqualFold(host, name) || strings.EqualFold(host+":"+defaultPort, address.Host)
+	}
+	return false
 }

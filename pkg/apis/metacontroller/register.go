@@ -22,11 +22,6 @@ var (
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
-// Kind qualifies a kind, such as "CompositeController", with the group of this package.
-func Kind(kind string) schema.GroupKind {
-	return SchemeGroupVersion.WithKind(kind).GroupKind()
-}
-
 // Resource qualifies a resource name, such as "compositecontrollers", with the group of this
 // package.
 func Resource(resource string) schema.GroupResource {

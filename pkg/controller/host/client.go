@@ -9,9 +9,11 @@ import (
 	"net/url"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // FieldManager is the field manager of all writes to the host, except of server-side apply.
@@ -48,11 +50,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	for name, values := range query {
 		request = request.Param(name, values[0])
 	}
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	return result.Raw()
+	return bodyOf(request.Do(ctx))
 }
 
 // path returns the URL path of a resource in a namespace, in all namespaces if it is empty.
@@ -67,12 +65,22 @@ func path(resource schema.GroupVersionResource, namespace string) []string {
 	return append(segments, resource.Resource)
 }
 
-// parse parses the object in the response to a request.
-func (c *Client) parse(result rest.Result) (*object.Object, error) {
+// named adds the path of an object to a request.
+func named(request *rest.Request, of pipeline.Type, name types.NamespacedName) *rest.Request {
+	return request.AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
+}
+
+// bodyOf returns the body of the response to a request.
+func bodyOf(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
-	body, err := result.Raw()
+	return result.Raw()
+}
+
+// parse parses the object in the response to a request.
+func (c *Client) parse(result rest.Result) (*object.Object, error) {
+	body, err := bodyOf(result)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 // select the objects and name the resource version.
 func (c *Client) List(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions) (*ObjectList, error) {
 	var body bytes.Buffer
-	if err := c.readList(ctx, of, namespace, options, &body); err != nil {
+	if err := c.readList(ctx, of, namespace, jsonMediaType, options, &body); err != nil {
 		return nil, err
 	}
 	return c.parseList(of, body.Bytes(), func(item []byte) []byte { return item })
@@ -54,11 +54,11 @@ func (c *Client) listRequest(of pipeline.Type, namespace string, options metav1.
 		MaxRetries(0)
 }
 
-// readList reads a list into body. It reads a stream, because client-go logs every other body at
-// its highest verbosity, Secrets included.
-func (c *Client) readList(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions, body *bytes.Buffer) error {
+// readList reads a list, in the form that accept names, into body. It reads a stream, because
+// client-go logs every other body at its highest verbosity: Secrets, and annotations that repeat them.
+func (c *Client) readList(ctx context.Context, of pipeline.Type, namespace, accept string, options metav1.ListOptions, body *bytes.Buffer) error {
 	return retryUntilServed(ctx, func() error {
-		stream, err := c.listRequest(of, namespace, options).Stream(ctx)
+		stream, err := c.listRequest(of, namespace, options).SetHeader("Accept", accept).Stream(ctx)
 		if err != nil {
 			return err
 		}
@@ -125,38 +125,4 @@ func withType(of pipeline.Type, item []byte) []byte {
 	}
 	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, of.GroupVersion(), of.Kind)
 	return append([]byte(head), bytes.TrimPrefix(item, []byte("{"))...)
-}
-
-// pageSize is how many objects Pages requests and has in memory at a time.
-const pageSize = 500
-
-// Pages lists all objects of a type in pages, and calls visit with the objects of each page that
-// contain a text. It reads past all caches, which may not show the last writes yet. It needs no
-// more memory than one page.
-func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit func(page []*object.Object) error) error {
-	options := metav1.ListOptions{Limit: pageSize}
-	var body bytes.Buffer
-	for {
-		if err := c.readList(ctx, of, "", options, &body); err != nil {
-			return fmt.Errorf("list %s: %w", of, err)
-		}
-		page, err := c.parseList(of, body.Bytes(), func(item []byte) []byte {
-			if !bytes.Contains(item, []byte(text)) {
-				return nil
-			}
-			return bytes.Clone(item) // the next page overwrites the body
-		})
-		if err != nil {
-			return err
-		}
-		if len(page.Items) > 0 {
-			if err := visit(page.Items); err != nil {
-				return err
-			}
-		}
-		if page.Continue == "" {
-			return nil
-		}
-		options.Continue = page.Continue
-	}
 }

@@ -37,17 +37,13 @@ func (w *Writer) Managers() managedfields.Managers {
 
 // Get reads an object from the host itself, past all caches.
 func (w *Writer) Get(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*object.Object, error) {
-	return w.client.parse(w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx))
+	return w.client.parse(named(w.client.rest.Get(), of, name).Do(ctx))
 }
 
 // Metadata reads the metadata of an object from the host itself, with the managedFields that
 // objects from caches lack.
 func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*metav1.ObjectMeta, error) {
-	result := w.client.rest.Get().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Do(ctx)
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	body, err := result.Raw()
+	body, err := bodyOf(named(w.client.rest.Get(), of, name).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -60,25 +56,26 @@ func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.Name
 
 // Create creates an object from its JSON.
 func (w *Writer) Create(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Post().
-		AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body))
+	return w.write(ctx, w.create(of, namespace, body))
 }
 
 // TryCreate is a dry run of Create: it returns the result and changes nothing.
 func (w *Writer) TryCreate(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).
-		SetHeader("Content-Type", jsonMediaType).Param("dryRun", metav1.DryRunAll).Body(body))
+	return w.write(ctx, w.create(of, namespace, body).Param("dryRun", metav1.DryRunAll))
+}
+
+func (w *Writer) create(of pipeline.Type, namespace string, body []byte) *rest.Request {
+	return w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body)
 }
 
 // Update replaces an object with its JSON, which has the resource version that it is based on.
 func (w *Writer) Update(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Put().
-		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).SetHeader("Content-Type", jsonMediaType).Body(body))
+	return w.write(ctx, named(w.client.rest.Put(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
 // UpdateStatus replaces the status of an object, through the subresource if the type has one.
 func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
-	request := w.client.rest.Put().AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
+	request := named(w.client.rest.Put(), of, name)
 	if of.StatusSubresource {
 		request = request.SubResource("status")
 	}
@@ -87,14 +84,12 @@ func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.
 
 // Patch changes an object with a JSON merge patch.
 func (w *Writer) Patch(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Patch(types.MergePatchType).
-		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Body(patch))
+	return w.write(ctx, named(w.client.rest.Patch(types.MergePatchType), of, name).Body(patch))
 }
 
 // PatchJSON changes an object with a JSON patch.
 func (w *Writer) PatchJSON(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
-	return w.write(ctx, w.client.rest.Patch(types.JSONPatchType).
-		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).Body(patch))
+	return w.write(ctx, named(w.client.rest.Patch(types.JSONPatchType), of, name).Body(patch))
 }
 
 // Apply merges a configuration, in JSON, into an object by server-side apply. The host creates the
@@ -109,8 +104,7 @@ func (w *Writer) TryApply(ctx context.Context, of pipeline.Type, name types.Name
 }
 
 func (w *Writer) apply(of pipeline.Type, name types.NamespacedName, configuration []byte) *rest.Request {
-	return w.client.rest.Patch(types.ApplyYAMLPatchType).
-		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).
+	return named(w.client.rest.Patch(types.ApplyYAMLPatchType), of, name).
 		Param("fieldManager", w.client.applier).Param("force", "true").Body(configuration)
 }
 
@@ -129,9 +123,7 @@ func (w *Writer) Delete(ctx context.Context, of pipeline.Type, name types.Namesp
 		return err
 	}
 	defer release()
-	return w.client.rest.Delete().
-		AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name).
-		SetHeader("Content-Type", jsonMediaType).Body(body).Do(ctx).Error()
+	return named(w.client.rest.Delete(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body).Do(ctx).Error()
 }
 
 func (w *Writer) write(ctx context.Context, request *rest.Request) (*object.Object, error) {

@@ -120,7 +120,7 @@ func drainedOnDelete(object controllerObject) []v1alpha1.ResourceRule {
 func except(rules, others []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule v1alpha1.ResourceRule) bool {
 		return slices.ContainsFunc(others, func(other v1alpha1.ResourceRule) bool {
-			return drain.GroupResource(rule) == drain.GroupResource(other)
+			return rule.GroupResource() == other.GroupResource()
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 // prometheus.Collector. The owner of the queue registers it while the queue is in use, so that no
 // metrics of queues that are gone are shown.
 type Queue struct {
+	collectors
 	depth, unfinished, longest prometheus.Gauge
 	adds, retries              prometheus.Counter
 	waited, worked             prometheus.Histogram
@@ -34,7 +35,7 @@ func NewQueue(name string) *Queue {
 			Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 12),
 		})
 	}
-	return &Queue{
+	q := &Queue{
 		depth:   gauge("depth", "[BETA] Current depth of workqueue"),
 		adds:    counter("adds_total", "[BETA] Total number of adds handled by workqueue"),
 		waited:  histogram("queue_duration_seconds", "[BETA] How long in seconds an item stays in workqueue before being requested."),
@@ -44,22 +45,23 @@ func NewQueue(name string) *Queue {
 			"Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases."),
 		longest: gauge("longest_running_processor_seconds", "[BETA] How many seconds has the longest running processor for workqueue been running."),
 	}
+	q.collectors = collectors{q.depth, q.adds, q.waited, q.worked, q.unfinished, q.longest, q.retries}
+	return q
 }
 
-func (q *Queue) collectors() []prometheus.Collector {
-	return []prometheus.Collector{q.depth, q.adds, q.waited, q.worked, q.unfinished, q.longest, q.retries}
-}
+// collectors is a prometheus.Collector of all of its metrics.
+type collectors []prometheus.Collector
 
 // Describe implements prometheus.Collector.
-func (q *Queue) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, collector := range q.collectors() {
+func (c collectors) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, collector := range c {
 		collector.Describe(descriptions)
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (q *Queue) Collect(metrics chan<- prometheus.Metric) {
-	for _, collector := range q.collectors() {
+func (c collectors) Collect(metrics chan<- prometheus.Metric) {
+	for _, collector := range c {
 		collector.Collect(metrics)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 // Reconciles has the metrics of one reconciler of controller objects. It is a prometheus.Collector.
 type Reconciles struct {
+	collectors
 	total            *prometheus.CounterVec
 	errors, terminal prometheus.Counter
 	duration         prometheus.Histogram
@@ -41,6 +42,7 @@ func NewReconciles(reconciler string, workers int) *Reconciles {
 	for _, result := range []string{resultSuccess, resultError} {
 		r.total.WithLabelValues(result) // shows 0 before the first, instead of nothing
 	}
+	r.collectors = collectors{r.total, r.errors, r.terminal, r.duration, r.active, r.workers}
 	return r
 }
 
@@ -77,22 +79,4 @@ func (r *Reconciles) Measure(reconcile func() (done bool, err error)) (done bool
 		r.terminal.Inc()
 	}
 	return done
-}
-
-func (r *Reconciles) collectors() []prometheus.Collector {
-	return []prometheus.Collector{r.total, r.errors, r.terminal, r.duration, r.active, r.workers}
-}
-
-// Describe implements prometheus.Collector.
-func (r *Reconciles) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, collector := range r.collectors() {
-		collector.Describe(descriptions)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (r *Reconciles) Collect(metrics chan<- prometheus.Metric) {
-	for _, collector := range r.collectors() {
-		collector.Collect(metrics)
-	}
 }

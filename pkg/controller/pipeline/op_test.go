@@ -123,7 +123,7 @@ func TestAStepCreatesWhatWasNotObserved(t *testing.T) {
 
 func TestOnlyAStepThatKeepsDoesNotWrite(t *testing.T) {
 	for _, op := range Ops() {
-		if got := (Step{Op: op}).Writes(); got != (op != Keep) {
+		if got := op.Writes(); got != (op != Keep) {
 			t.Errorf("%s writes: %v", op, got)
 		}
 	}

@@ -51,8 +51,20 @@ func (s *Step) Key() Key {
 	return Key{GroupKind: s.Type.GroupKind(), NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 }
 
-// Writes reports whether the step changes the host.
-func (s Step) Writes() bool { return s.Op.Writes() }
-
 // Creates reports whether the step creates its object.
 func (s Step) Creates() bool { return s.Op.CreatesMissing() && s.Observed == nil }
+
+// Outcome is what came of a step. It succeeded if Err is nil and neither conflict is true.
+type Outcome struct {
+	Step
+	// Result is the object as the host stored it; nil if nothing was stored.
+	Result *object.Object
+	// Err is why the step failed; nil if it did not.
+	Err error
+	// Conflict is true if nothing was written because the object has changed since it was
+	// observed. The next sync decides again.
+	Conflict bool
+	// NameConflict is true if a child was not created because an object of its name exists
+	// that is not the parent's.
+	NameConflict bool
+}

@@ -3,7 +3,12 @@
 
 package pipeline
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
 
 // Type is a resource of the host as discovery describes it.
 type Type struct {
@@ -26,3 +31,25 @@ func (t Type) GroupKind() schema.GroupKind {
 
 // String names the type as hooks do: "Pod.v1" or "StatefulSet.apps/v1".
 func (t Type) String() string { return t.Kind + "." + t.GroupVersion().String() }
+
+// Key names an object of the host, in any version of its type.
+type Key struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+// KeyOf returns the key of an object.
+func KeyOf(o *object.Object) Key {
+	return Key{GroupKind: o.GroupVersionKind().GroupKind(), NamespacedName: o.Key()}
+}
+
+// String names the object as messages do: "Pod default/web", "Namespace web".
+func (k Key) String() string { return k.Kind + " " + k.Path() }
+
+// Path returns "namespace/name", or the name alone without a namespace.
+func (k Key) Path() string {
+	if k.Namespace == "" {
+		return k.Name
+	}
+	return k.Namespace + "/" + k.Name
+}

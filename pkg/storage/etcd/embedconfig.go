@@ -52,7 +52,7 @@ func (s *Server) etcdConfig(dir string, quotaBytes int64) *embed.Config {
 	config.QuotaBackendBytes = quotaBytes
 	config.WatchProgressNotifyInterval = progressInterval
 	config.BootstrapDefragThresholdMegabytes = defragThresholdMegabytes
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(newLogBridge(s.logger, &s.closing), s.reportFatal))
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(s.logger, &s.closing, s.reportFatal))
 	return config
 }
 

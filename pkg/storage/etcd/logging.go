@@ -46,10 +46,6 @@ type logBridge struct {
 	closing *atomic.Bool
 }
 
-func newLogBridge(logger klog.Logger, closing *atomic.Bool) *logBridge {
-	return &logBridge{logger: logger, closing: closing}
-}
-
 // Enabled reports whether entries of a level are logged.
 func (b *logBridge) Enabled(level zapcore.Level) bool {
 	return b.loggerFor(level).Enabled()
@@ -148,6 +144,6 @@ func (r fatalReporter) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Fie
 	runtime.Goexit()
 }
 
-func newLogger(bridge *logBridge, onFatal func(error)) *zap.Logger {
-	return zap.New(bridge, zap.WithFatalHook(fatalReporter{report: onFatal}))
+func newLogger(logger klog.Logger, closing *atomic.Bool, onFatal func(error)) *zap.Logger {
+	return zap.New(&logBridge{logger: logger, closing: closing}, zap.WithFatalHook(fatalReporter{report: onFatal}))
 }

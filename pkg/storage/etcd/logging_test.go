@@ -64,7 +64,7 @@ func TestTheLogOfEtcdBecomesOurs(t *testing.T) {
 			}, funcr.Options{Verbosity: test.verbosity})
 			var closing atomic.Bool
 			closing.Store(test.closing)
-			test.log(newLogger(newLogBridge(logger, &closing), func(error) {}))
+			test.log(newLogger(logger, &closing, func(error) {}))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("log differs (-want +got):\n%s", diff)
 			}

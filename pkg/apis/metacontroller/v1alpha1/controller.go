@@ -3,7 +3,13 @@
 
 package v1alpha1
 
-import "slices"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+)
 
 const (
 	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
@@ -17,6 +23,11 @@ const (
 	// annotation works before and after the deletion.
 	SkipDrainAnnotation = GroupName + "/skip-drain"
 )
+
+// GroupResource returns the type that a rule names, without the version.
+func (r ResourceRule) GroupResource() schema.GroupResource {
+	return metacontroller.ResourceRule(r).GroupResource()
+}
 
 // ParentTypes returns the types of the objects that the controller is for, each once.
 func (c *CompositeController) ParentTypes() []ResourceRule {

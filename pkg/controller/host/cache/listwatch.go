@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -33,10 +32,6 @@ type listWatch struct {
 	onRequest   func()
 	onWatch     func(error)
 	onListError func(error)
-}
-
-func (l *listWatch) listerWatcher() *cache.ListWatch {
-	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 }
 
 // watch begins with a streaming list if the reflector asks for one.

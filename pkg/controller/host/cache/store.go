@@ -42,7 +42,7 @@ func (s *store) start() {
 		client: s.informer.client, of: s.informer.scope.of, only: s.informer.scope.only, labels: s.selection.selector(),
 		consistent: s.informer.current.isListed, onRequest: s.informer.narrow, onWatch: s.onWatch, onListError: s.informer.onListError,
 	}
-	reflector := cache.NewReflectorWithOptions(lister.listerWatcher(), &object.Object{}, s, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}, &object.Object{}, s, cache.ReflectorOptions{
 		Name: "host", TypeDescription: s.informer.scope.of.String(), Clock: endingClock{ctx: ctx},
 	})
 	s.informer.running.Go(func() { reflector.RunWithContext(ctx) })

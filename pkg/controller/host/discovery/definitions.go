@@ -50,7 +50,7 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
 	if cache.WaitForCacheSync(ctx.Done(), custom.HasSynced) {
-		d.custom.setDefinitions(custom.GetStore())
+		d.custom.set(custom.GetStore(), nil)
 	}
 	<-ctx.Done()
 	return nil
@@ -153,24 +153,21 @@ func (c *customTypes) list(ctx context.Context) (cache.Store, error) {
 	}
 }
 
-func (c *customTypes) setDefinitions(definitions cache.Store) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.definitions, c.err = definitions, nil
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// onWatchError handles errors of the informer. After the first list it changes nothing: the
-// informer keeps its definitions while the host refuses a watch.
+// onWatchError handles errors of the informer.
 func (c *customTypes) onWatchError(ctx context.Context, reflector *cache.Reflector, err error) {
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	c.set(nil, err)
+}
+
+// set records the definitions, or why they cannot be listed. After the first list it changes
+// nothing: the informer keeps its definitions while the host refuses a watch.
+func (c *customTypes) set(definitions cache.Store, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.definitions != nil {
 		return
 	}
-	c.err = err
+	c.definitions, c.err = definitions, err
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

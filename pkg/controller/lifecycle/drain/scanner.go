@@ -124,12 +124,12 @@ func (s *Scanner) Search(ctx context.Context, rule v1alpha1.ResourceRule, contro
 func (s *Scanner) scanFor(rule v1alpha1.ResourceRule, controller types.UID) (last *scan, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last = s.scans[GroupResource(rule)]
+	last = s.scans[rule.GroupResource()]
 	if last != nil && (!last.isOver() || last.covers.Has(controller)) {
 		return last, false
 	}
 	last = &scan{covers: s.existing().Insert(controller), done: make(chan struct{}), removed: sets.New[string]()}
-	s.scans[GroupResource(rule)] = last
+	s.scans[rule.GroupResource()] = last
 	return last, true
 }
 
@@ -157,7 +157,7 @@ func (s *Scanner) end(rule v1alpha1.ResourceRule, ended *scan, found sets.Set[st
 	defer s.mu.Unlock()
 	ended.found, ended.err = found.Difference(ended.removed), err
 	if ended.err != nil {
-		delete(s.scans, GroupResource(rule))
+		delete(s.scans, rule.GroupResource())
 	}
 	close(ended.done)
 }
@@ -166,15 +166,8 @@ func (s *Scanner) end(rule v1alpha1.ResourceRule, ended *scan, found sets.Set[st
 func (s *Scanner) Removed(rule v1alpha1.ResourceRule, finalizer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := s.scans[GroupResource(rule)]; last != nil {
+	if last := s.scans[rule.GroupResource()]; last != nil {
 		last.found.Delete(finalizer)
 		last.removed.Insert(finalizer) // the scan may still be running
 	}
-}
-
-// GroupResource returns the resource of a rule without its version. If the apiVersion is not valid,
-// the group is empty; no controller runs with such a rule.
-func GroupResource(rule v1alpha1.ResourceRule) schema.GroupResource {
-	version, _ := schema.ParseGroupVersion(rule.APIVersion)
-	return schema.GroupResource{Group: version.Group, Resource: rule.Resource}
 }

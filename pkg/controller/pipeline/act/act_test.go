@@ -56,7 +56,7 @@ func TestRequests(t *testing.T) {
 					t.Errorf("outcome is %+v", outcome)
 				}
 			}
-			if (len(outcomes) == 1) != test.step.Writes() {
+			if (len(outcomes) == 1) != test.step.Op.Writes() {
 				t.Errorf("there are %d outcomes", len(outcomes))
 			}
 		})

@@ -29,16 +29,11 @@ func (a *Actor) resolveNameConflict(ctx context.Context, snapshot *pipeline.Snap
 		return outcome
 	}
 	holder, err := a.Writer.Get(ctx, outcome.Type, types.NamespacedName{Namespace: outcome.Namespace, Name: outcome.Name})
-	own := err == nil && controls(snapshot.Parent, holder) && isOfSameHostedController(snapshot, holder)
+	own := err == nil && metav1.IsControlledBy(holder, snapshot.Parent) && isOfSameHostedController(snapshot, holder)
 	if own || apierrors.IsNotFound(err) {
 		outcome.NameConflict, outcome.Conflict = false, true
 	}
 	return outcome
-}
-
-func controls(parent, child *object.Object) bool {
-	controller := metav1.GetControllerOfNoCopy(child)
-	return controller != nil && controller.UID == parent.UID
 }
 
 // isOfSameHostedController reports whether a child of the parent belongs to the controller that is

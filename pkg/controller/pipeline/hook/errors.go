@@ -6,7 +6,11 @@ package hook
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
@@ -39,4 +43,32 @@ func (e *statusError) Error() string {
 // reach it.
 func (e *statusError) fromHook() bool {
 	return e.status != http.StatusBadGateway && e.status != http.StatusServiceUnavailable && e.status != http.StatusGatewayTimeout
+}
+
+// ThrottledError is the error of a call that the hook answered with 429. It is a wish and no
+// failure: the parent is synced again later, and no event is written.
+type ThrottledError struct {
+	// After is the time after which the hook wants to be called again, an hour at most. It is zero
+	// if the hook named no valid time. Then the usual backoff applies.
+	After time.Duration
+}
+
+func (t *ThrottledError) Error() string {
+	if t.After == 0 {
+		return "the hook asks to be called later (429)"
+	}
+	return fmt.Sprintf("the hook asks to be called again after %s (429)", t.After)
+}
+
+// throttled reads Retry-After, which is a date or a number of seconds.
+func throttled(retryAfter string, now time.Time) *ThrottledError {
+	retryAfter = strings.TrimSpace(retryAfter)
+	seconds := 0.
+	if date, err := http.ParseTime(retryAfter); err == nil {
+		seconds = math.Ceil(date.Sub(now).Seconds())
+	} else if whole, err := strconv.ParseInt(retryAfter, 10, 64); err == nil {
+		seconds = float64(whole)
+	}
+	seconds = min(max(seconds, 0), maxThrottle.Seconds())
+	return &ThrottledError{After: time.Duration(seconds) * time.Second}
 }

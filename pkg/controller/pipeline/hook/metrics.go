@@ -80,7 +80,9 @@ func (m *Metrics) measure(transport http.RoundTripper, hook, url string, control
 		defer m.mu.Unlock()
 		if m.users[of]--; m.users[of] == 0 {
 			delete(m.users, of)
-			calls.remove(labels)
+			for _, vector := range calls.all() {
+				vector.DeletePartialMatch(labels)
+			}
 		}
 	})
 }
@@ -167,12 +169,5 @@ func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.Client
 				}
 			},
 		}
-	}
-}
-
-// remove deletes the series with the labels.
-func (c *callMetrics) remove(labels prometheus.Labels) {
-	for _, vector := range c.all() {
-		vector.DeletePartialMatch(labels)
 	}
 }

@@ -65,7 +65,7 @@ func (p planning) update()                       { p.plan(p.changed, &UpToDateCa
 // count is how many steps of a plan change the host.
 func count(planned *pipeline.Plan) (writes int) {
 	for i := range planned.Steps {
-		if planned.Steps[i].Writes() {
+		if planned.Steps[i].Op.Writes() {
 			writes++
 		}
 	}

@@ -361,7 +361,7 @@ func steps(planned *pipeline.Plan) []string {
 func writes(planned *pipeline.Plan) []string {
 	kept := &pipeline.Plan{}
 	for _, step := range planned.Steps {
-		if step.Writes() {
+		if step.Op.Writes() {
 			kept.Steps = append(kept.Steps, step)
 		}
 	}

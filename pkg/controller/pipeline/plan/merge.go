@@ -13,12 +13,12 @@ package plan
 func (l location) merge(observed, lastApplied, desired any) any {
 	switch observed := observed.(type) {
 	case map[string]any:
-		if wanted, ok := objectOrNull(desired); ok {
+		if wanted, ok := orNull[map[string]any](desired); ok {
 			last, _ := lastApplied.(map[string]any)
 			return l.mergeObjects(observed, last, wanted)
 		}
 	case []any:
-		if wanted, ok := listOrNull(desired); ok {
+		if wanted, ok := orNull[[]any](desired); ok {
 			last, _ := lastApplied.([]any)
 			return l.mergeLists(observed, last, wanted)
 		}
@@ -54,12 +54,7 @@ func (l location) replace(observed, lastApplied, desired any) any {
 	return desired
 }
 
-func objectOrNull(value any) (map[string]any, bool) {
-	object, ok := value.(map[string]any)
-	return object, ok || value == nil
-}
-
-func listOrNull(value any) ([]any, bool) {
-	list, ok := value.([]any)
-	return list, ok || value == nil
+func orNull[T any](value any) (T, bool) {
+	typed, ok := value.(T)
+	return typed, ok || value == nil
 }

@@ -79,7 +79,7 @@ func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Dur
 	w.reported = append(w.reported, loops...)
 	var outcomes []pipeline.Outcome
 	for _, step := range plan.Steps {
-		if !step.Writes() {
+		if !step.Op.Writes() {
 			continue
 		}
 		outcome := pipeline.Outcome{Step: step}

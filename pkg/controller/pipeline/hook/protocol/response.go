@@ -18,7 +18,7 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 	response := &pipeline.Response{}
 	known := fields{
 		"status": func(value []byte) (err error) {
-			response.Status, err = d.status(value)
+			response.Status, err = d.object("status", value)
 			return err
 		},
 		f.children: func(value []byte) (err error) {
@@ -52,17 +52,12 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 
 // changes reads the labels or annotations that the hook changes. A null removes one.
 func (d *Decoder) changes(name string, value []byte) (map[string]*string, error) {
-	switch {
-	case string(value) == "null":
-		return nil, nil
-	case value[0] != '{':
-		return nil, fmt.Errorf("must be a JSON object, not %s", d.quote(value))
-	}
-	if d.FindDuplicates {
-		d.strictErrors.findDuplicates(name, value)
+	value, err := d.object(name, value)
+	if value == nil || err != nil {
+		return nil, err
 	}
 	changes := map[string]*string{}
-	err := object.Members(value, func(key string, value []byte) error {
+	err = object.Members(value, func(key string, value []byte) error {
 		if value[0] != '"' && string(value) != "null" {
 			return fmt.Errorf("the value of %q must be a string, or null to take it away, not %s", key, d.quote(value))
 		}
@@ -76,7 +71,8 @@ func (d *Decoder) changes(name string, value []byte) (map[string]*string, error)
 	return changes, err
 }
 
-func (d *Decoder) status(value []byte) ([]byte, error) {
+// object returns the JSON of a field that is an object; nil for null.
+func (d *Decoder) object(name string, value []byte) ([]byte, error) {
 	switch {
 	case string(value) == "null":
 		return nil, nil
@@ -84,7 +80,7 @@ func (d *Decoder) status(value []byte) ([]byte, error) {
 		return nil, fmt.Errorf("must be a JSON object, not %s", d.quote(value))
 	}
 	if d.FindDuplicates {
-		d.strictErrors.findDuplicates("status", value)
+		d.strictErrors.findDuplicates(name, value)
 	}
 	return value, nil
 }

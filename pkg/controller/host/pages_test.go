@@ -16,8 +16,58 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
+
+// paging returns a client of a host with the Pods a, b and c on a page each, and one that does not
+// contain the text.
+func paging(t *testing.T) *Client {
+	t.Helper()
+	pages := map[string]string{
+		"":  `{"metadata":{"resourceVersion":"9","continue":"b"},"items":[{"metadata":{"name":"a","resourceVersion":"1","finalizers":["seen"]}},{"metadata":{"name":"passed-over","resourceVersion":"1"}}]}`,
+		"b": `{"metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"b","resourceVersion":"2","finalizers":["seen"]}}]}`,
+		"c": `{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"c","resourceVersion":"3","finalizers":["seen"]}}]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if query.Has("resourceVersion") || query.Get("limit") != fmt.Sprint(pageSize) {
+			t.Errorf("asked for %s, want what there is now, in pages", r.URL)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, pages[query.Get("continue")])
+	}))
+	t.Cleanup(server.Close)
+	client, err := NewClient(&rest.Config{Host: server.URL}, FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestPages(t *testing.T) {
+	var seen []string
+	err := paging(t).Pages(t.Context(), pods, "seen", func(page []*object.Object) error {
+		for _, one := range page {
+			seen = append(seen, one.String())
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(seen, []string{"Pod a", "Pod b", "Pod c"}) {
+		t.Errorf("seen %q, error %v", seen, err)
+	}
+}
+
+func TestPagesEndWithTheFirstError(t *testing.T) {
+	visits, enough := 0, errors.New("enough")
+	err := paging(t).Pages(t.Context(), pods, "seen", func([]*object.Object) error {
+		visits++
+		return enough
+	})
+	if visits != 1 || !errors.Is(err, enough) {
+		t.Errorf("%d visits, error %v", visits, err)
+	}
+}
 
 // metadataHost is a host with the Secrets a, b and c on a page each, and one that mentions nothing.
 // It answers with their metadata if it knows such lists, else with the objects, and only to requests
