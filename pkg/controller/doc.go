@@ -14,5 +14,8 @@
 //	hosted      one running controller, its queue, and what the two kinds differ in
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
-//	object, managedfields, openapi, revisions, metrics   leaves
+//	revisions   what a ControllerRevision is, and their store
+//	object, managedfields, openapi, metrics   leaves
+//
+// The package pipeline itself has only types, which revisions and all that stand before host share.
 package controller

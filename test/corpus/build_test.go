@@ -22,7 +22,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -161,7 +160,7 @@ func (b builder) sources(of *v1alpha1.Hook, pair pki.KeyPair) sources {
 }
 
 // Follow implements hook.Sources for a host on which nothing changes.
-func (s sources) Follow(_ context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+func (s sources) Follow(_ context.Context, of object.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
 	var data any = s[of.Kind+"/"+name.Namespace+"/"+name.Name]
 	if of.Kind == "ConfigMap" {
 		text := map[string]string{}

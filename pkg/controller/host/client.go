@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // FieldManager is the field manager of all writes to the host, except of server-side apply.
@@ -66,7 +65,7 @@ func path(resource schema.GroupVersionResource, namespace string) []string {
 }
 
 // named adds the path of an object to a request.
-func named(request *rest.Request, of pipeline.Type, name types.NamespacedName) *rest.Request {
+func named(request *rest.Request, of object.Type, name types.NamespacedName) *rest.Request {
 	return request.AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
 }
 

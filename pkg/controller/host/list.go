@@ -18,12 +18,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // List returns the objects of a type in a namespace, in all namespaces if it is empty. The options
 // select the objects and name the resource version.
-func (c *Client) List(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions) (*ObjectList, error) {
+func (c *Client) List(ctx context.Context, of object.Type, namespace string, options metav1.ListOptions) (*ObjectList, error) {
 	var body bytes.Buffer
 	if err := c.readList(ctx, of, namespace, jsonMediaType, options, &body); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func (c *Client) List(ctx context.Context, of pipeline.Type, namespace string, o
 
 // Watch returns the changes of the objects that List would return. With the options of a streaming
 // list, the objects come first.
-func (c *Client) Watch(ctx context.Context, of pipeline.Type, namespace string, options metav1.ListOptions) (watch.Interface, error) {
+func (c *Client) Watch(ctx context.Context, of object.Type, namespace string, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	var stream watch.Interface
 	err := retryUntilServed(ctx, func() (err error) {
@@ -47,7 +46,7 @@ func (c *Client) Watch(ctx context.Context, of pipeline.Type, namespace string, 
 // does not see that the list is to be streamed.
 var optionsVersion = metav1.Unversioned
 
-func (c *Client) listRequest(of pipeline.Type, namespace string, options metav1.ListOptions) *rest.Request {
+func (c *Client) listRequest(of object.Type, namespace string, options metav1.ListOptions) *rest.Request {
 	return c.rest.Get().
 		AbsPath(path(of.GroupVersionResource, namespace)...).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
@@ -56,7 +55,7 @@ func (c *Client) listRequest(of pipeline.Type, namespace string, options metav1.
 
 // readList reads a list, in the form that accept names, into body. It reads a stream, because
 // client-go logs every other body at its highest verbosity: Secrets, and annotations that repeat them.
-func (c *Client) readList(ctx context.Context, of pipeline.Type, namespace, accept string, options metav1.ListOptions, body *bytes.Buffer) error {
+func (c *Client) readList(ctx context.Context, of object.Type, namespace, accept string, options metav1.ListOptions, body *bytes.Buffer) error {
 	return retryUntilServed(ctx, func() error {
 		stream, err := c.listRequest(of, namespace, options).SetHeader("Accept", accept).Stream(ctx)
 		if err != nil {
@@ -96,7 +95,7 @@ type ObjectList struct {
 func (l *ObjectList) DeepCopyObject() runtime.Object { return l }
 
 // parseList reads a list. For each item, choose returns the bytes to parse, nil to leave it out.
-func (c *Client) parseList(of pipeline.Type, body []byte, choose func(item []byte) []byte) (*ObjectList, error) {
+func (c *Client) parseList(of object.Type, body []byte, choose func(item []byte) []byte) (*ObjectList, error) {
 	list := &ObjectList{}
 	if err := json.Unmarshal(object.Lookup(body, "metadata"), &list.ListMeta); err != nil {
 		return nil, fmt.Errorf("list of %s: metadata: %w", of, err)
@@ -119,7 +118,7 @@ func (c *Client) parseList(of pipeline.Type, body []byte, choose func(item []byt
 }
 
 // withType adds apiVersion and kind to the item of a list. Built-in types leave them out.
-func withType(of pipeline.Type, item []byte) []byte {
+func withType(of object.Type, item []byte) []byte {
 	if object.Lookup(item, "kind") != nil {
 		return item
 	}

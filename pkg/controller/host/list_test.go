@@ -8,11 +8,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // A reflector uses the watch that it gets if there is no error.
@@ -33,4 +32,4 @@ func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
 	}
 }
 
-var pods = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+var pods = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}

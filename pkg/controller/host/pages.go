@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // acceptMetadata asks for a list with the metadata of objects and nothing else. A server that does
@@ -21,7 +20,7 @@ const acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s
 
 // Pages calls visit with the objects of a type that contain a text, a page at a time. It reads past
 // all caches, which may not show the last writes yet.
-func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit func(page []*object.Object) error) error {
+func (c *Client) Pages(ctx context.Context, of object.Type, text string, visit func(page []*object.Object) error) error {
 	return c.pages(ctx, of, jsonMediaType, func(body []byte) (next string, err error) {
 		page, err := c.parseList(of, body, func(item []byte) []byte {
 			if !bytes.Contains(item, []byte(text)) {
@@ -40,7 +39,7 @@ func (c *Client) Pages(ctx context.Context, of pipeline.Type, text string, visit
 }
 
 // MetadataPages is Pages for the metadata of objects: that is all it requests and searches.
-func (c *Client) MetadataPages(ctx context.Context, of pipeline.Type, text string, visit func(page []metav1.PartialObjectMetadata) error) error {
+func (c *Client) MetadataPages(ctx context.Context, of object.Type, text string, visit func(page []metav1.PartialObjectMetadata) error) error {
 	return c.pages(ctx, of, acceptMetadata, func(body []byte) (next string, err error) {
 		page, next, err := parseMetadata(body, text)
 		if err != nil {
@@ -58,7 +57,7 @@ const pageSize = 500
 
 // pages lists all objects of a type in pages, in the form that accept names, and calls read with
 // each. read returns the token of the next page.
-func (c *Client) pages(ctx context.Context, of pipeline.Type, accept string, read func(body []byte) (next string, err error)) error {
+func (c *Client) pages(ctx context.Context, of object.Type, accept string, read func(body []byte) (next string, err error)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	var body bytes.Buffer
 	for {

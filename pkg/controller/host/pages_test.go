@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // paging returns a client of a host with the Pods a, b and c on a page each, and one that does not
@@ -114,8 +113,8 @@ func metadataHost(t *testing.T, knowsMetadata bool) *Client {
 	return client
 }
 
-func secretType() pipeline.Type {
-	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true}
+func secretType() object.Type {
+	return object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true}
 }
 
 func TestMetadataPages(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Writer changes objects of the host. It bounds how many writes are under way at a time.
@@ -36,13 +35,13 @@ func (w *Writer) Managers() managedfields.Managers {
 }
 
 // Get reads an object from the host itself, past all caches.
-func (w *Writer) Get(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*object.Object, error) {
+func (w *Writer) Get(ctx context.Context, of object.Type, name types.NamespacedName) (*object.Object, error) {
 	return w.client.parse(named(w.client.rest.Get(), of, name).Do(ctx))
 }
 
 // Metadata reads the metadata of an object from the host itself, with the managedFields that
 // objects from caches lack.
-func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.NamespacedName) (*metav1.ObjectMeta, error) {
+func (w *Writer) Metadata(ctx context.Context, of object.Type, name types.NamespacedName) (*metav1.ObjectMeta, error) {
 	body, err := bodyOf(named(w.client.rest.Get(), of, name).Do(ctx))
 	if err != nil {
 		return nil, err
@@ -55,26 +54,26 @@ func (w *Writer) Metadata(ctx context.Context, of pipeline.Type, name types.Name
 }
 
 // Create creates an object from its JSON.
-func (w *Writer) Create(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
+func (w *Writer) Create(ctx context.Context, of object.Type, namespace string, body []byte) (*object.Object, error) {
 	return w.write(ctx, w.create(of, namespace, body))
 }
 
 // TryCreate is a dry run of Create: it returns the result and changes nothing.
-func (w *Writer) TryCreate(ctx context.Context, of pipeline.Type, namespace string, body []byte) (*object.Object, error) {
+func (w *Writer) TryCreate(ctx context.Context, of object.Type, namespace string, body []byte) (*object.Object, error) {
 	return w.write(ctx, w.create(of, namespace, body).Param("dryRun", metav1.DryRunAll))
 }
 
-func (w *Writer) create(of pipeline.Type, namespace string, body []byte) *rest.Request {
+func (w *Writer) create(of object.Type, namespace string, body []byte) *rest.Request {
 	return w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body)
 }
 
 // Update replaces an object with its JSON, which has the resource version that it is based on.
-func (w *Writer) Update(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+func (w *Writer) Update(ctx context.Context, of object.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
 	return w.write(ctx, named(w.client.rest.Put(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
 // UpdateStatus replaces the status of an object, through the subresource if the type has one.
-func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+func (w *Writer) UpdateStatus(ctx context.Context, of object.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
 	request := named(w.client.rest.Put(), of, name)
 	if of.StatusSubresource {
 		request = request.SubResource("status")
@@ -83,33 +82,33 @@ func (w *Writer) UpdateStatus(ctx context.Context, of pipeline.Type, name types.
 }
 
 // Patch changes an object with a JSON merge patch.
-func (w *Writer) Patch(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+func (w *Writer) Patch(ctx context.Context, of object.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
 	return w.write(ctx, named(w.client.rest.Patch(types.MergePatchType), of, name).Body(patch))
 }
 
 // PatchJSON changes an object with a JSON patch.
-func (w *Writer) PatchJSON(ctx context.Context, of pipeline.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+func (w *Writer) PatchJSON(ctx context.Context, of object.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
 	return w.write(ctx, named(w.client.rest.Patch(types.JSONPatchType), of, name).Body(patch))
 }
 
 // Apply merges a configuration, in JSON, into an object by server-side apply. The host creates the
 // object if it does not exist. Apply takes over fields that other managers own.
-func (w *Writer) Apply(ctx context.Context, of pipeline.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
+func (w *Writer) Apply(ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
 	return w.send(ctx, w.apply(of, name, configuration))
 }
 
 // TryApply is a dry run of Apply: it returns the result and changes nothing.
-func (w *Writer) TryApply(ctx context.Context, of pipeline.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
+func (w *Writer) TryApply(ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
 	return w.send(ctx, w.apply(of, name, configuration).Param("dryRun", metav1.DryRunAll))
 }
 
-func (w *Writer) apply(of pipeline.Type, name types.NamespacedName, configuration []byte) *rest.Request {
+func (w *Writer) apply(of object.Type, name types.NamespacedName, configuration []byte) *rest.Request {
 	return named(w.client.rest.Patch(types.ApplyYAMLPatchType), of, name).
 		Param("fieldManager", w.client.applier).Param("force", "true").Body(configuration)
 }
 
 // Delete deletes the object if it has this UID. The host deletes its dependents in the background.
-func (w *Writer) Delete(ctx context.Context, of pipeline.Type, name types.NamespacedName, uid types.UID) error {
+func (w *Writer) Delete(ctx context.Context, of object.Type, name types.NamespacedName, uid types.UID) error {
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &uid},

@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -119,7 +119,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
 // SetSchemas sets the schemas that the host publishes of the child types.
-func (c *Controller) SetSchemas(published map[pipeline.Type]*openapi.Type) {
+func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	c.observer.Schemas.Update(published)
 }
 

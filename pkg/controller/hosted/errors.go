@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // errConflict is the error of a sync whose parent or ControllerRevision is no longer as it was
@@ -19,7 +19,7 @@ var errConflict = errors.New("the parent has changed since it was observed")
 
 // incompleteError returns what a sync that did not fail has left undone: the children whose names
 // other objects have, and the writes that are postponed by the guard against write loops.
-func incompleteError(conflicting []pipeline.Key, postponed time.Duration) error {
+func incompleteError(conflicting []object.Key, postponed time.Duration) error {
 	switch {
 	case len(conflicting) > 0:
 		return fmt.Errorf("the names of children belong to others: %s", strings.Join(keyNames(conflicting), ", "))

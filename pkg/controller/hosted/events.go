@@ -41,7 +41,7 @@ func (c *Controller) reportDuplicates(state *parentState, parent *object.Object,
 }
 
 // reportNameConflicts writes one event about all children whose names other objects have.
-func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []pipeline.Key) {
+func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []object.Key) {
 	children := keyNames(names)
 	if len(children) > 0 && state.nameConflictEvents.markIfDue(strings.Join(children, "\n"), time.Now()) {
 		c.Events.NameConflict(parent, children)

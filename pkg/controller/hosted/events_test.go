@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -52,7 +53,7 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	t.Cleanup(events.Shutdown)
 	c := &Controller{Dependencies: Dependencies{Events: events}}
 	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
-	names := []pipeline.Key{
+	names := []object.Key{
 		child("ConfigMap", "default", "a"),
 		child("Namespace", "", "b"),
 	}

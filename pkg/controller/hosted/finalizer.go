@@ -26,7 +26,7 @@ func (e *finalizerPostponedError) Error() string {
 
 // observeParent begins the snapshot of a parent. Before, it puts the controller's finalizer on the
 // parent or removes it, if that is due. The snapshot is nil if there is no parent.
-func (c *Controller) observeParent(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, error) {
+func (c *Controller) observeParent(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
 	snapshot := c.observer.Parent(parent)
 	if snapshot == nil {
 		return nil, nil

@@ -37,17 +37,17 @@ import (
 )
 
 var (
-	webs = pipeline.Type{
+	webs = object.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
 		Namespaced: true, StatusSubresource: true,
 	}
-	pods = pipeline.Type{
+	pods = object.Type{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
 	}
 )
 
 // specOf is the spec of a controller for all Webs with a sync hook.
-func specOf(webhook v1alpha1.Webhook, children ...pipeline.Type) *Spec {
+func specOf(webhook v1alpha1.Webhook, children ...object.Type) *Spec {
 	return &Spec{
 		Kind: Kind{
 			Name: "CompositeController", FinalizerPrefix: "metacontroller.io/compositecontroller-",
@@ -71,8 +71,8 @@ func snapshotOf(name string) *pipeline.Snapshot {
 }
 
 // web is the key of a parent.
-func web(name string) pipeline.Key {
-	return pipeline.Key{GroupKind: webs.GroupKind(), NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+func web(name string) object.Key {
+	return object.Key{GroupKind: webs.GroupKind(), NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
 // controllerAt makes the controller of a spec at a host, and waits until its caches are filled.
@@ -147,7 +147,7 @@ func answerOfTen(more string) string {
 
 // controllerOfTen is a controller whose caches show the parent with ten children.
 func controllerOfTen(t testing.TB, url string) *Controller {
-	configMaps := pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
+	configMaps := object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
 	return controllerAt(t, hostOfTen(t), Dependencies{
 		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, specOf(at(url), configMaps))
@@ -264,6 +264,6 @@ func configMap(t *testing.T, name, metadata string) *object.Object {
 	return o
 }
 
-func child(kind, namespace, name string) pipeline.Key {
-	return pipeline.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+func child(kind, namespace, name string) object.Key {
+	return object.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -56,16 +57,16 @@ type syncHealth struct {
 	mu sync.Mutex
 	// succeeded has an entry for each parent that was synced: whether its last sync succeeded.
 	// failing is the number of entries that are false.
-	succeeded map[pipeline.Key]bool
+	succeeded map[object.Key]bool
 	failing   int
 	lastError *report.ParentError
 }
 
-func newSyncHealth() *syncHealth { return &syncHealth{succeeded: map[pipeline.Key]bool{}} }
+func newSyncHealth() *syncHealth { return &syncHealth{succeeded: map[object.Key]bool{}} }
 
 // update notes how the last sync of a parent ended. An open circuit makes the parent fail, but
 // lastError stays: the call that was not answered says more.
-func (h *syncHealth) update(parent pipeline.Key, err error) {
+func (h *syncHealth) update(parent object.Key, err error) {
 	_, open := errors.AsType[*hook.CircuitOpenError](err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +84,7 @@ func (h *syncHealth) update(parent pipeline.Key, err error) {
 }
 
 // forget drops a parent that is gone.
-func (h *syncHealth) forget(parent pipeline.Key) {
+func (h *syncHealth) forget(parent object.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(parent)
@@ -91,7 +92,7 @@ func (h *syncHealth) forget(parent pipeline.Key) {
 }
 
 // drop removes the result of the last sync of a parent.
-func (h *syncHealth) drop(parent pipeline.Key) {
+func (h *syncHealth) drop(parent object.Key) {
 	if succeeded, synced := h.succeeded[parent]; synced && !succeeded {
 		h.failing--
 	}
@@ -99,7 +100,7 @@ func (h *syncHealth) drop(parent pipeline.Key) {
 }
 
 // markRecovered notes when the parent stopped failing, if the last error is about it.
-func (h *syncHealth) markRecovered(parent pipeline.Key) {
+func (h *syncHealth) markRecovered(parent object.Key) {
 	if last := h.lastError; last != nil && last.Parent == parent && last.Recovered.IsZero() {
 		h.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Recovered: time.Now()}
 	}

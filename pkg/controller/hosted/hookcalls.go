@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
@@ -29,7 +30,7 @@ type hookCalls struct {
 // hookCall is the call of one hook about one parent.
 type hookCall struct {
 	hook   string
-	parent pipeline.Key
+	parent object.Key
 }
 
 func (c hookCall) compare(other hookCall) int {
@@ -45,7 +46,7 @@ func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err err
 	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return
 	}
-	parent := pipeline.KeyOf(snapshot.Parent)
+	parent := object.KeyOf(snapshot.Parent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made = true
@@ -79,7 +80,7 @@ func (c *hookCalls) drop(one hookCall) {
 }
 
 // forget drops the calls about a parent that is gone.
-func (c *hookCalls) forget(parent pipeline.Key) {
+func (c *hookCalls) forget(parent object.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, hookName := range []string{hook.Sync, hook.Finalize, hook.Customize} {

@@ -19,21 +19,21 @@ import (
 // concurrently.
 type nameConflicts struct {
 	mu       sync.Mutex
-	byParent map[pipeline.Key][]pipeline.Key
-	wantedBy map[pipeline.Key]map[pipeline.Key]bool
+	byParent map[object.Key][]object.Key
+	wantedBy map[object.Key]map[object.Key]bool
 }
 
 func newNameConflicts() *nameConflicts {
 	return &nameConflicts{
-		byParent: map[pipeline.Key][]pipeline.Key{},
-		wantedBy: map[pipeline.Key]map[pipeline.Key]bool{},
+		byParent: map[object.Key][]object.Key{},
+		wantedBy: map[object.Key]map[object.Key]bool{},
 	}
 }
 
 // conflictingNames returns the names that children could not get (missed), and which of them other
 // objects have. The remaining names have become free, which the view does not show yet, or are names
 // of the parent's own children.
-func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []pipeline.Key) {
+func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []object.Key) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		if outcome.NameConflict || outcome.Conflict && outcome.Creates() {
@@ -47,7 +47,7 @@ func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []pipeli
 }
 
 // set notes the names that children could not get in the last sync of a parent; usually none.
-func (n *nameConflicts) set(parent pipeline.Key, names []pipeline.Key) {
+func (n *nameConflicts) set(parent object.Key, names []object.Key) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, name := range n.byParent[parent] {
@@ -63,28 +63,28 @@ func (n *nameConflicts) set(parent pipeline.Key, names []pipeline.Key) {
 	n.byParent[parent] = names
 	for _, name := range names {
 		if n.wantedBy[name] == nil {
-			n.wantedBy[name] = map[pipeline.Key]bool{}
+			n.wantedBy[name] = map[object.Key]bool{}
 		}
 		n.wantedBy[name][parent] = true
 	}
 }
 
 // isWanted reports whether a parent wants the name of the object.
-func (n *nameConflicts) isWanted(object *object.Object) bool {
+func (n *nameConflicts) isWanted(child *object.Object) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return object != nil && len(n.wantedBy) > 0 && len(n.wantedBy[pipeline.KeyOf(object)]) > 0
+	return child != nil && len(n.wantedBy) > 0 && len(n.wantedBy[object.KeyOf(child)]) > 0
 }
 
 // parentsToRetry returns the parents that want the name of an object which is gone, or whose owners
 // or labels changed so that a parent may adopt it.
-func (n *nameConflicts) parentsToRetry(before, after *object.Object) []pipeline.Key {
+func (n *nameConflicts) parentsToRetry(before, after *object.Object) []object.Key {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if before == nil || len(n.wantedBy) == 0 {
 		return nil
 	}
-	parents := n.wantedBy[pipeline.KeyOf(before)]
+	parents := n.wantedBy[object.KeyOf(before)]
 	if len(parents) == 0 || after != nil && sameOwnership(before, after) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func sameOwnership(before, after *object.Object) bool {
 }
 
 // keyNames returns the objects as messages name them, sorted.
-func keyNames(keys []pipeline.Key) []string {
+func keyNames(keys []object.Key) []string {
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = key.String()

@@ -34,7 +34,7 @@ func TestWhatFreesAName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			web := web("web")
 			conflicts := newNameConflicts()
-			conflicts.set(web, []pipeline.Key{child("ConfigMap", "default", "a")})
+			conflicts.set(web, []object.Key{child("ConfigMap", "default", "a")})
 			var before, after *object.Object
 			if test.before != "" {
 				before = configMap(t, "a", test.before)
@@ -53,14 +53,14 @@ func TestWhatFreesAName(t *testing.T) {
 }
 
 func TestWhoWaitsForAName(t *testing.T) {
-	named := func(name string) pipeline.Key { return child("ConfigMap", "default", name) }
+	named := func(name string) object.Key { return child("ConfigMap", "default", name) }
 	one, two := web("one"), web("two")
 	conflicts := newNameConflicts()
-	expect := func(child string, want ...pipeline.Key) {
+	expect := func(child string, want ...object.Key) {
 		t.Helper()
 		holder := configMap(t, child, `"uid":"u"`)
 		got := conflicts.parentsToRetry(holder, nil)
-		slices.SortFunc(got, func(a, b pipeline.Key) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(got, func(a, b object.Key) int { return strings.Compare(a.Name, b.Name) })
 		if !slices.Equal(got, want) {
 			t.Errorf("those who wait for %s are %v, want %v", child, got, want)
 		}
@@ -69,11 +69,11 @@ func TestWhoWaitsForAName(t *testing.T) {
 		}
 	}
 	expect("a")
-	conflicts.set(one, []pipeline.Key{named("a"), named("b")})
-	conflicts.set(two, []pipeline.Key{named("a")})
+	conflicts.set(one, []object.Key{named("a"), named("b")})
+	conflicts.set(two, []object.Key{named("a")})
 	expect("a", one, two)
 	expect("b", one)
-	conflicts.set(one, []pipeline.Key{named("b")})
+	conflicts.set(one, []object.Key{named("b")})
 	expect("a", two)
 	conflicts.set(one, nil)
 	conflicts.set(two, nil)
@@ -94,10 +94,10 @@ func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 		of(pipeline.Create, "free-by-now", false, true),
 		of(pipeline.Update, "changed-meanwhile", false, true),
 	})
-	if want := []pipeline.Key{child("Pod", "default", "taken"), child("Pod", "default", "free-by-now")}; !slices.Equal(missed, want) {
+	if want := []object.Key{child("Pod", "default", "taken"), child("Pod", "default", "free-by-now")}; !slices.Equal(missed, want) {
 		t.Errorf("missed are %v, want %v", missed, want)
 	}
-	if want := []pipeline.Key{child("Pod", "default", "taken")}; !slices.Equal(conflicting, want) {
+	if want := []object.Key{child("Pod", "default", "taken")}; !slices.Equal(conflicting, want) {
 		t.Errorf("conflicting are %v, want %v", conflicting, want)
 	}
 }
@@ -118,7 +118,7 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if freed := c.nameConflicts.parentsToRetry(holder, nil); !slices.Equal(freed, []pipeline.Key{web("a")}) {
+	if freed := c.nameConflicts.parentsToRetry(holder, nil); !slices.Equal(freed, []object.Key{web("a")}) {
 		t.Errorf("the end of the holder wakes %v, want the parent", freed)
 	}
 }

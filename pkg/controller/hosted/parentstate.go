@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -85,13 +85,13 @@ func (s *parentState) customizeAnswers() (all []*related.Answer) {
 // parentStates holds the state of each parent. Its methods may be called concurrently.
 type parentStates struct {
 	mu    sync.Mutex
-	byKey map[pipeline.Key]*parentState
+	byKey map[object.Key]*parentState
 }
 
-func newParentStates() *parentStates { return &parentStates{byKey: map[pipeline.Key]*parentState{}} }
+func newParentStates() *parentStates { return &parentStates{byKey: map[object.Key]*parentState{}} }
 
 // get returns the state of a parent, and makes an empty one if there is none.
-func (p *parentStates) get(parent pipeline.Key) *parentState {
+func (p *parentStates) get(parent object.Key) *parentState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	state := p.byKey[parent]
@@ -102,14 +102,14 @@ func (p *parentStates) get(parent pipeline.Key) *parentState {
 	return state
 }
 
-func (p *parentStates) forget(parent pipeline.Key) {
+func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byKey, parent)
 }
 
 // forget drops everything that is known of a parent that is gone.
-func (c *Controller) forget(parent pipeline.Key, state *parentState) {
+func (c *Controller) forget(parent object.Key, state *parentState) {
 	c.hooks.forget(state.uid)
 	c.parents.forget(parent)
 	c.health.forget(parent)

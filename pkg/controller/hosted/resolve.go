@@ -18,7 +18,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
@@ -81,10 +80,10 @@ func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 
 // ResolveChild adds a child type with the strategy for its children, and returns the type. The
 // error is a *discovery.UnknownTypeError if the host does not have the type.
-func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (pipeline.Type, error) {
+func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (object.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
-		return pipeline.Type{}, fmt.Errorf("child type: %w", err)
+		return object.Type{}, fmt.Errorf("child type: %w", err)
 	}
 	if !slices.Contains(s.Children, child) {
 		s.Children = append(s.Children, child)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -28,7 +29,7 @@ type Spec struct {
 	// Targets are the types of parents, each kind once. A CompositeController has one.
 	Targets []Target
 	// Children are the child types, each once.
-	Children   []pipeline.Type
+	Children   []object.Type
 	Strategies plan.Strategies
 	// Claims finds the parents of children and the children of parents. It has state of the one
 	// Controller that is made of the Spec.
@@ -36,7 +37,7 @@ type Spec struct {
 	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
 	// are not known; children of these types are handled without a schema. SchemasStable is true if
 	// the host is not expected to publish other schemas soon.
-	Schemas       map[pipeline.Type]*openapi.Type
+	Schemas       map[object.Type]*openapi.Type
 	SchemasErr    error
 	SchemasStable bool
 	// Rollout has the rules by which changes of parents are rolled out; nil for decorators.
@@ -69,7 +70,7 @@ func (k Kind) Finalizer(name string) string { return k.FinalizerPrefix + name }
 
 // Target is a type of parents, with the rules that select some of its objects.
 type Target struct {
-	Type  pipeline.Type
+	Type  object.Type
 	Rules []observe.Rule
 	// ForeignStatus is true if the type does not come from a CustomResourceDefinition, so that
 	// something else writes the status of its objects.

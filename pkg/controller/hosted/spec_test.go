@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
 func TestAChildTypeThatNamesNoEngineHasThatOfTheProcess(t *testing.T) {
 	pod, plain := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Group: "ctl.example", Kind: "Plain"}
 	spec := &Spec{
-		Children: []pipeline.Type{pods, {GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example"}, Kind: "Plain"}, {Kind: "Namespace"}},
+		Children: []object.Type{pods, {GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example"}, Kind: "Plain"}, {Kind: "Namespace"}},
 		Strategies: plan.Strategies{
 			pod:   {Method: plan.InPlace, Engine: plan.DynamicApply},
 			plain: {Method: plan.Recreate},

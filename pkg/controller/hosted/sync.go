@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
@@ -30,7 +31,7 @@ const (
 
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
-func (c *Controller) sync(ctx context.Context, parent pipeline.Key) syncqueue.Result {
+func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Result {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state := c.parents.get(parent)
 	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
@@ -92,7 +93,7 @@ type syncResult struct {
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
 // of the result.
-func (c *Controller) syncParent(ctx context.Context, parent pipeline.Key, state *parentState) (result syncResult) {
+func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started := time.Now()
 	snapshot, webhook, err := c.observe(ctx, state, parent)
@@ -121,7 +122,7 @@ func recoverInto(ctx context.Context, err *error) {
 
 // observe returns the parent with its children, and the hook to call about it. The snapshot is nil
 // if there is no parent; the webhook is nil if the spec has no hook for it.
-func (c *Controller) observe(ctx context.Context, state *parentState, parent pipeline.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
+func (c *Controller) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
 	snapshot, err := c.observeParent(ctx, state, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
@@ -185,7 +186,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	}
 	missed, conflicting := conflictingNames(outcomes)
 	c.reportNameConflicts(state, snapshot.Parent, conflicting)
-	c.nameConflicts.set(pipeline.KeyOf(snapshot.Parent), missed)
+	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missed)
 	result.err = joinErrors(errs)
 	result.incomplete = incompleteError(conflicting, after)
 	return result
@@ -216,7 +217,7 @@ func sooner(a, b time.Duration) time.Duration {
 
 // report notes the result of a sync in the health of the controller, writes an event if it failed,
 // and returns when the parent is synced next.
-func (c *Controller) report(ctx context.Context, key pipeline.Key, state *parentState, result syncResult) syncqueue.Result {
+func (c *Controller) report(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
 	if next, postponed := postponement(ctx, result.err); postponed {
 		return next
 	}

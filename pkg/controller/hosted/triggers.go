@@ -10,7 +10,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // A parent is synced
@@ -63,11 +62,11 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	c.health.total.Add(int64(c.observer.CountChange(before, after)))
 	switch {
 	case after == nil:
-		gone := pipeline.KeyOf(before)
+		gone := object.KeyOf(before)
 		c.observer.Claims.Forget(gone)
 		c.queue.Enqueue(gone)
 	case !c.observer.Ignores(before, after):
-		c.queue.Enqueue(pipeline.KeyOf(after))
+		c.queue.Enqueue(object.KeyOf(after))
 	}
 }
 
@@ -89,11 +88,11 @@ func (c *Controller) startResync(ctx context.Context) (stop func()) {
 	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.queue.EnqueueLowPriority(c.allParents()...) })
 }
 
-func (c *Controller) allParents() []pipeline.Key {
+func (c *Controller) allParents() []object.Key {
 	parents := c.observer.Parents()
-	keys := make([]pipeline.Key, len(parents))
+	keys := make([]object.Key, len(parents))
 	for i, parent := range parents {
-		keys[i] = pipeline.KeyOf(parent)
+		keys[i] = object.KeyOf(parent)
 	}
 	return keys
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 )
 
@@ -25,7 +24,7 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		observer:      observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
 		nameConflicts: newNameConflicts(),
 	}
-	c.nameConflicts.set(web("p"), []pipeline.Key{child("ConfigMap", "default", "wanted")})
+	c.nameConflicts.set(web("p"), []object.Key{child("ConfigMap", "default", "wanted")})
 	tests := map[string]struct {
 		name, before, after string
 		want                bool

@@ -9,5 +9,6 @@
 // and nothing is decoded without need. The package is pure: it does no I/O. An Object is immutable.
 //
 // Parse and a Reader make objects; a Reader shares equal parts among them. Lookup, Members, Elements
-// and WithMember read and change JSON without decoding it.
+// and WithMember read and change JSON without decoding it. A Key names an object, and a Type is a
+// resource of the host.
 package object

@@ -17,5 +17,4 @@
 //	WriteLoop   writeloop                   hosted, report
 //
 // An Op is what a step does. All that is known of an Op stands in one table, in op.go.
-// Key names an object, and Type a resource of the host.
 package pipeline

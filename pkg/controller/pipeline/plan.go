@@ -26,7 +26,7 @@ type Plan struct {
 // Step is one thing to do to one object.
 type Step struct {
 	Op   Op
-	Type Type
+	Type object.Type
 	// Observed is the object as last seen; nil if the step creates it.
 	Observed *object.Object
 	// Namespace and Name identify the object.
@@ -47,8 +47,8 @@ type Step struct {
 }
 
 // Key names the step's object.
-func (s *Step) Key() Key {
-	return Key{GroupKind: s.Type.GroupKind(), NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
+func (s *Step) Key() object.Key {
+	return object.Key{GroupKind: s.Type.GroupKind(), NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 }
 
 // Creates reports whether the step creates its object.

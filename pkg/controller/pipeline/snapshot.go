@@ -15,7 +15,7 @@ type Snapshot struct {
 	// Controller is the JSON of the CompositeController or DecoratorController.
 	Controller []byte
 	// ParentType is the type of Parent.
-	ParentType Type
+	ParentType object.Type
 	// Parent is the object that is synced: the parent of a CompositeController, or the
 	// target of a DecoratorController.
 	Parent *object.Object
@@ -57,7 +57,7 @@ type Snapshot struct {
 
 // Group is what a sync saw of one child type.
 type Group struct {
-	Type Type
+	Type object.Type
 	// Schema is what the host publishes about the type; nil if that is not known.
 	Schema *openapi.Type
 	// Claimed are the children that the hook is shown, including those of Adopt, sorted
@@ -73,6 +73,6 @@ type Group struct {
 // Related are the objects of one type that the customize hook asked for. Hooks are shown
 // them. They are never written.
 type Related struct {
-	Type    Type
+	Type    object.Type
 	Objects []*object.Object
 }

@@ -3,7 +3,11 @@
 
 package pipeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
 
 // EventRepeatInterval is the least time between two events that say the same about an object.
 const EventRepeatInterval = 5 * time.Minute
@@ -11,10 +15,10 @@ const EventRepeatInterval = 5 * time.Minute
 // WriteLoop is an object that is written again and again.
 type WriteLoop struct {
 	// Parent is the parent whose syncs write the object.
-	Parent Key
+	Parent object.Key
 	// Object is a child or, if OfParent is true, the parent itself. OfStatus is true if
 	// it is the parent's status.
-	Object             Key
+	Object             object.Key
 	OfParent, OfStatus bool
 	// Path is the field in which the object differed last from what the hook wants. It is
 	// empty if the object was missing.

@@ -15,12 +15,11 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // ChildName returns the name by which revisions and messages refer to a child. It is relative
 // to the parent: a child of a cluster-scoped parent has its namespace in it.
-func ChildName(parent *object.Object, child pipeline.Key) string {
+func ChildName(parent *object.Object, child object.Key) string {
 	if parent.Namespace != "" || child.Namespace == "" {
 		return child.Name
 	}
@@ -29,8 +28,8 @@ func ChildName(parent *object.Object, child pipeline.Key) string {
 
 // childKey returns the key of the child that a revision of the parent refers to by a name. It
 // is the inverse of ChildName.
-func childKey(parent *object.Object, kind schema.GroupKind, name string) pipeline.Key {
-	key := pipeline.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: parent.Namespace, Name: name}}
+func childKey(parent *object.Object, kind schema.GroupKind, name string) object.Key {
+	key := object.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: parent.Namespace, Name: name}}
 	if namespace, name, found := strings.Cut(name, "/"); found && parent.Namespace == "" {
 		key.NamespacedName = types.NamespacedName{Namespace: namespace, Name: name}
 	}
@@ -38,8 +37,8 @@ func childKey(parent *object.Object, kind schema.GroupKind, name string) pipelin
 }
 
 // ChildKeys returns the keys of the children of the parent that the revision names.
-func (s *Stored) ChildKeys(parent *object.Object) iter.Seq[pipeline.Key] {
-	return func(yield func(pipeline.Key) bool) {
+func (s *Stored) ChildKeys(parent *object.Object) iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
 		for kind, names := range NamesByKind(s.Children) {
 			for name := range names {
 				if !yield(childKey(parent, kind, name)) {
@@ -51,7 +50,7 @@ func (s *Stored) ChildKeys(parent *object.Object) iter.Seq[pipeline.Key] {
 }
 
 // Children returns children of the parent in the form in which a revision names them.
-func Children(parent *object.Object, children iter.Seq[pipeline.Key]) []v1alpha1.ControllerRevisionChildren {
+func Children(parent *object.Object, children iter.Seq[object.Key]) []v1alpha1.ControllerRevisionChildren {
 	names := map[schema.GroupKind][]string{}
 	for child := range children {
 		names[child.GroupKind] = append(names[child.GroupKind], ChildName(parent, child))

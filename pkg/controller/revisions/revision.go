@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -52,7 +53,7 @@ const maxPrefix = 212
 
 // Name returns the name of the revision that records patch, which is in canonical form, for
 // the parent with that UID. Because of its hash no revision of another parent has that name.
-func Name(parent pipeline.Type, uid types.UID, patch []byte) string {
+func Name(parent object.Type, uid types.UID, patch []byte) string {
 	group := parent.Group
 	if group == "" {
 		group = "core"

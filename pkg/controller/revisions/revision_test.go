@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-var webs = pipeline.Type{
+var webs = object.Type{
 	GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web", Namespaced: true,
 }
 
@@ -30,7 +29,7 @@ func TestRevisionName(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			of := pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: test.group, Version: "v1", Resource: test.resource}, Kind: "Web"}
+			of := object.Type{GroupVersionResource: schema.GroupVersionResource{Group: test.group, Version: "v1", Resource: test.resource}, Kind: "Web"}
 			if got := Name(of, "2b6f6b6e-uid", []byte(`{"spec":{"a":1}}`)); got != test.want {
 				t.Errorf("name is %s, want %s", got, test.want)
 			}

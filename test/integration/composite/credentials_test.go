@@ -18,8 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	objects "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	hostobject "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -201,10 +200,10 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: USER}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := pipeline.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
+	secrets := hostobject.Type{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("secrets"), Kind: "Secret", Namespaced: true}
 	watches := cache.NewInformers(t.Context(), client, 0)
 	follow := func(ctx context.Context, name string) (found bool, err error) {
-		stop, err := watches.Follow(ctx, secrets, types.NamespacedName{Namespace: namespace, Name: name}, func(now *objects.Object) { found = now != nil })
+		stop, err := watches.Follow(ctx, secrets, types.NamespacedName{Namespace: namespace, Name: name}, func(now *hostobject.Object) { found = now != nil })
 		if err == nil {
 			stop()
 		}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	hostobject "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -29,14 +30,14 @@ import (
 // writing.
 type writes struct {
 	*testing.T
-	of      pipeline.Type
+	of      hostobject.Type
 	writer  *host.Writer
 	target  types.NamespacedName
 	settled plan.UpToDateCache
 }
 
 // newWrites creates a target of a type, in YAML.
-func newWrites(t *testing.T, of pipeline.Type, manifest string) *writes {
+func newWrites(t *testing.T, of hostobject.Type, manifest string) *writes {
 	t.Helper()
 	client, err := host.NewClient(env.Config, host.FieldManager)
 	if err != nil {
@@ -138,8 +139,8 @@ func marking() *pipeline.Response {
 	}
 }
 
-func typeOf(group, version, resource, kind string, namespaced, statusSubresource bool) pipeline.Type {
-	return pipeline.Type{
+func typeOf(group, version, resource, kind string, namespaced, statusSubresource bool) hostobject.Type {
+	return hostobject.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 		Kind:                 kind, Namespaced: namespaced, StatusSubresource: statusSubresource,
 	}
@@ -153,7 +154,7 @@ func eachType(t *testing.T, test func(*writes)) {
 	t.Parallel()
 	things := env.Install(t, harness.CRD{Kind: "Thing"})
 	plain := env.Install(t, harness.CRD{Kind: "Plain", NoStatus: true, ClusterScoped: true})
-	for of, manifest := range map[pipeline.Type]string{
+	for of, manifest := range map[hostobject.Type]string{
 		typeOf("", "v1", "configmaps", "ConfigMap", true, false):                               marked + "\ndata: {a: b}",
 		typeOf("", "v1", "namespaces", "Namespace", false, true):                               marked,
 		typeOf("apps", "v1", "deployments", "Deployment", true, true):                          marked + "\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: none}]}}}",

@@ -3,7 +3,7 @@
 
 // Package cache keeps the objects of the host in memory and shows each user the ones it selects.
 //
-//   - What comes in: a type (pipeline.Type), and the label selectors of a user or the name of one
+//   - What comes in: a type (object.Type), and the label selectors of a user or the name of one
 //     object.
 //   - What goes out: a View, to read objects from and to add event handlers to. Follow calls a
 //     function for a single object.

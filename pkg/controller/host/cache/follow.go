@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Follow watches a single object. Settings that are read from Secrets use it: no other Secret comes
@@ -21,7 +20,7 @@ import (
 // Follow calls handler with the object, nil if it does not exist: once before Follow returns, and
 // again after each change until stop has returned. Calls come one at a time. If the object cannot
 // be read before ctx ends, the error says why.
-func (i *Informers) Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
+func (i *Informers) Follow(ctx context.Context, of object.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
 	view := i.acquire(scope{of: of, only: name}, nil)
 	var mu sync.Mutex
 	handle := func() {

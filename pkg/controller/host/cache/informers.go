@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // Informers shares one informer per type, or per single object, among all its views. An informer
@@ -34,7 +34,7 @@ type Informers struct {
 
 // scope is what an informer watches: all objects of a type, or the one named only.
 type scope struct {
-	of   pipeline.Type
+	of   object.Type
 	only types.NamespacedName
 }
 
@@ -59,14 +59,14 @@ func (i *Informers) Shutdown() {
 }
 
 // Acquire returns a view of all objects of a type. The caller must release it.
-func (i *Informers) Acquire(of pipeline.Type) *View {
+func (i *Informers) Acquire(of object.Type) *View {
 	return i.acquire(scope{of: of}, nil)
 }
 
 // AcquireSelected returns a view of the objects of a type that at least one of the selectors
 // selects, of all objects without selectors. The caller must release it. The view shows an object
 // that is no longer selected as if it were deleted.
-func (i *Informers) AcquireSelected(of pipeline.Type, selectors ...labels.Selector) *View {
+func (i *Informers) AcquireSelected(of object.Type, selectors ...labels.Selector) *View {
 	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
 		return i.Acquire(of)
 	}

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // listWatch lists and watches objects of a type for a reflector: all of them, the ones that a
 // selector selects, or the one with a name.
 type listWatch struct {
 	client *host.Client
-	of     pipeline.Type
+	of     object.Type
 	only   types.NamespacedName
 	labels string
 	// consistent asks a host without streaming lists for the current objects, and not for the

@@ -14,13 +14,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // View shows one user the objects of a type: all objects, the objects that its selectors select, or
 // a single object. It shows nothing before it is synced.
 type View struct {
-	Type pipeline.Type
+	Type object.Type
 	// selectors select the objects; without selectors the view shows all.
 	selectors []labels.Selector
 	// selection is the union of the selectors.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // UnknownTypeError is the error for a resource that the host does not serve at the moment.
@@ -57,7 +57,7 @@ type Discovery struct {
 
 	mu sync.Mutex
 	// types are the types of a version by resource.
-	types map[schema.GroupVersion]map[string]pipeline.Type
+	types map[schema.GroupVersion]map[string]object.Type
 	// lastChange is when a group was last found to have changed.
 	lastChange map[string]time.Time
 }
@@ -68,7 +68,7 @@ func New(client *host.Client, onChange func(group string)) *Discovery {
 	return &Discovery{
 		client:     client,
 		documents:  documents{byVersion: map[schema.GroupVersion]*document{}},
-		types:      map[schema.GroupVersion]map[string]pipeline.Type{},
+		types:      map[schema.GroupVersion]map[string]object.Type{},
 		custom:     newCustomTypes(),
 		lastChange: map[string]time.Time{},
 		onChange:   onChange,
@@ -77,28 +77,28 @@ func New(client *host.Client, onChange func(group string)) *Discovery {
 
 // Resolve returns the type of a resource, which is named in the plural. If the host does not serve
 // the resource, the error is an *UnknownTypeError. If the host could not be asked, it is an *Error.
-func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return pipeline.Type{}, fmt.Errorf("apiVersion %q: %w", apiVersion, err)
+		return object.Type{}, fmt.Errorf("apiVersion %q: %w", apiVersion, err)
 	}
 	types := d.cached(version)
 	if types == nil {
 		requestedAt := time.Now()
 		if types, err = d.readTypes(ctx, version); err != nil {
-			return pipeline.Type{}, &Error{APIVersion: apiVersion, Err: err}
+			return object.Type{}, &Error{APIVersion: apiVersion, Err: err}
 		}
 		d.remember(version, types, requestedAt)
 	}
 	found, ok := types[resource]
 	if !ok {
 		d.forget(version)
-		return pipeline.Type{}, &UnknownTypeError{APIVersion: apiVersion, Resource: resource}
+		return object.Type{}, &UnknownTypeError{APIVersion: apiVersion, Resource: resource}
 	}
 	return found, nil
 }
 
-func (d *Discovery) cached(version schema.GroupVersion) map[string]pipeline.Type {
+func (d *Discovery) cached(version schema.GroupVersion) map[string]object.Type {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.types[version]
@@ -106,7 +106,7 @@ func (d *Discovery) cached(version schema.GroupVersion) map[string]pipeline.Type
 
 // remember keeps the types of a version, which were requested at a time. It does not if the group
 // had just changed: the host may have sent the old types.
-func (d *Discovery) remember(version schema.GroupVersion, types map[string]pipeline.Type, requestedAt time.Time) {
+func (d *Discovery) remember(version schema.GroupVersion, types map[string]object.Type, requestedAt time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if requestedAt.Sub(d.lastChange[version.Group]) > SettleTime {
@@ -130,12 +130,12 @@ func (d *Discovery) forget(version schema.GroupVersion) {
 }
 
 // readTypes reads the types of a version from the host. A version that does not exist has none.
-func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) (map[string]pipeline.Type, error) {
+func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) (map[string]object.Type, error) {
 	path := "/apis/" + version.String()
 	if version.Group == "" {
 		path = "/api/" + version.Version
 	}
-	types := map[string]pipeline.Type{}
+	types := map[string]object.Type{}
 	body, err := d.client.Get(ctx, path, nil)
 	if apierrors.IsNotFound(err) {
 		return types, nil
@@ -151,7 +151,7 @@ func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) 
 		if strings.Contains(resource.Name, "/") {
 			continue
 		}
-		types[resource.Name] = pipeline.Type{
+		types[resource.Name] = object.Type{
 			GroupVersionResource: version.WithResource(resource.Name),
 			Kind:                 resource.Kind,
 			Namespaced:           resource.Namespaced,
@@ -183,7 +183,7 @@ func (d *Discovery) groupChanged(group string) {
 
 // ResolveInAnyVersion does what Resolve does. If the host does not serve the resource in the
 // version of apiVersion, it looks in the other versions of the API group.
-func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 	found, err := d.Resolve(ctx, apiVersion, resource)
 	unknown, ok := errors.AsType[*UnknownTypeError](err)
 	if !ok {
@@ -191,7 +191,7 @@ func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resourc
 	}
 	versions, err := d.versionsOf(ctx, apiVersion)
 	if err != nil {
-		return pipeline.Type{}, &Error{APIVersion: apiVersion, Err: err}
+		return object.Type{}, &Error{APIVersion: apiVersion, Err: err}
 	}
 	for _, version := range versions {
 		found, err := d.Resolve(ctx, version.GroupVersion, resource)
@@ -199,7 +199,7 @@ func (d *Discovery) ResolveInAnyVersion(ctx context.Context, apiVersion, resourc
 			return found, err
 		}
 	}
-	return pipeline.Type{}, unknown
+	return object.Type{}, unknown
 }
 
 // versionsOf reads the versions of an API group from the host. It returns none for the core group

@@ -3,7 +3,7 @@
 
 // Package discovery knows the types of the host.
 //
-//   - What comes in: an apiVersion and a resource, or types (pipeline.Type).
+//   - What comes in: an apiVersion and a resource, or types (object.Type).
 //   - What goes out: the type of a resource (Resolve), whether the type comes from a
 //     CustomResourceDefinition (IsCustom), and its schema in the host's OpenAPI documents (Schemas).
 //     The callback onChange gets each API group whose types may have changed.

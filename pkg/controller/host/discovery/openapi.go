@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 //
 // Schemas keeps what it has read until a definition in the API group of the type changes. It does
 // not read a document again that has not changed.
-func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known map[pipeline.Type]*openapi.Type, stable bool, err error) {
+func (d *Discovery) Schemas(ctx context.Context, types []object.Type) (known map[object.Type]*openapi.Type, stable bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
 		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
@@ -66,8 +66,8 @@ func (d *Discovery) Schemas(ctx context.Context, types []pipeline.Type) (known m
 }
 
 // knownSchemas returns the schemas of types that have been read.
-func (d *Discovery) knownSchemas(types []pipeline.Type) map[pipeline.Type]*openapi.Type {
-	known := make(map[pipeline.Type]*openapi.Type, len(types))
+func (d *Discovery) knownSchemas(types []object.Type) map[object.Type]*openapi.Type {
+	known := make(map[object.Type]*openapi.Type, len(types))
 	for _, of := range types {
 		if found := d.documents.typeOf(of.GroupVersionKind()); found != nil {
 			known[of] = found

@@ -19,15 +19,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 var (
-	configMaps = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
-	services   = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Kind: "Service", Namespaced: true}
-	things     = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}, Kind: "Thing", Namespaced: true}
-	others     = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}, Kind: "Other"}
+	configMaps = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
+	services   = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Kind: "Service", Namespaced: true}
+	things     = object.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}, Kind: "Thing", Namespaced: true}
+	others     = object.Type{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "others"}, Kind: "Other"}
 )
 
 // publisher is a host that publishes OpenAPI documents. Each document is given by its path and, for
@@ -116,7 +116,7 @@ func atOnce(d *Discovery) {
 }
 
 // expectSchemas reads the schemas of types with a new index and compares their lists.
-func expectSchemas(t *testing.T, d *Discovery, want map[pipeline.Type]openapi.List, types ...pipeline.Type) {
+func expectSchemas(t *testing.T, d *Discovery, want map[object.Type]openapi.List, types ...object.Type) {
 	t.Helper()
 	later(d)
 	found, _, err := d.Schemas(t.Context(), types)
@@ -126,9 +126,9 @@ func expectSchemas(t *testing.T, d *Discovery, want map[pipeline.Type]openapi.Li
 	compareSchemas(t, want, found)
 }
 
-func compareSchemas(t *testing.T, want map[pipeline.Type]openapi.List, found map[pipeline.Type]*openapi.Type) {
+func compareSchemas(t *testing.T, want map[object.Type]openapi.List, found map[object.Type]*openapi.Type) {
 	t.Helper()
-	got := map[pipeline.Type]openapi.List{}
+	got := map[object.Type]openapi.List{}
 	for of, known := range found {
 		got[of] = known.Field("list").List()
 	}
@@ -146,25 +146,25 @@ func expectRequests(t *testing.T, p *publisher, want ...string) {
 
 func TestSchemasAreReadOfTheWantedVersionsAlone(t *testing.T) {
 	p, d := newPublisher(t)
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
+	expectSchemas(t, d, map[object.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1")
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{services: openapi.Map, things: openapi.Atomic}, services, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{services: openapi.Map, things: openapi.Atomic}, services, things)
 	expectRequests(t, p)
 }
 
 func TestAnotherKindOfADocumentHasItReadOnceMore(t *testing.T) {
 	p, d := newPublisher(t)
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set}, configMaps)
+	expectSchemas(t, d, map[object.Type]openapi.List{configMaps: openapi.Set}, configMaps)
 	p.requests()
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
+	expectSchemas(t, d, map[object.Type]openapi.List{configMaps: openapi.Set, services: openapi.Map}, configMaps, services)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/api/v1")
 }
 
 func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	p, d := newPublisher(t)
-	want := map[pipeline.Type]openapi.List{things: openapi.Atomic}
+	want := map[object.Type]openapi.List{things: openapi.Atomic}
 	expectSchemas(t, d, want, things)
 	p.requests()
 
@@ -177,28 +177,28 @@ func TestAfterAChangeOfItsGroupADocumentIsReadIfItIsAnother(t *testing.T) {
 	expectRequests(t, p, "/openapi/v3")
 
 	p.change(func() { p.documents["apis/example.com/v1"][things.GroupVersionKind()] = openapi.Set })
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
 
 	// The host may go on publishing the old document for a while, so it is asked again after that.
 	d.mu.Lock()
 	d.lastChange["example.com"] = time.Now().Add(-2 * schemasSettleTime)
 	d.mu.Unlock()
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p, "/openapi/v3")
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Set}, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{things: openapi.Set}, things)
 	expectRequests(t, p)
 }
 
 func TestWhatIsNotPublishedIsAskedForAgain(t *testing.T) {
 	p, d := newPublisher(t)
-	none := map[pipeline.Type]openapi.List{}
+	none := map[object.Type]openapi.List{}
 	expectSchemas(t, d, none, others)
 	expectRequests(t, p, "/openapi/v3", "/openapi/v3/apis/example.com/v1")
 	expectSchemas(t, d, none, others)
 	expectRequests(t, p, "/openapi/v3")
 	p.change(func() { p.documents["apis/example.com/v1"][others.GroupVersionKind()] = openapi.Map })
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{others: openapi.Map}, others)
+	expectSchemas(t, d, map[object.Type]openapi.List{others: openapi.Map}, others)
 }
 
 func TestAHostWithoutDocuments(t *testing.T) {
@@ -206,7 +206,7 @@ func TestAHostWithoutDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, d := newPublisher(t)
 			p.failing["/openapi/v3"] = status
-			expectSchemas(t, d, map[pipeline.Type]openapi.List{}, configMaps, things)
+			expectSchemas(t, d, map[object.Type]openapi.List{}, configMaps, things)
 			expectRequests(t, p, "/openapi/v3")
 		})
 	}
@@ -215,29 +215,29 @@ func TestAHostWithoutDocuments(t *testing.T) {
 func TestWhatCanBeReadIsReturnedWithTheError(t *testing.T) {
 	p, d := newPublisher(t)
 	p.failing["/openapi/v3/api/v1"] = http.StatusBadRequest
-	found, stable, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
+	found, stable, err := d.Schemas(t.Context(), []object.Type{configMaps, things})
 	if err == nil || stable {
 		t.Errorf("the error is %v, stable %v", err, stable)
 	}
-	compareSchemas(t, map[pipeline.Type]openapi.List{things: openapi.Atomic}, found)
+	compareSchemas(t, map[object.Type]openapi.List{things: openapi.Atomic}, found)
 
 	p.change(func() { p.failing["/openapi/v3"] = http.StatusBadRequest })
 	later(d)
-	found, stable, err = d.Schemas(t.Context(), []pipeline.Type{configMaps, things})
+	found, stable, err = d.Schemas(t.Context(), []object.Type{configMaps, things})
 	if err == nil || stable {
 		t.Errorf("the error is %v, stable %v", err, stable)
 	}
-	compareSchemas(t, map[pipeline.Type]openapi.List{things: openapi.Atomic}, found)
+	compareSchemas(t, map[object.Type]openapi.List{things: openapi.Atomic}, found)
 
 	p.change(func() { clear(p.failing) })
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{configMaps: openapi.Set, things: openapi.Atomic}, configMaps, things)
 }
 
 func TestWhatIsNoLongerPublishedIsForgotten(t *testing.T) {
 	p, d := newPublisher(t)
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{things: openapi.Atomic}, things)
+	expectSchemas(t, d, map[object.Type]openapi.List{things: openapi.Atomic}, things)
 	p.change(func() { delete(p.documents, "apis/example.com/v1") })
-	expectSchemas(t, d, map[pipeline.Type]openapi.List{configMaps: openapi.Set}, configMaps)
+	expectSchemas(t, d, map[object.Type]openapi.List{configMaps: openapi.Set}, configMaps)
 	if len(d.documents.byVersion) != 1 {
 		t.Errorf("known are %v", d.documents.byVersion)
 	}
@@ -245,8 +245,8 @@ func TestWhatIsNoLongerPublishedIsForgotten(t *testing.T) {
 
 func TestOneAnswerServesAllWhoAskWhereTheDocumentsAre(t *testing.T) {
 	p, d := newPublisher(t)
-	for _, of := range []pipeline.Type{configMaps, things} {
-		if _, _, err := d.Schemas(t.Context(), []pipeline.Type{of}); err != nil {
+	for _, of := range []object.Type{configMaps, things} {
+		if _, _, err := d.Schemas(t.Context(), []object.Type{of}); err != nil {
 			t.Fatal(err)
 		}
 		atOnce(d)
@@ -266,7 +266,7 @@ func TestSchemasAreStableAWhileAfterADefinitionChanged(t *testing.T) {
 			d.lastChange["example.com"] = time.Now().Add(-test.changed)
 			d.mu.Unlock()
 			later(d)
-			if _, stable, err := d.Schemas(t.Context(), []pipeline.Type{configMaps, things}); err != nil || stable != test.want {
+			if _, stable, err := d.Schemas(t.Context(), []object.Type{configMaps, things}); err != nil || stable != test.want {
 				t.Errorf("stable is %v, %v, want %v", stable, err, test.want)
 			}
 		})

@@ -18,32 +18,32 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // Webs is a type from a CustomResourceDefinition, with a status.
-func Webs() pipeline.Type {
-	return pipeline.Type{
+func Webs() object.Type {
+	return object.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
 		Namespaced: true, StatusSubresource: true,
 	}
 }
 
 // Plains is a cluster-scoped type from a CustomResourceDefinition, without a status subresource.
-func Plains() pipeline.Type {
-	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
+func Plains() object.Type {
+	return object.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "plains"}, Kind: "Plain"}
 }
 
 // Pods is a built-in type.
-func Pods() pipeline.Type {
-	return pipeline.Type{
+func Pods() object.Type {
+	return object.Type{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
 	}
 }
 
 // Namespaces is a cluster-scoped built-in type.
-func Namespaces() pipeline.Type {
-	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
+func Namespaces() object.Type {
+	return object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", StatusSubresource: true}
 }
 
 // Discovery returns a Discovery of a host that serves these types, and Visits of an aggregated API

@@ -11,7 +11,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -31,7 +31,7 @@ func Kind() hosted.Kind {
 
 // NoStatusSubresourceError is returned if the type of parents has no status subresource, so that
 // the status of parents cannot be written.
-type NoStatusSubresourceError struct{ Parent pipeline.Type }
+type NoStatusSubresourceError struct{ Parent object.Type }
 
 func (e *NoStatusSubresourceError) Error() string {
 	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
@@ -126,7 +126,7 @@ func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 
 // addRolling adds a child type to the rules if its update method is a rolling one. If the spec
 // names a type twice, the last one counts.
-func addRolling(rules *rollout.Rules, child pipeline.Type, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
+func addRolling(rules *rollout.Rules, child object.Type, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
 	if of == nil {
 		return
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
@@ -47,10 +47,10 @@ const (
 
 func TestResolve(t *testing.T) {
 	type resolved struct {
-		Parent              pipeline.Type
+		Parent              object.Type
 		Selector            string
 		IgnoreStatusChanges bool
-		Children            []pipeline.Type
+		Children            []object.Type
 		Strategies          plan.Strategies
 		Resync              time.Duration
 	}
@@ -70,7 +70,7 @@ func TestResolve(t *testing.T) {
 					{apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate, apply: ServerSideApply}}]}`,
 			want: resolved{
 				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, Resync: 30 * time.Second,
-				Children: []pipeline.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.ServerSideApply}},
+				Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.ServerSideApply}},
 			},
 		},
 		"switches that are off": {
@@ -79,16 +79,16 @@ func TestResolve(t *testing.T) {
 		},
 		"a child type without an update strategy": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []pipeline.Type{pods}, Strategies: plan.Strategies{}},
+			want: resolved{Parent: webs, Children: []object.Type{pods}, Strategies: plan.Strategies{}},
 		},
 		"a child type of the parent's group, without a status": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains}]}`,
-			want: resolved{Parent: webs, Children: []pipeline.Type{plains}, Strategies: plan.Strategies{}},
+			want: resolved{Parent: webs, Children: []object.Type{plains}, Strategies: plan.Strategies{}},
 		},
 		"a child type that is named twice": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}},
 				{apiVersion: v1, resource: namespaces}, {apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []pipeline.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace}}},
+			want: resolved{Parent: webs, Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace}}},
 		},
 		"a period below a second is a second": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, resyncPeriodSeconds: 0}`,

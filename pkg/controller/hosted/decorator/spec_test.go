@@ -19,7 +19,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
@@ -45,7 +44,7 @@ const (
 
 func TestTargets(t *testing.T) {
 	type target struct {
-		of    pipeline.Type
+		of    object.Type
 		rules int
 	}
 	tests := map[string]struct {
@@ -57,7 +56,7 @@ func TestTargets(t *testing.T) {
 			`[{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: namespaces}, {apiVersion: ctl.example/v1, resource: visits}]`,
 			[]target{
 				{hosttest.Pods(), 1}, {hosttest.Namespaces(), 1},
-				{pipeline.Type{GroupVersionResource: hosttest.Webs().GroupVersion().WithResource("visits"), Kind: "Visit", Namespaced: true}, 1},
+				{object.Type{GroupVersionResource: hosttest.Webs().GroupVersion().WithResource("visits"), Kind: "Visit", Namespaced: true}, 1},
 			},
 		},
 		"one without a status subresource": {`[{apiVersion: ctl.example/v1, resource: plains}]`, []target{{hosttest.Plains(), 1}}},

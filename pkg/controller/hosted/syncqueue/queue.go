@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // The delay before a parent that failed is tried again doubles from minBackoff to maxBackoff.
@@ -32,14 +32,14 @@ const (
 )
 
 // SyncFunc syncs one parent. It is never called concurrently for the same parent.
-type SyncFunc func(ctx context.Context, parent pipeline.Key) Result
+type SyncFunc func(ctx context.Context, parent object.Key) Result
 
 // Queue is the work queue of one running controller with its workers.
 type Queue struct {
 	// Metrics measures the queue. It should be registered while Run runs.
 	Metrics *metrics.Queue
 
-	queue        priorityqueue.PriorityQueue[pipeline.Key]
+	queue        priorityqueue.PriorityQueue[object.Key]
 	stop         func()
 	sync         SyncFunc
 	workers      int
@@ -50,9 +50,9 @@ type Queue struct {
 // metrics show.
 func New(name string, workers int, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
-	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[pipeline.Key]) {
+	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[object.Key]) {
 		o.MetricProvider = measured
-		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[pipeline.Key](minBackoff, maxBackoff)
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[object.Key](minBackoff, maxBackoff)
 	})
 	return &Queue{
 		Metrics:      measured,
@@ -60,7 +60,7 @@ func New(name string, workers int, syncOne SyncFunc) *Queue {
 		stop:         sync.OnceFunc(queue.ShutDown),
 		sync:         syncOne,
 		workers:      workers,
-		requeueTimes: requeueTimes{at: map[pipeline.Key]time.Time{}},
+		requeueTimes: requeueTimes{at: map[object.Key]time.Time{}},
 	}
 }
 
@@ -68,12 +68,12 @@ func New(name string, workers int, syncOne SyncFunc) *Queue {
 func (q *Queue) Close() { q.stop() }
 
 // Enqueue adds parents because of an event.
-func (q *Queue) Enqueue(parents ...pipeline.Key) {
+func (q *Queue) Enqueue(parents ...object.Key) {
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
 }
 
 // EnqueueLowPriority adds parents that are synced when no other parent waits.
-func (q *Queue) EnqueueLowPriority(parents ...pipeline.Key) {
+func (q *Queue) EnqueueLowPriority(parents ...object.Key) {
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
 }
 
@@ -104,7 +104,7 @@ func (q *Queue) work(ctx context.Context) {
 
 // syncSafely keeps a panic from ending the process. Syncs recover from panics themselves and report
 // them; this is for a panic in the reporting.
-func (q *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (result Result) {
+func (q *Queue) syncSafely(ctx context.Context, parent object.Key) (result Result) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
@@ -116,7 +116,7 @@ func (q *Queue) syncSafely(ctx context.Context, parent pipeline.Key) (result Res
 }
 
 // requeue puts a parent back into the queue, or not, as the result of its sync says.
-func (q *Queue) requeue(parent pipeline.Key, started time.Time, result Result) {
+func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 	if result.kind == forget {
 		q.requeueTimes.forget(parent)
 		q.queue.Forget(parent)
@@ -150,13 +150,13 @@ func (q *Queue) requeue(parent pipeline.Key, started time.Time, result Result) {
 // methods may be called concurrently.
 type requeueTimes struct {
 	mu sync.Mutex
-	at map[pipeline.Key]time.Time
+	at map[object.Key]time.Time
 }
 
 // update notes the result of a sync that began at started: it asked for another sync at that time,
 // or for none if at is zero. It returns the earliest requested time that is still to come; zero if
 // there is none.
-func (r *requeueTimes) update(parent pipeline.Key, started, at time.Time) time.Time {
+func (r *requeueTimes) update(parent object.Key, started, at time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	earlier, pending := r.at[parent]
@@ -171,7 +171,7 @@ func (r *requeueTimes) update(parent pipeline.Key, started, at time.Time) time.T
 	return at
 }
 
-func (r *requeueTimes) forget(parent pipeline.Key) {
+func (r *requeueTimes) forget(parent object.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.at, parent)

@@ -14,14 +14,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-func named(name string) pipeline.Key {
-	return pipeline.Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+func named(name string) object.Key {
+	return object.Key{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
 // diary notes what was synced and when, in the time of the test.
@@ -32,7 +31,7 @@ type diary struct {
 	times   []time.Duration
 }
 
-func (d *diary) note(parent pipeline.Key) (visits int) {
+func (d *diary) note(parent object.Key) (visits int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.names = append(d.names, parent.Name)
@@ -42,10 +41,10 @@ func (d *diary) note(parent pipeline.Key) (visits int) {
 
 // start runs a queue until the test ends. Tests run in a bubble of synctest: its time passes only
 // when all goroutines wait, so a sleep takes no time and is exact.
-func start(t *testing.T, workers int, sync func(*diary, pipeline.Key) Result) (*Queue, *diary) {
+func start(t *testing.T, workers int, sync func(*diary, object.Key) Result) (*Queue, *diary) {
 	t.Helper()
 	noted := &diary{started: time.Now()}
-	queue := New(t.Name(), workers, func(_ context.Context, parent pipeline.Key) Result {
+	queue := New(t.Name(), workers, func(_ context.Context, parent object.Key) Result {
 		return sync(noted, parent)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,8 +63,8 @@ func start(t *testing.T, workers int, sync func(*diary, pipeline.Key) Result) (*
 func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		underWay, most := map[pipeline.Key]int{}, 0
-		queue, noted := start(t, 5, func(noted *diary, parent pipeline.Key) Result {
+		underWay, most := map[object.Key]int{}, 0
+		queue, noted := start(t, 5, func(noted *diary, parent object.Key) Result {
 			mu.Lock()
 			underWay[parent]++
 			most = max(most, underWay[parent])
@@ -95,9 +94,9 @@ func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 
 func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		underWay := make(chan pipeline.Key, 10)
+		underWay := make(chan object.Key, 10)
 		release := make(chan struct{})
-		queue, _ := start(t, 3, func(_ *diary, parent pipeline.Key) Result {
+		queue, _ := start(t, 3, func(_ *diary, parent object.Key) Result {
 			underWay <- parent
 			<-release
 			return Done(0)
@@ -118,7 +117,7 @@ func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		queue, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 2, func(noted *diary, parent object.Key) Result {
 			if noted.note(parent) == 1 {
 				<-release
 			}
@@ -141,7 +140,7 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			if noted.note(parent) == 1 {
 				<-release
 			}
@@ -164,7 +163,7 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 
 func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			noted.note(parent)
 			return Backoff(0)
 		})
@@ -191,7 +190,7 @@ func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 
 func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, noted := start(t, 2, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 2, func(noted *diary, parent object.Key) Result {
 			noted.note(parent)
 			if parent.Name == "failing" {
 				return Backoff(0)
@@ -214,7 +213,7 @@ func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 
 func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			noted.note(parent)
 			return Backoff(0)
 		})
@@ -233,7 +232,7 @@ func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 func TestSuccessClearsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := true
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			noted.note(parent)
 			if failing {
 				return Backoff(0)
@@ -261,7 +260,7 @@ func TestSuccessClearsTheBackoff(t *testing.T) {
 
 func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			noted.note(parent)
 			return Backoff(time.Second)
 		})
@@ -278,7 +277,7 @@ func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 
 func TestASyncMayAskForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			switch noted.note(parent) {
 			case 1:
 				return Done(time.Minute)
@@ -299,7 +298,7 @@ func TestASyncMayAskForTheNext(t *testing.T) {
 
 func TestASyncThatPanicsIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, noted := start(t, 1, func(noted *diary, parent pipeline.Key) Result {
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
 			noted.note(parent)
 			if parent.Name == "bad" {
 				panic("boom")
@@ -323,7 +322,7 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 func TestASyncHasTheContextOfTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		queue := New(t.Name(), 1, func(ctx context.Context, _ pipeline.Key) Result {
+		queue := New(t.Name(), 1, func(ctx context.Context, _ object.Key) Result {
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return Done(0)
@@ -351,7 +350,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		release, returned := make(chan struct{}), make(chan struct{})
 		var syncs, ended int
 		var mu sync.Mutex
-		queue := New(t.Name(), 3, func(context.Context, pipeline.Key) Result {
+		queue := New(t.Name(), 3, func(context.Context, object.Key) Result {
 			mu.Lock()
 			syncs++
 			mu.Unlock()
@@ -393,7 +392,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 // Otherwise the goroutines of its queue would never end. synctest finds them.
 func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
+		queue := New(t.Name(), 1, func(context.Context, object.Key) Result { return Done(0) })
 		queue.Enqueue(named("a"))
 		queue.Close()
 	})
@@ -401,7 +400,7 @@ func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 
 func TestCloseAfterRunDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := New(t.Name(), 1, func(context.Context, pipeline.Key) Result { return Done(0) })
+		queue := New(t.Name(), 1, func(context.Context, object.Key) Result { return Done(0) })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		queue.Run(ctx)

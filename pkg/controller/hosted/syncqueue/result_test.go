@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // results makes a sync that returns one after the other, and then Done(0).
-func results(of ...Result) func(*diary, pipeline.Key) Result {
-	return func(noted *diary, parent pipeline.Key) Result {
+func results(of ...Result) func(*diary, object.Key) Result {
+	return func(noted *diary, parent object.Key) Result {
 		if visit := noted.note(parent); visit <= len(of) {
 			return of[visit-1]
 		}

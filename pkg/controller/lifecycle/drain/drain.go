@@ -67,7 +67,7 @@ func failed(rule v1alpha1.ResourceRule, err error) error {
 }
 
 // resolve finds the type of a rule, and reports whether the host serves it in any version.
-func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of pipeline.Type, served bool, err error) {
+func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of object.Type, served bool, err error) {
 	of, err = d.Discovery.ResolveInAnyVersion(ctx, rule.APIVersion, rule.Resource)
 	if _, unknown := errors.AsType[*discovery.UnknownTypeError](err); unknown {
 		return of, false, nil
@@ -99,7 +99,7 @@ func (d *Drainer) drain(ctx context.Context, rule v1alpha1.ResourceRule, finaliz
 const maxAttempts = 5
 
 // remove removes the finalizer from the objects that have it, and returns the errors.
-func (d *Drainer) remove(ctx context.Context, of pipeline.Type, finalizer string, objects []*object.Object) (failures []error) {
+func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, objects []*object.Object) (failures []error) {
 	for range maxAttempts {
 		removal, err := removalPlan(of, finalizer, objects)
 		if err != nil {
@@ -136,7 +136,7 @@ func (d *Drainer) remove(ctx context.Context, of pipeline.Type, finalizer string
 }
 
 // removalPlan returns the plan that removes the finalizer from the objects that have it.
-func removalPlan(of pipeline.Type, finalizer string, objects []*object.Object) (*pipeline.Plan, error) {
+func removalPlan(of object.Type, finalizer string, objects []*object.Object) (*pipeline.Plan, error) {
 	removal := &pipeline.Plan{}
 	for _, parent := range objects {
 		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: parent, Finalizer: finalizer}, "its controller is no longer there for it")

@@ -275,11 +275,11 @@ type syncing struct {
 	down    bool
 	latency time.Duration
 	calls   int
-	synced  map[pipeline.Key]bool
+	synced  map[object.Key]bool
 	loop    *syncqueue.Queue
 }
 
-func (c *syncing) sync(_ context.Context, name pipeline.Key) syncqueue.Result {
+func (c *syncing) sync(_ context.Context, name object.Key) syncqueue.Result {
 	parent := parentOf(name.Name, 1)
 	if err := c.breaker.allow(parent, time.Now()); err != nil {
 		down, _ := errors.AsType[*CircuitOpenError](err)
@@ -308,7 +308,7 @@ func (c *syncing) set(down bool, latency time.Duration) {
 	clear(c.synced)
 }
 
-func (c *syncing) seen() (calls int, synced map[pipeline.Key]bool) {
+func (c *syncing) seen() (calls int, synced map[object.Key]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls, maps.Clone(c.synced)
@@ -329,16 +329,16 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parents, latency := test.parents, test.latency
 			synctest.Test(t, func(t *testing.T) {
-				c := &syncing{synced: map[pipeline.Key]bool{}}
+				c := &syncing{synced: map[object.Key]bool{}}
 				c.loop = syncqueue.New(t.Name(), workers, c.sync)
 				ctx, cancel := context.WithCancel(t.Context())
 				returned := make(chan struct{})
 				go func() { defer close(returned); c.loop.Run(ctx) }()
 				defer func() { cancel(); <-returned }()
 
-				var names []pipeline.Key
+				var names []object.Key
 				for i := range parents {
-					names = append(names, pipeline.Key{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
+					names = append(names, object.Key{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
 				}
 				c.loop.Enqueue(names...)
 				time.Sleep(time.Minute)
@@ -359,7 +359,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 				c.set(false, time.Millisecond)
 				time.Sleep(time.Minute)
 				again, synced := c.seen()
-				missing := slices.DeleteFunc(slices.Clone(names), func(name pipeline.Key) bool { return synced[name] })
+				missing := slices.DeleteFunc(slices.Clone(names), func(name object.Key) bool { return synced[name] })
 				if len(missing) > 0 {
 					t.Errorf("a minute after the hook is back %d parents were not synced", len(missing))
 				}

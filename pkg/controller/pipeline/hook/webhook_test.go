@@ -77,8 +77,8 @@ func parsed(t testing.TB, raw string) *object.Object {
 	return o
 }
 
-func typeOf(group, version, kind string) pipeline.Type {
-	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version}, Kind: kind}
+func typeOf(group, version, kind string) object.Type {
+	return object.Type{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version}, Kind: kind}
 }
 
 const controller = `{"kind":"CompositeController","apiVersion":"metacontroller.k8s.io/v1alpha1","metadata":{"name":"webs"},"spec":{},"status":{}}`
@@ -106,7 +106,7 @@ type tools struct {
 }
 
 // Follow implements transport.Sources.
-func (c *tools) Follow(_ context.Context, _ pipeline.Type, _ types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+func (c *tools) Follow(_ context.Context, _ object.Type, _ types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
 	c.changed = changed
 	changed(c.now)
 	return func() {}, nil

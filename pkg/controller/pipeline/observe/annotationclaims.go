@@ -54,4 +54,4 @@ func (c AnnotationClaims) MayAdopt(*object.Object) bool { return false }
 func (c AnnotationClaims) Adopts(_, _ *object.Object) bool { return false }
 
 // Forget does nothing: nothing is cached.
-func (c AnnotationClaims) Forget(pipeline.Key) {}
+func (c AnnotationClaims) Forget(object.Key) {}

@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 const (
@@ -65,10 +64,10 @@ func TestTargetsOfAChange(t *testing.T) {
 	child := func(rest string) string {
 		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, ` + rest + `}}`
 	}
-	ofTheShop := []pipeline.Key{name("default", "shop")}
+	ofTheShop := []object.Key{name("default", "shop")}
 	tests := map[string]struct {
 		before, after string
-		want          []pipeline.Key
+		want          []object.Key
 	}{
 		"an attachment comes":                            {"", child(attached + ", " + ofShop), ofTheShop},
 		"an attachment goes":                             {child(attached + ", " + ofShop), "", ofTheShop},
@@ -121,9 +120,9 @@ func TestParentsOfSeveralKinds(t *testing.T) {
 	fleetObserver, _ := observing(t, fleets, AnnotationClaims{Name: "pages"}, blogFleet)
 	observer.Targets = append(observer.Targets, fleetObserver.Targets...)
 
-	for _, key := range []pipeline.Key{name("default", "shop"), name("", "blog")} {
+	for _, key := range []object.Key{name("default", "shop"), name("", "blog")} {
 		snapshot := observer.Parent(key)
-		if snapshot == nil || snapshot.ParentType.GroupKind() != key.GroupKind || pipeline.KeyOf(snapshot.Parent) != key {
+		if snapshot == nil || snapshot.ParentType.GroupKind() != key.GroupKind || object.KeyOf(snapshot.Parent) != key {
 			t.Errorf("the snapshot of %s is %+v", key, snapshot)
 		}
 	}
@@ -132,7 +131,7 @@ func TestParentsOfSeveralKinds(t *testing.T) {
 	}
 	ofFleet := `ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: blog, uid: u-fleet, controller: true}]`
 	attachment := parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one, `+attached+`, `+ofFleet+`}}`)
-	if diff := cmp.Diff([]pipeline.Key{name("", "blog")}, observer.ParentsOf(nil, attachment)); diff != "" {
+	if diff := cmp.Diff([]object.Key{name("", "blog")}, observer.ParentsOf(nil, attachment)); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
 }

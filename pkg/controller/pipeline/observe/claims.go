@@ -28,7 +28,7 @@ type Claims interface {
 	// Adopts reports whether the parent adopts the orphan.
 	Adopts(parent, orphan *object.Object) bool
 	// Forget drops what is cached about a parent that is gone.
-	Forget(parent pipeline.Key)
+	Forget(parent object.Key)
 }
 
 // isAttachment reports whether an object is an attachment of any DecoratorController.

@@ -22,14 +22,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 var (
-	webs       = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web", Namespaced: true}
-	fleets     = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "fleets"}, Kind: "Fleet"}
-	configMaps = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
-	pods       = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+	webs       = object.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web", Namespaced: true}
+	fleets     = object.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "fleets"}, Kind: "Fleet"}
+	configMaps = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
+	pods       = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 )
 
 // streamer serves watches: first the objects there are, then what a test sends.
@@ -75,7 +74,7 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // observing returns an observer of parents and their ConfigMaps and Pods. Its caches show the
 // objects, which are in YAML.
-func observing(t testing.TB, parents pipeline.Type, claims Claims, objects ...string) (*Observer, *streamer) {
+func observing(t testing.TB, parents object.Type, claims Claims, objects ...string) (*Observer, *streamer) {
 	t.Helper()
 	served := &streamer{objects: map[string][]string{}, streams: map[string]chan string{}}
 	for i, text := range objects {
@@ -97,7 +96,7 @@ func observing(t testing.TB, parents pipeline.Type, claims Claims, objects ...st
 	}
 	informers := cache.NewInformers(context.WithoutCancel(t.Context()), client, 0)
 	observer := &Observer{Claims: claims}
-	for _, of := range []pipeline.Type{parents, configMaps, pods} {
+	for _, of := range []object.Type{parents, configMaps, pods} {
 		view := informers.Acquire(of)
 		t.Cleanup(func() { informers.Release(view) })
 		if err := view.WaitForSync(t.Context()); err != nil {

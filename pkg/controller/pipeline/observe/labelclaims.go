@@ -24,7 +24,7 @@ type LabelClaims struct {
 	generate bool
 
 	mu     sync.Mutex
-	parsed map[pipeline.Key]parsedSelector
+	parsed map[object.Key]parsedSelector
 }
 
 // parsedSelector is the selector of a parent in a resource version. It was parsed from text.
@@ -36,7 +36,7 @@ type parsedSelector struct {
 // NewLabelClaims returns the claims of one controller. They generate a label for each parent, or
 // read its spec.selector.
 func NewLabelClaims(generate bool) *LabelClaims {
-	return &LabelClaims{generate: generate, parsed: map[pipeline.Key]parsedSelector{}}
+	return &LabelClaims{generate: generate, parsed: map[object.Key]parsedSelector{}}
 }
 
 // Prepare adds the parent's selector to the snapshot. An error means that it is not usable.
@@ -54,7 +54,7 @@ func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipel
 	return claim(view.Type, parent, snapshot.Selector, view.ControlledBy(parent.UID), view.Orphans(parent.Namespace))
 }
 
-func claim(of pipeline.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) pipeline.Group {
+func claim(of object.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) pipeline.Group {
 	group := pipeline.Group{Type: of, Claimed: make([]*object.Object, 0, len(controlled))}
 	alive := parent.DeletionTimestamp == nil
 	for _, child := range controlled {
@@ -95,7 +95,7 @@ func (c *LabelClaims) Adopts(parent, orphan *object.Object) bool {
 }
 
 // Forget drops the parsed selector of a parent that is gone.
-func (c *LabelClaims) Forget(parent pipeline.Key) {
+func (c *LabelClaims) Forget(parent object.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.parsed, parent)
@@ -119,7 +119,7 @@ func (c *LabelClaims) selectorOf(parent *object.Object) (labels.Selector, error)
 	if c.generate {
 		return labels.SelectorFromSet(c.generatedLabels(parent)), nil
 	}
-	key := pipeline.KeyOf(parent)
+	key := object.KeyOf(parent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	parsed, ok := c.parsed[key]

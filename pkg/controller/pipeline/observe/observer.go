@@ -34,7 +34,7 @@ type Observer struct {
 // not usable.
 func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 	err := o.Claims.Prepare(snapshot)
-	if key := pipeline.KeyOf(snapshot.Parent); o.Get(key) == nil {
+	if key := object.KeyOf(snapshot.Parent); o.Get(key) == nil {
 		o.Claims.Forget(key) // the parent has been deleted in the meantime
 	}
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 
 // Get returns an object of a parents' type from the cache, whether the controller handles it or
 // not. It returns nil if there is none.
-func (o *Observer) Get(parent pipeline.Key) *object.Object {
+func (o *Observer) Get(parent object.Key) *object.Object {
 	target := o.target(parent.GroupKind)
 	if target == nil {
 		return nil

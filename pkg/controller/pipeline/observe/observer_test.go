@@ -7,19 +7,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // name is the key of a parent: of a Web, or of a Fleet if it is in no namespace.
-func name(namespace, name string) pipeline.Key {
+func name(namespace, name string) object.Key {
 	of := webs
 	if namespace == "" {
 		of = fleets
 	}
-	return pipeline.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	return object.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 const (
@@ -91,7 +90,7 @@ func TestSnapshotOfAClusterScopedParent(t *testing.T) {
 func TestParentsWithoutASnapshot(t *testing.T) {
 	observer, _ := observing(t, webs, NewLabelClaims(false), shop, blog, broken)
 	observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
-	for what, parent := range map[string]pipeline.Key{
+	for what, parent := range map[string]object.Key{
 		"a parent that is gone":                   name("default", "gone"),
 		"a parent that the controller is not for": name("default", "blog"),
 		"one that is in another namespace":        name("far", "shop"),
@@ -113,32 +112,32 @@ func TestParentsOfAChange(t *testing.T) {
 	}
 	tests := map[string]struct {
 		before, after string
-		want          []pipeline.Key
+		want          []object.Key
 	}{
-		"a child of a parent":                           {after: child(ofShop), want: []pipeline.Key{name("default", "shop")}},
-		"a child that is gone":                          {before: child(ofShop), want: []pipeline.Key{name("default", "shop")}},
-		"a child that went from one to another":         {before: child(ofShop), after: child(ofBlog), want: []pipeline.Key{name("default", "shop"), name("default", "blog")}},
-		"a child that was let go":                       {before: child(ofShop), after: child(`labels: {app: x}`), want: []pipeline.Key{name("default", "shop")}},
-		"a child that another parent may adopt now":     {before: child(ofShop), after: child(`labels: {app: blog}`), want: []pipeline.Key{name("default", "shop"), name("default", "blog")}},
-		"an orphan that a parent may adopt":             {after: child(`labels: {app: shop}`), want: []pipeline.Key{name("default", "shop")}},
-		"an orphan with an owner that is no controller": {after: child(`labels: {app: shop}, ` + asOwner), want: []pipeline.Key{name("default", "shop")}},
-		"an orphan whose labels came to match":          {before: child(`labels: {app: x}`), after: child(`labels: {app: shop}`), want: []pipeline.Key{name("default", "shop")}},
+		"a child of a parent":                           {after: child(ofShop), want: []object.Key{name("default", "shop")}},
+		"a child that is gone":                          {before: child(ofShop), want: []object.Key{name("default", "shop")}},
+		"a child that went from one to another":         {before: child(ofShop), after: child(ofBlog), want: []object.Key{name("default", "shop"), name("default", "blog")}},
+		"a child that was let go":                       {before: child(ofShop), after: child(`labels: {app: x}`), want: []object.Key{name("default", "shop")}},
+		"a child that another parent may adopt now":     {before: child(ofShop), after: child(`labels: {app: blog}`), want: []object.Key{name("default", "shop"), name("default", "blog")}},
+		"an orphan that a parent may adopt":             {after: child(`labels: {app: shop}`), want: []object.Key{name("default", "shop")}},
+		"an orphan with an owner that is no controller": {after: child(`labels: {app: shop}, ` + asOwner), want: []object.Key{name("default", "shop")}},
+		"an orphan whose labels came to match":          {before: child(`labels: {app: x}`), after: child(`labels: {app: shop}`), want: []object.Key{name("default", "shop")}},
 		"an orphan that nobody may adopt":               {after: child(`labels: {app: x}`)},
 		"an orphan without labels":                      {after: child(`uid: u`)},
 		"an orphan that is gone":                        {before: child(`labels: {app: shop}`)},
 		"a child of somebody else":                      {after: child(`labels: {app: shop}, ` + ofOthers)},
 		"a child of a parent that is gone":              {after: child(`ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: gone, uid: u-gone, controller: true}]`)},
 		"a child of a parent's namesake":                {after: child(`ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: other, controller: true}]`)},
-		"a child by another version of the parent":      {after: child(`ownerReferences: [{apiVersion: ctl.example/v1beta1, kind: Web, name: shop, uid: u-shop, controller: true}]`), want: []pipeline.Key{name("default", "shop")}},
-		"a child in another namespace":                  {after: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: far, labels: {app: shop}}}`, want: []pipeline.Key{name("far", "shop")}},
+		"a child by another version of the parent":      {after: child(`ownerReferences: [{apiVersion: ctl.example/v1beta1, kind: Web, name: shop, uid: u-shop, controller: true}]`), want: []object.Key{name("default", "shop")}},
+		"a child in another namespace":                  {after: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: far, labels: {app: shop}}}`, want: []object.Key{name("far", "shop")}},
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
-			got := map[pipeline.Key]bool{}
+			got := map[object.Key]bool{}
 			for _, parent := range parentsOf(t, observer, test.before, test.after) {
 				got[parent] = true
 			}
-			want := map[pipeline.Key]bool{}
+			want := map[object.Key]bool{}
 			for _, parent := range test.want {
 				want[parent] = true
 			}
@@ -150,7 +149,7 @@ func TestParentsOfAChange(t *testing.T) {
 }
 
 // parentsOf returns the parents that a change concerns, and checks that MayConcern agrees.
-func parentsOf(t *testing.T, observer *Observer, before, after string) []pipeline.Key {
+func parentsOf(t *testing.T, observer *Observer, before, after string) []object.Key {
 	t.Helper()
 	was, is := optional(t, before), optional(t, after)
 	parents := observer.ParentsOf(was, is)
@@ -202,15 +201,15 @@ func TestParentsOfAChangeWithGeneratedSelectors(t *testing.T) {
 		`{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-fleet}}`, `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: blog, uid: u-blog}}`)
 	tests := map[string]struct {
 		child string
-		want  []pipeline.Key
+		want  []object.Key
 	}{
-		"an orphan with the label":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}}}`, []pipeline.Key{name("", "shop")}},
-		"an orphan with another's":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-blog}}}`, []pipeline.Key{name("", "blog")}},
+		"an orphan with the label":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-fleet}}}`, []object.Key{name("", "shop")}},
+		"an orphan with another's":    {`{metadata: {name: a, namespace: one, labels: {controller-uid: u-blog}}}`, []object.Key{name("", "blog")}},
 		"an orphan with nobody's":     {`{metadata: {name: a, namespace: one, labels: {controller-uid: gone}}}`, nil},
 		"an orphan without the label": {`{metadata: {name: a, namespace: one, labels: {app: shop}}}`, nil},
 		"a child, in any namespace": {
 			`{metadata: {name: a, namespace: one, ownerReferences: [{apiVersion: ctl.example/v1, kind: Fleet, name: shop, uid: u-fleet, controller: true}]}}`,
-			[]pipeline.Key{name("", "shop")},
+			[]object.Key{name("", "shop")},
 		},
 	}
 	for what, test := range tests {

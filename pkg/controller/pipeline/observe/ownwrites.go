@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -90,7 +91,7 @@ func (w *OwnWrites) Unseen() error {
 	if why == nil {
 		why = errors.New("the watch has not sent it yet")
 	}
-	of := pipeline.Key{GroupKind: first.view.Type.GroupKind(), NamespacedName: first.name}
+	of := object.Key{GroupKind: first.view.Type.GroupKind(), NamespacedName: first.name}
 	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.view.Type, why)
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -132,7 +133,7 @@ func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 	observer, _ := observing(t, webs, NewLabelClaims(false), shop, configMapA)
 	observed := observer.Children[0].Get(name("default", "a").NamespacedName)
 	newer := parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, resourceVersion: "200"}}`)
-	unwatched := pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret"}
+	unwatched := object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret"}
 	for what, outcome := range map[string]pipeline.Outcome{
 		"a write that failed":               {Step: pipeline.Step{Op: pipeline.Update, Type: configMaps}, Err: errors.New("no")},
 		"a deletion that failed":            {Step: pipeline.Step{Op: pipeline.Delete, Type: configMaps, Observed: observed}, Err: errors.New("no")},

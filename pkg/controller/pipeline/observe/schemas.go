@@ -7,34 +7,34 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Schemas are the schemas that the host publishes for the child types. A nil Schemas has none. It
 // is safe for concurrent use.
 type Schemas struct {
 	mu    sync.RWMutex
-	known map[pipeline.Type]*openapi.Type
+	known map[object.Type]*openapi.Type
 }
 
 // NewSchemas returns schemas that begin with the known ones.
-func NewSchemas(known map[pipeline.Type]*openapi.Type) *Schemas {
+func NewSchemas(known map[object.Type]*openapi.Type) *Schemas {
 	return &Schemas{known: maps.Clone(known)}
 }
 
 // Update replaces the schemas of the types that the host publishes now. Those of other types
 // stay.
-func (s *Schemas) Update(published map[pipeline.Type]*openapi.Type) {
+func (s *Schemas) Update(published map[object.Type]*openapi.Type) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known = map[pipeline.Type]*openapi.Type{}
+		s.known = map[object.Type]*openapi.Type{}
 	}
 	maps.Copy(s.known, published)
 }
 
-func (s *Schemas) of(of pipeline.Type) *openapi.Type {
+func (s *Schemas) of(of object.Type) *openapi.Type {
 	if s == nil {
 		return nil
 	}

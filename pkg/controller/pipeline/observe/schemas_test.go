@@ -6,24 +6,24 @@ package observe
 import (
 	"testing"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 func TestSchemas(t *testing.T) {
-	pods, webs := pipeline.Type{Kind: "Pod"}, pipeline.Type{Kind: "Web"}
+	pods, webs := object.Type{Kind: "Pod"}, object.Type{Kind: "Web"}
 	old, new := &openapi.Type{}, &openapi.Type{}
-	known := map[pipeline.Type]*openapi.Type{pods: old}
+	known := map[object.Type]*openapi.Type{pods: old}
 	schemas := NewSchemas(known)
 	delete(known, pods)
 	if schemas.of(pods) != old || schemas.of(webs) != nil {
 		t.Error("it does not know what it was made with, or more")
 	}
-	schemas.Update(map[pipeline.Type]*openapi.Type{webs: new})
+	schemas.Update(map[object.Type]*openapi.Type{webs: new})
 	if schemas.of(pods) != old || schemas.of(webs) != new {
 		t.Error("what is not told of a type should leave what was known")
 	}
-	schemas.Update(map[pipeline.Type]*openapi.Type{pods: new})
+	schemas.Update(map[object.Type]*openapi.Type{pods: new})
 	if schemas.of(pods) != new {
 		t.Error("what is told of a type should count")
 	}
@@ -32,7 +32,7 @@ func TestSchemas(t *testing.T) {
 		t.Error("no schemas should know nothing")
 	}
 	empty := NewSchemas(nil)
-	empty.Update(map[pipeline.Type]*openapi.Type{pods: new})
+	empty.Update(map[object.Type]*openapi.Type{pods: new})
 	if empty.of(pods) != new {
 		t.Error("what is told first should count")
 	}

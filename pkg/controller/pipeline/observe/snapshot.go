@@ -14,7 +14,7 @@ import (
 
 // Parent begins the snapshot of a parent with the parent from the cache. It returns nil if the
 // parent is gone or the controller does not handle it. Claim adds the children.
-func (o *Observer) Parent(key pipeline.Key) *pipeline.Snapshot {
+func (o *Observer) Parent(key object.Key) *pipeline.Snapshot {
 	parent := o.Get(key)
 	if parent == nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Target is one type of parents.
@@ -62,7 +61,7 @@ func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 
 // AcquireParents returns the view of a type's parents. It shows only the objects that the rules
 // can select, unless the controller needs all of them.
-func AcquireParents(informers *cache.Informers, of pipeline.Type, rules []Rule, finalizes bool) *cache.View {
+func AcquireParents(informers *cache.Informers, of object.Type, rules []Rule, finalizes bool) *cache.View {
 	if NeedsAllObjects(rules, finalizes) {
 		return informers.Acquire(of)
 	}

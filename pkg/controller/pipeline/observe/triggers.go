@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Which event starts a sync of which parents:
@@ -54,11 +53,11 @@ func onlyStatusChanged(before, after *object.Object) bool {
 // ParentsOf returns the parents to sync after an event of a child: the parent that controls or
 // controlled it, and the parents that adopt it if it is an orphan. Before is nil if the child is
 // new, after is nil if it is gone.
-func (o *Observer) ParentsOf(before, after *object.Object) []pipeline.Key {
-	var parents []pipeline.Key
+func (o *Observer) ParentsOf(before, after *object.Object) []object.Key {
+	var parents []object.Key
 	for _, child := range []*object.Object{before, after} {
 		if parent := o.controllerOf(child); parent != nil {
-			parents = append(parents, pipeline.KeyOf(parent))
+			parents = append(parents, object.KeyOf(parent))
 		}
 	}
 	if o.mayBeAdopted(after) {
@@ -113,12 +112,12 @@ func (o *Observer) controllerOf(child *object.Object) *object.Object {
 }
 
 // adopters returns the parents that adopt an orphan.
-func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
-	var adopters []pipeline.Key
+func (o *Observer) adopters(orphan *object.Object) []object.Key {
+	var adopters []object.Key
 	for _, target := range o.Targets {
 		for _, parent := range target.parentsFor(orphan) {
 			if o.handles(target, parent) && o.adopts(parent, orphan) {
-				adopters = append(adopters, pipeline.KeyOf(parent))
+				adopters = append(adopters, object.KeyOf(parent))
 			}
 		}
 	}
@@ -129,7 +128,7 @@ func (o *Observer) adopters(orphan *object.Object) []pipeline.Key {
 // nothing about it stays in the cache of the claims.
 func (o *Observer) adopts(parent, orphan *object.Object) bool {
 	adopts := o.Claims.Adopts(parent, orphan)
-	if key := pipeline.KeyOf(parent); o.Get(key) == nil {
+	if key := object.KeyOf(parent); o.Get(key) == nil {
 		o.Claims.Forget(key)
 	}
 	return adopts

@@ -12,14 +12,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // The handler of events does not ask for the parents where none can be concerned.
 func TestWhatHasParentsMayConcernParents(t *testing.T) {
 	const fleet = `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: shop, uid: u-shop}, spec: {selector: {matchLabels: {app: shop}}}}`
 	for name, test := range map[string]struct {
-		parents pipeline.Type
+		parents object.Type
 		claims  Claims
 		objects []string
 	}{

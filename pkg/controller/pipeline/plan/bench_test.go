@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -29,7 +30,7 @@ func plannings(t testing.TB) map[string]planning {
 		containers = append(containers, fmt.Sprintf(container, i))
 	}
 	made := map[string]planning{}
-	for of, child := range map[pipeline.Type]string{
+	for of, child := range map[object.Type]string{
 		configMaps: `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, labels: {app: shop}}, data: {version: "%s", config: ` + strings.Repeat("x", 1000) + `}}`,
 		pods:       `{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {app: shop}}, spec: {containers: [` + strings.Join(containers, ", ") + `]}}`,
 	} {

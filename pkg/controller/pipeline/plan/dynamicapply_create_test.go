@@ -18,7 +18,7 @@ const ours = `{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: parent-ui
 func TestCreateBody(t *testing.T) {
 	tests := map[string]struct {
 		parent   string // the namespaced web unless it says otherwise
-		of       pipeline.Type
+		of       object.Type
 		generate bool
 		desired  string
 		want     string // without the record of what was applied

@@ -15,7 +15,7 @@ import (
 // children as it leaves them, and what their hooks answer.
 func TestTakingOverFromTheOriginal(t *testing.T) {
 	tests := map[string]struct {
-		of       pipeline.Type
+		of       object.Type
 		generate bool
 		answer   string // JSON as the hook sends it
 		record   string // what the original has put into the annotation

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 var (
@@ -120,7 +120,7 @@ components:
 `
 
 // described is how the host describes a type.
-func described(t testing.TB, of pipeline.Type) *openapi.Type {
+func described(t testing.TB, of object.Type) *openapi.Type {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(published))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 // newTarget makes a world whose parent is the target of a decorator.
-func newTarget(t testing.TB, target string, attachments ...pipeline.Type) *world {
+func newTarget(t testing.TB, target string, attachments ...object.Type) *world {
 	w := newWorld(t, target, attachments...)
 	w.decorates = true
 	return w

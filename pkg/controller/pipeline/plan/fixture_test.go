@@ -35,8 +35,8 @@ var (
 	namespaces  = typeOf("", "v1", "namespaces", "Namespace", false)
 )
 
-func typeOf(group, version, resource, kind string, namespaced bool) pipeline.Type {
-	return pipeline.Type{
+func typeOf(group, version, resource, kind string, namespaced bool) object.Type {
+	return object.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 		Kind:                 kind, Namespaced: namespaced,
 	}
@@ -70,16 +70,16 @@ func parseJSON(t testing.TB, raw []byte) *object.Object {
 // children are those with the label app: shop.
 type world struct {
 	t          testing.TB
-	parentType pipeline.Type
+	parentType object.Type
 	parent     *object.Object
 	generate   bool
 	// decorates makes the parent the target of a decorator, and the children attachments.
 	decorates  bool
 	strategies Strategies
 	upToDate   UpToDateCache
-	children   map[pipeline.Type][]*object.Object
+	children   map[object.Type][]*object.Object
 	// schemas are how the host describes the types.
-	schemas map[pipeline.Type]*openapi.Type
+	schemas map[object.Type]*openapi.Type
 	// defaults is what the API server adds to an object that is written.
 	defaults func(map[string]any)
 	version  int
@@ -88,10 +88,10 @@ type world struct {
 }
 
 // newWorld makes a world that has child types and no children.
-func newWorld(t testing.TB, parent string, childTypes ...pipeline.Type) *world {
+func newWorld(t testing.TB, parent string, childTypes ...object.Type) *world {
 	w := &world{
 		t: t, parentType: webs, parent: parseYAML(t, parent), strategies: Strategies{},
-		children: map[pipeline.Type][]*object.Object{}, schemas: map[pipeline.Type]*openapi.Type{},
+		children: map[object.Type][]*object.Object{}, schemas: map[object.Type]*openapi.Type{},
 		defaults: func(map[string]any) {}, version: 100, managed: map[types.UID]managedfieldstest.TestFieldManager{},
 	}
 	if w.parent.Kind == "Fleet" {
@@ -113,7 +113,7 @@ func (w *world) method(method Method) *world {
 
 // has puts children there that the parent controls and that were last applied as
 // they are.
-func (w *world) has(of pipeline.Type, children ...string) *world {
+func (w *world) has(of object.Type, children ...string) *world {
 	for _, text := range children {
 		w.children[of] = append(w.children[of], w.applied(of, text, text))
 	}
@@ -121,14 +121,14 @@ func (w *world) has(of pipeline.Type, children ...string) *world {
 }
 
 // hasAsIs puts a child there as the text says.
-func (w *world) hasAsIs(of pipeline.Type, text string) *world {
+func (w *world) hasAsIs(of object.Type, text string) *world {
 	w.children[of] = append(w.children[of], parseYAML(w.t, text))
 	return w
 }
 
 // applied is a child that was last applied as last, and that others have made what is
 // observed.
-func (w *world) applied(of pipeline.Type, observed, last string) *object.Object {
+func (w *world) applied(of object.Type, observed, last string) *object.Object {
 	w.t.Helper()
 	child := unstructured.Unstructured{Object: decode(w.t, parseYAML(w.t, observed))}
 	applied := unstructured.Unstructured{Object: decode(w.t, parseYAML(w.t, last))}
@@ -318,7 +318,7 @@ func (w *world) content(body []byte) map[string]any {
 }
 
 // child is the child of that name, nil if it is not there.
-func (w *world) child(of pipeline.Type, name string) *object.Object {
+func (w *world) child(of object.Type, name string) *object.Object {
 	i := slices.IndexFunc(w.children[of], func(child *object.Object) bool { return child.Name == name })
 	if i < 0 {
 		return nil

@@ -14,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // A phantom is a difference between what a hook wants and what the host has made of it.
 type phantom struct {
-	of      pipeline.Type
+	of      object.Type
 	desired string // but for apiVersion, kind and metadata
 	host    string // what the host has made of it; the same if it is empty
 	// changed is what another writer may make of it, so that the difference is real.
@@ -165,7 +164,7 @@ func (w *world) made(host, applied string) *object.Object {
 }
 
 // changed is the child after others have given it another content.
-func (w *world) changed(of pipeline.Type, content string) *object.Object {
+func (w *world) changed(of object.Type, content string) *object.Object {
 	w.t.Helper()
 	child := decode(w.t, w.child(of, "a"))
 	for name, value := range decode(w.t, parseYAML(w.t, content)) {

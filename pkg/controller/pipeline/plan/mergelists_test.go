@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // What the host says of a list goes before what the items of the list look like.
 func TestListsAreMergedAsTheHostSays(t *testing.T) {
 	tests := map[string]struct {
-		of                            pipeline.Type
+		of                            object.Type
 		observed, last, desired, want string // of the spec, or all if it starts with metadata
 	}{
 		"two ports with one number are told apart by their protocols": {

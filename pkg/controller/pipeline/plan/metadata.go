@@ -114,7 +114,7 @@ func hashDesiredTarget(response *pipeline.Response, status *pipeline.Step) (uint
 }
 
 // hashTarget returns the hash of the same parts of a target as it is.
-func hashTarget(of pipeline.Type, o *object.Object) uint64 {
+func hashTarget(of object.Type, o *object.Object) uint64 {
 	hash := xxhash.New()
 	add := func(value []byte) {
 		_, _ = hash.Write(value)

@@ -16,7 +16,7 @@ import (
 // parent is the parent of a sync, with what all decisions about its children need.
 type parent struct {
 	*object.Object
-	parentType pipeline.Type
+	parentType object.Type
 	selector   labels.Selector
 	// generatedLabels are put on desired children that lack them.
 	generatedLabels map[string]string

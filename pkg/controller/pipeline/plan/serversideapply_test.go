@@ -26,7 +26,7 @@ func (w *world) serverSide(method Method) *world {
 
 // hasApplied adds a child that the parent controls. Server-side apply owns the fields and the
 // owner reference to the parent.
-func (w *world) hasApplied(of pipeline.Type, text, fields string) *world {
+func (w *world) hasApplied(of object.Type, text, fields string) *world {
 	w.t.Helper()
 	child := unstructured.Unstructured{Object: decode(w.t, parseYAML(w.t, text))}
 	if of.Namespaced {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -34,7 +35,7 @@ type Health struct {
 // ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
 // error.
 type ParentError struct {
-	Parent  pipeline.Key
+	Parent  object.Key
 	Message string
 	Time    time.Time
 	// Recovered is the time at which the parent was synced without an error, or was gone; zero

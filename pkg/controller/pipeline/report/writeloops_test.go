@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -30,8 +31,8 @@ var (
 	clusterScoped = pipeline.WriteLoop{Parent: key("Fleet", "", "fleet"), Object: key("Namespace", "", "a"), Path: "spec", Writes: 5, Next: now.Add(time.Second)}
 )
 
-func key(kind, namespace, name string) pipeline.Key {
-	return pipeline.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+func key(kind, namespace, name string) object.Key {
+	return object.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 func foughtWith(rivals ...string) pipeline.WriteLoop {

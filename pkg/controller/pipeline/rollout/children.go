@@ -27,7 +27,7 @@ type children struct {
 
 // child is a child of a rolling kind.
 type child struct {
-	pipeline.Key
+	object.Key
 	kind *Kind
 	// index is the position of the child in the latest answer, among the children of its kind.
 	index int
@@ -47,7 +47,7 @@ type child struct {
 func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate) *children {
 	c := &children{Rollout: r, ofKind: map[schema.GroupKind]int{}, upToDate: upToDate}
 	observed := r.observedChildren()
-	byKey := map[pipeline.Key]*child{}
+	byKey := map[object.Key]*child{}
 	for i, response := range responses {
 		for _, desired := range response.Children {
 			key, kind := r.identify(desired)
@@ -73,39 +73,39 @@ func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate) *c
 // identify returns the key and the rolling kind of a child that an answer wants. The kind is
 // nil if the kind of the object does not roll, or if the object cannot be a child of the
 // parent; the plan refuses such an object.
-func (r *Rollout) identify(desired *object.Object) (pipeline.Key, *Kind) {
+func (r *Rollout) identify(desired *object.Object) (object.Key, *Kind) {
 	kind := r.rules.kind(desired.GroupVersionKind())
 	if kind == nil || desired.Name == "" {
-		return pipeline.Key{}, nil
+		return object.Key{}, nil
 	}
 	parent := r.snapshot.Parent
-	key := pipeline.Key{GroupKind: kind.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
+	key := object.Key{GroupKind: kind.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
 	if kind.Namespaced {
 		key.Namespace = cmp.Or(desired.Namespace, parent.Namespace)
 	}
 	if kind.Namespaced != (key.Namespace != "") || parent.Namespace != "" && key.Namespace != parent.Namespace {
-		return pipeline.Key{}, nil
+		return object.Key{}, nil
 	}
 	return key, kind
 }
 
 // observedChildren returns the children of rolling kinds in the snapshot.
-func (r *Rollout) observedChildren() map[pipeline.Key]*object.Object {
-	observed := map[pipeline.Key]*object.Object{}
+func (r *Rollout) observedChildren() map[object.Key]*object.Object {
+	observed := map[object.Key]*object.Object{}
 	for _, group := range r.snapshot.Children {
 		if r.rules.kind(group.Type.GroupVersionKind()) == nil {
 			continue
 		}
 		for _, child := range group.Claimed {
-			observed[pipeline.KeyOf(child)] = child
+			observed[object.KeyOf(child)] = child
 		}
 	}
 	return observed
 }
 
 // keysAt returns the keys of the children that are at the revision with that index.
-func (c *children) keysAt(index int) iter.Seq[pipeline.Key] {
-	return func(yield func(pipeline.Key) bool) {
+func (c *children) keysAt(index int) iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
 		for _, child := range c.inOrder {
 			if child.at == index && !yield(child.Key) {
 				return

@@ -85,8 +85,8 @@ func (c *children) assign() error {
 
 // claims returns the index of the revision that claims each child. If several revisions claim
 // a child, the latest revision wins, then the newer one.
-func (c *children) claims() map[pipeline.Key]int {
-	claims := map[pipeline.Key]int{}
+func (c *children) claims() map[object.Key]int {
+	claims := map[object.Key]int{}
 	for i, revision := range c.Revisions {
 		for _, stored := range revision.stored {
 			for key := range stored.ChildKeys(c.snapshot.Parent) {
@@ -140,7 +140,7 @@ func (c *children) advance() (condition metav1.Condition, waits bool, err error)
 // answer asks for is kept, and the answer is finalized only if all are.
 func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 	composed := *responses[0]
-	older := map[pipeline.Key]*child{}
+	older := map[object.Key]*child{}
 	for _, child := range c.inOrder {
 		if child.at != 0 {
 			older[child.Key] = child

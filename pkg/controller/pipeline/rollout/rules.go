@@ -29,7 +29,7 @@ type Rules struct {
 
 // Kind is a child type and how its children roll.
 type Kind struct {
-	pipeline.Type
+	object.Type
 	// InPlace is true if a child is updated. Otherwise it is deleted and created again.
 	InPlace bool
 	// Checks are the conditions that a child must have to be healthy.
@@ -45,7 +45,7 @@ type Kind struct {
 
 // KindOf returns how the children of a type roll. It returns false if its update strategy,
 // which may be nil, does not roll them.
-func KindOf(of pipeline.Type, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
+func KindOf(of object.Type, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
 	if strategy == nil || strategy.Method != v1alpha1.ChildUpdateRollingInPlace && strategy.Method != v1alpha1.ChildUpdateRollingRecreate {
 		return Kind{}, false
 	}

@@ -34,8 +34,8 @@ var (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-func typeOf(group, version, resource, kind string, namespaced bool) pipeline.Type {
-	return pipeline.Type{
+func typeOf(group, version, resource, kind string, namespaced bool) object.Type {
+	return object.Type{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 		Kind:                 kind, Namespaced: namespaced,
 	}
@@ -58,11 +58,11 @@ type world struct {
 
 // recreated is a kind whose children are deleted and made anew, and inPlace one whose
 // children are updated. Both have to be Ready.
-func recreated(of pipeline.Type) Kind {
+func recreated(of object.Type) Kind {
 	return Kind{Type: of, Checks: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}}}
 }
 
-func inPlace(of pipeline.Type) Kind {
+func inPlace(of object.Type) Kind {
 	kind := recreated(of)
 	kind.InPlace = true
 	return kind

@@ -47,15 +47,15 @@ func childOf(t testing.TB, text string) *object.Object {
 		of.GroupVersion(), of.Kind, name, namespace, more, words[2], status))
 }
 
-func typeNamed(t testing.TB, kind string) pipeline.Type {
+func typeNamed(t testing.TB, kind string) object.Type {
 	t.Helper()
-	for _, of := range []pipeline.Type{pods, jobs, zones, files} {
+	for _, of := range []object.Type{pods, jobs, zones, files} {
 		if of.Kind == kind {
 			return of
 		}
 	}
 	t.Fatalf("%q: no such kind", kind)
-	return pipeline.Type{}
+	return object.Type{}
 }
 
 // remembered are the stored revisions in the form that remembers takes, the oldest first.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -22,7 +23,7 @@ type Guard struct {
 // target is what a write changes: a child, or one part of a parent. The same object may be both
 // a parent and a child, if a controller has parents and children of the same type.
 type target struct {
-	pipeline.Key
+	object.Key
 	// ofParent is the Op that writes the parent, empty for a child.
 	ofParent pipeline.Op
 }
@@ -56,7 +57,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	steps := plan.Steps[:0]
 	for _, op := range parentOps {
 		if !slices.ContainsFunc(plan.Steps, func(step pipeline.Step) bool { return step.Op == op }) {
-			g.markUpToDate(target{Key: pipeline.KeyOf(snapshot.Parent), ofParent: op})
+			g.markUpToDate(target{Key: object.KeyOf(snapshot.Parent), ofParent: op})
 		}
 	}
 	for _, step := range plan.Steps {

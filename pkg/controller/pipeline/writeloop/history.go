@@ -6,6 +6,7 @@ package writeloop
 import (
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -82,7 +83,7 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 	}
 	h.loop.until = until
 	h.loop.WriteLoop = pipeline.WriteLoop{
-		Parent: pipeline.KeyOf(state.snapshot.Parent),
+		Parent: object.KeyOf(state.snapshot.Parent),
 		Object: step.Key(), OfParent: step.Op.OnParent(), OfStatus: step.Op == pipeline.Status,
 		Path:          step.Path,
 		AnswerChanges: undone <= maxUndone,

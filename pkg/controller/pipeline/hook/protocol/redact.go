@@ -22,7 +22,7 @@ func InvolvesSecrets(snapshot *pipeline.Snapshot) bool {
 		slices.ContainsFunc(snapshot.Related, func(group pipeline.Related) bool { return hasSecrets(group.Type, group.Objects) })
 }
 
-func hasSecrets(of pipeline.Type, objects []*object.Object) bool {
+func hasSecrets(of object.Type, objects []*object.Object) bool {
 	return of.Kind == "Secret" && of.Group == "" || slices.ContainsFunc(objects, IsSecret)
 }
 

@@ -57,7 +57,7 @@ func requestSize(snapshot *pipeline.Snapshot) int {
 	return size
 }
 
-func groupSize(of pipeline.Type, objects []*object.Object) int {
+func groupSize(of object.Type, objects []*object.Object) int {
 	size := 16 + len(of.Kind) + len(of.Group) + len(of.Version)
 	for _, o := range objects {
 		size += 8 + len(o.Namespace) + len(o.Name) + o.Size()
@@ -76,7 +76,7 @@ func (w *requestWriter) raw(text string) { w.body = append(w.body, text...) }
 
 // group appends the objects of one type, each under its key. A type without objects gets an empty
 // group.
-func (w *requestWriter) group(index int, of pipeline.Type, objects []*object.Object) {
+func (w *requestWriter) group(index int, of object.Type, objects []*object.Object) {
 	if index > 0 {
 		w.raw(`,`)
 	}

@@ -25,15 +25,15 @@ func parsed(t testing.TB, raw string) *object.Object {
 	return o
 }
 
-func typeOf(group, version, kind string) pipeline.Type {
-	return pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version}, Kind: kind}
+func typeOf(group, version, kind string) object.Type {
+	return object.Type{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version}, Kind: kind}
 }
 
 const controller = `{"kind":"CompositeController","apiVersion":"metacontroller.k8s.io/v1alpha1","metadata":{"name":"webs"},"spec":{},"status":{}}`
 
 type requestTest struct {
 	parent     string
-	groups     map[pipeline.Type][]string
+	groups     map[object.Type][]string
 	finalizing bool
 	want       string // in the words of the composite format
 }
@@ -50,19 +50,19 @@ func TestRequest(t *testing.T) {
 	tests := map[string]requestTest{
 		"a namespaced parent: children go by their names": {
 			parent: web,
-			groups: map[pipeline.Type][]string{typeOf("", "v1", "Pod"): {pod, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"default"}}`}},
+			groups: map[object.Type][]string{typeOf("", "v1", "Pod"): {pod, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"default"}}`}},
 			want: `{"controller":` + controller + `,"parent":` + web + `,"children":{"Pod.v1":{"p":` + pod +
 				`,"q":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"default"}}}},"related":{},"finalizing":false}`,
 		},
 		"a cluster-scoped parent: children go by their namespaces and names": {
 			parent: fleet,
-			groups: map[pipeline.Type][]string{typeOf("", "v1", "Pod"): {pod}, typeOf("apps", "v1", "StatefulSet"): {set}, typeOf("", "v1", "Node"): {node}},
+			groups: map[object.Type][]string{typeOf("", "v1", "Pod"): {pod}, typeOf("apps", "v1", "StatefulSet"): {set}, typeOf("", "v1", "Node"): {node}},
 			want: `{"controller":` + controller + `,"parent":` + fleet + `,"children":{"Pod.v1":{"default/p":` + pod + `},"StatefulSet.apps/v1":{"other/s":` + set +
 				`},"Node.v1":{"n":` + node + `}},"related":{},"finalizing":false}`,
 		},
 		"a type without children is there": {
 			parent: web,
-			groups: map[pipeline.Type][]string{typeOf("", "v1", "Pod"): nil, typeOf("apps", "v1", "StatefulSet"): nil},
+			groups: map[object.Type][]string{typeOf("", "v1", "Pod"): nil, typeOf("apps", "v1", "StatefulSet"): nil},
 			want:   `{"controller":` + controller + `,"parent":` + web + `,"children":{"Pod.v1":{},"StatefulSet.apps/v1":{}},"related":{},"finalizing":false}`,
 		},
 		"no child types": {
@@ -75,7 +75,7 @@ func TestRequest(t *testing.T) {
 		},
 		"a name that would end its quotes": {
 			parent: fleet,
-			groups: map[pipeline.Type][]string{typeOf("rbac.authorization.k8s.io", "v1", "ClusterRole"): {role}},
+			groups: map[object.Type][]string{typeOf("rbac.authorization.k8s.io", "v1", "ClusterRole"): {role}},
 			want: `{"controller":` + controller + `,"parent":` + fleet + `,"children":{"ClusterRole.rbac.authorization.k8s.io/v1":{"a\":{},\"b\\":` + role +
 				`}},"related":{},"finalizing":false}`,
 		},

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Sources gives access to the Secrets and ConfigMaps of the host.
@@ -21,25 +20,25 @@ type Sources interface {
 	// Follow calls changed with the object of that name, or with nil if there is none: once before
 	// it returns, and again after each change, one call at a time, until stop has returned. The
 	// error says why the object cannot be read.
-	Follow(ctx context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error)
+	Follow(ctx context.Context, of object.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error)
 }
 
 // Source is one Secret or ConfigMap.
 type Source struct {
-	Type pipeline.Type
+	Type object.Type
 	Name types.NamespacedName
 }
 
 func secret(namespace, name string) Source {
 	return Source{
-		Type: pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true},
+		Type: object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true},
 		Name: types.NamespacedName{Namespace: namespace, Name: name},
 	}
 }
 
 func configMap(namespace, name string) Source {
 	return Source{
-		Type: pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
+		Type: object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
 		Name: types.NamespacedName{Namespace: namespace, Name: name},
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // cluster has the Secrets and ConfigMaps of a test.
@@ -34,7 +33,7 @@ func newCluster(t testing.TB) *cluster {
 }
 
 // Follow implements Sources.
-func (c *cluster) Follow(_ context.Context, of pipeline.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+func (c *cluster) Follow(_ context.Context, of object.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refusal != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkConcerned(b *testing.B) {
 			return &rule{labels: labels.SelectorFromSet(labels.Set{"parent": fmt.Sprint(i)})}
 		},
 	}
-	object := parsed(b, `{metadata: {name: o500, namespace: n500, labels: {parent: "500"}}}`)
+	configMap := parsed(b, `{metadata: {name: o500, namespace: n500, labels: {parent: "500"}}}`)
 	for name, make := range rules {
 		b.Run(name, func(b *testing.B) {
 			of := &source{rules: index{}, byLabels: sets.New[*rule]()}
@@ -36,10 +37,10 @@ func BenchmarkConcerned(b *testing.B) {
 				r.parent, r.of = keyOf("own", fmt.Sprint(i)), configMaps
 				of.rules.add(r)
 			}
-			o := &Observer{sources: map[pipeline.Type]*source{configMaps: of}}
+			o := &Observer{sources: map[object.Type]*source{configMaps: of}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if parents := o.concerned(configMaps, nil, object); len(parents) != 1 {
+				if parents := o.concerned(configMaps, nil, configMap); len(parents) != 1 {
 					b.Fatal(parents)
 				}
 			}

@@ -106,7 +106,7 @@ func (h *fakeHost) watched() string {
 }
 
 // put makes an object, given as metadata in YAML, be as it is said to be.
-func (h *fakeHost) put(t testing.TB, of pipeline.Type, metadata string) {
+func (h *fakeHost) put(t testing.TB, of object.Type, metadata string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *fakeHost) put(t testing.TB, of pipeline.Type, metadata string) {
 	h.send(of, kind, o)
 }
 
-func (h *fakeHost) remove(t testing.TB, of pipeline.Type, metadata string) {
+func (h *fakeHost) remove(t testing.TB, of object.Type, metadata string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,7 +133,7 @@ func (h *fakeHost) remove(t testing.TB, of pipeline.Type, metadata string) {
 	h.send(of, "DELETED", o)
 }
 
-func (h *fakeHost) send(of pipeline.Type, kind string, o *object.Object) {
+func (h *fakeHost) send(of object.Type, kind string, o *object.Object) {
 	for _, stream := range h.streams[of.Resource] {
 		stream <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, o.JSON())
 	}
@@ -145,13 +145,13 @@ type observing struct {
 	*Observer
 	host      *fakeHost
 	informers *cache.Informers
-	answers   map[pipeline.Key]*Answer
+	answers   map[object.Key]*Answer
 
 	mu     sync.Mutex
 	rules  []pipeline.RelatedRule
 	err    error
 	asked  int
-	synced map[pipeline.Key]int
+	synced map[object.Key]int
 }
 
 func observe(t testing.TB) *observing {
@@ -162,8 +162,8 @@ func observe(t testing.TB) *observing {
 			objects: map[string]map[types.NamespacedName]string{}, streams: map[string][]chan string{},
 			silent: sets.New[string](), refused: sets.New[string](),
 		},
-		answers: map[pipeline.Key]*Answer{},
-		synced:  map[pipeline.Key]int{},
+		answers: map[object.Key]*Answer{},
+		synced:  map[object.Key]int{},
 	}
 	server := httptest.NewServer(o.host)
 	t.Cleanup(server.Close)
@@ -187,13 +187,13 @@ func (o *observing) ask(context.Context, *pipeline.Snapshot) ([]pipeline.Related
 }
 
 // keyOf is the key of a parent.
-func keyOf(namespace, name string) pipeline.Key {
-	return pipeline.Key{
+func keyOf(namespace, name string) object.Key {
+	return object.Key{
 		GroupKind: schema.GroupKind{Group: "ctl.example", Kind: "Web"}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},
 	}
 }
 
-func (o *observing) changed(parents ...pipeline.Key) {
+func (o *observing) changed(parents ...object.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, parent := range parents {
@@ -232,7 +232,7 @@ func (o *observing) says(rules ...pipeline.RelatedRule) {
 func (o *observing) observe(name string, generation int) ([]pipeline.Related, error) {
 	snapshot := &pipeline.Snapshot{Parent: parsed(o, fmt.Sprintf(
 		`{apiVersion: ctl.example/v1, kind: Web, metadata: {name: %s, namespace: own, uid: u-%s, generation: %d}}`, name, name, generation))}
-	key := pipeline.KeyOf(snapshot.Parent)
+	key := object.KeyOf(snapshot.Parent)
 	if o.answers[key] == nil {
 		o.answers[key] = &Answer{}
 	}

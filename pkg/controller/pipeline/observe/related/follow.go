@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // follow makes these the rules of the answer: events of the objects that they select start a sync
@@ -41,7 +40,7 @@ func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err er
 
 // Forget drops the rules of an answer, and releases the views that only these needed.
 func (o *Observer) Forget(answer *Answer) {
-	o.note(answer, pipeline.Key{}, nil)
+	o.note(answer, object.Key{}, nil)
 	// Only opening sources can fail, and without rules there is none to open.
 	_ = o.follow(answer, nil)
 }
@@ -118,9 +117,9 @@ func (o *Observer) drop(sources []*source) {
 }
 
 // filled enqueues the parents that wait for the first list of a type.
-func (o *Observer) filled(of pipeline.Type) {
+func (o *Observer) filled(of object.Type) {
 	o.mu.RLock()
-	var parents []pipeline.Key
+	var parents []object.Key
 	if source := o.sources[of]; source != nil {
 		parents = source.parents()
 	}

@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // missingType is a type that a rule for a parent names and that the host does not have.
 type missingType struct {
-	parent pipeline.Key
+	parent object.Key
 	discovery.UnknownTypeError
 }
 
 // note notes whether a rule of an answer names a type that the host does not have, given the error
 // of its observation.
-func (o *Observer) note(answer *Answer, parent pipeline.Key, err error) {
+func (o *Observer) note(answer *Answer, parent object.Key, err error) {
 	unknown, missing := errors.AsType[*discovery.UnknownTypeError](err)
 	o.mu.RLock()
 	_, noted := o.missing[answer]

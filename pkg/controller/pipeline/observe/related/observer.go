@@ -13,6 +13,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 	// protocol version v1 of the customize hook does.
 	Confined bool
 	// Changed enqueues parents.
-	Changed func(parents ...pipeline.Key)
+	Changed func(parents ...object.Key)
 }
 
 // Observer observes the related objects of the parents of one controller.
@@ -37,7 +38,7 @@ type Observer struct {
 	patience time.Duration
 
 	mu       sync.RWMutex
-	sources  map[pipeline.Type]*source
+	sources  map[object.Type]*source
 	byAnswer map[*Answer][]*rule
 	// missing has the answers with a rule whose type the host does not have.
 	missing map[*Answer]missingType
@@ -49,7 +50,7 @@ func New(config Config) *Observer {
 	return &Observer{
 		Config:   config,
 		patience: 10 * time.Second,
-		sources:  map[pipeline.Type]*source{},
+		sources:  map[object.Type]*source{},
 		byAnswer: map[*Answer][]*rule{},
 		missing:  map[*Answer]missingType{},
 	}
@@ -73,7 +74,7 @@ func (w *NotListedError) Error() string { return "the related objects have not b
 // answer. A parent may have several answers, about several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	err := o.bringUpToDate(ctx, answer, snapshot)
-	o.note(answer, pipeline.KeyOf(snapshot.Parent), err)
+	o.note(answer, object.KeyOf(snapshot.Parent), err)
 	if err != nil {
 		if _, passing := errors.AsType[*discovery.Error](err); !passing {
 			*answer = Answer{}

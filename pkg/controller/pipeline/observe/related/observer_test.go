@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -180,8 +181,8 @@ func TestAnAnswerOutlastsAHostThatDoesNotTellItsTypes(t *testing.T) {
 	o := observe(t)
 	o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"})
 	o.shows("shop", 1, "ConfigMap[]")
-	o.Resolve = func(ctx context.Context, apiVersion, _ string) (pipeline.Type, error) {
-		return pipeline.Type{}, &discovery.Error{APIVersion: apiVersion, Err: errors.New("no answer")}
+	o.Resolve = func(ctx context.Context, apiVersion, _ string) (object.Type, error) {
+		return object.Type{}, &discovery.Error{APIVersion: apiVersion, Err: errors.New("no answer")}
 	}
 	if _, err := o.observe("shop", 1); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("the error is %v", err)
@@ -196,7 +197,7 @@ func TestAnAnswerOutlastsAHostThatDoesNotTellItsTypes(t *testing.T) {
 func TestATypeThatAppearsLateHasItsParentsSynced(t *testing.T) {
 	o := observe(t)
 	var shops atomic.Bool
-	o.Resolve = func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+	o.Resolve = func(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 		if resource == "shops" && shops.Load() {
 			return configMaps, nil
 		}

@@ -18,8 +18,8 @@ import (
 // rule is a rule of a hook's answer with its type, narrowed to what the hook may see. It selects an
 // object that meets all conditions.
 type rule struct {
-	parent pipeline.Key
-	of     pipeline.Type
+	parent object.Key
+	of     object.Type
 	// namespace is the only namespace that the object may be in; empty allows all.
 	namespace string
 	// names are the names that the object may have; none allows all.
@@ -28,17 +28,17 @@ type rule struct {
 	// selects all.
 	labels, namespaces labels.Selector
 	// in is the type of namespaces, if the rule selects by their labels.
-	in pipeline.Type
+	in object.Type
 }
 
 // typed is a rule as the hook wrote it, with its type and the type of namespaces.
 type typed struct {
 	pipeline.RelatedRule
-	of, in pipeline.Type
+	of, in object.Type
 }
 
 // ResolveFunc returns a type of the host. See discovery.Discovery.
-type ResolveFunc func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error)
+type ResolveFunc func(ctx context.Context, apiVersion, resource string) (object.Type, error)
 
 // find returns the rules with the types that they name.
 func (resolve ResolveFunc) find(ctx context.Context, written []pipeline.RelatedRule) ([]typed, error) {
@@ -81,7 +81,7 @@ func narrow(parent *object.Object, confined bool, written []typed) ([]*rule, err
 
 func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
 	narrowed := &rule{
-		parent: pipeline.KeyOf(parent), of: t.of, namespace: t.Namespace, names: t.Names,
+		parent: object.KeyOf(parent), of: t.of, namespace: t.Namespace, names: t.Names,
 		labels: t.LabelSelector, namespaces: t.NamespaceSelector, in: t.in,
 	}
 	if !t.of.Namespaced {
@@ -107,11 +107,11 @@ func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
 }
 
 // needs returns the types that the rule needs a view of.
-func (r *rule) needs() []pipeline.Type {
+func (r *rule) needs() []object.Type {
 	if r.namespaces != nil {
-		return []pipeline.Type{r.of, r.in}
+		return []object.Type{r.of, r.in}
 	}
-	return []pipeline.Type{r.of}
+	return []object.Type{r.of}
 }
 
 // selects reports whether the rule, which is about the object's type, selects the object. LabelsOf

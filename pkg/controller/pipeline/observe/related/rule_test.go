@@ -21,19 +21,19 @@ import (
 )
 
 var (
-	configMaps = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
-	secrets    = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true}
-	namespaces = pipeline.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"}
+	configMaps = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
+	secrets    = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true}
+	namespaces = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"}
 )
 
 // resolve finds the types above.
-func resolve(_ context.Context, apiVersion, resource string) (pipeline.Type, error) {
-	for _, of := range []pipeline.Type{configMaps, secrets, namespaces} {
+func resolve(_ context.Context, apiVersion, resource string) (object.Type, error) {
+	for _, of := range []object.Type{configMaps, secrets, namespaces} {
 		if of.GroupVersion().String() == apiVersion && of.Resource == resource {
 			return of, nil
 		}
 	}
-	return pipeline.Type{}, &discovery.UnknownTypeError{APIVersion: apiVersion, Resource: resource}
+	return object.Type{}, &discovery.UnknownTypeError{APIVersion: apiVersion, Resource: resource}
 }
 
 func parsed(t testing.TB, text string) *object.Object {

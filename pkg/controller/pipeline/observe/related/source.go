@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // source is the view of one related type. It is open as long as a rule needs it.
@@ -69,8 +69,8 @@ func (s *source) synced() bool {
 func (s *source) needed() bool { return len(s.rules) > 0 || len(s.byLabels) > 0 }
 
 // parents returns the parents with a rule that needs the source.
-func (s *source) parents() []pipeline.Key {
-	parents := sets.New[pipeline.Key]()
+func (s *source) parents() []object.Key {
+	parents := sets.New[object.Key]()
 	for _, rules := range s.rules {
 		for r := range rules {
 			parents.Insert(r.parent)

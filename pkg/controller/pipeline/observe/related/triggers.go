@@ -9,12 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // changed enqueues the parents that an event of an object concerns. It uses the rules of the last
 // answers: no hook is called for an event.
-func (o *Observer) changed(of pipeline.Type, before, after *object.Object) {
+func (o *Observer) changed(of object.Type, before, after *object.Object) {
 	if parents := o.concerned(of, before, after); len(parents) > 0 {
 		o.Changed(parents...)
 	}
@@ -23,14 +22,14 @@ func (o *Observer) changed(of pipeline.Type, before, after *object.Object) {
 // concerned returns the parents with a rule that selects the object as it was or as it is. If the
 // object is a namespace, it also returns those with a rule that selects objects by the labels of
 // their namespaces and selects in this namespace only before or only after the event.
-func (o *Observer) concerned(of pipeline.Type, before, after *object.Object) []pipeline.Key {
+func (o *Observer) concerned(of object.Type, before, after *object.Object) []object.Key {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	source := o.sources[of]
 	if source == nil {
 		return nil
 	}
-	parents := sets.New[pipeline.Key]()
+	parents := sets.New[object.Key]()
 	for _, state := range []*object.Object{before, after} {
 		if state == nil {
 			continue
@@ -56,7 +55,7 @@ func (r *rule) selectsIn(namespace *object.Object) bool {
 }
 
 // labelsOf returns a function that returns the labels of a namespace. The type of namespaces is in.
-func (o *Observer) labelsOf(in pipeline.Type) func(string) labels.Set {
+func (o *Observer) labelsOf(in object.Type) func(string) labels.Set {
 	return func(name string) labels.Set {
 		if source := o.sources[in]; source != nil {
 			if namespace := source.view.Get(types.NamespacedName{Name: name}); namespace != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // typesLast is how long a type that was found is not looked up again. Discovery keeps nothing about
@@ -21,12 +21,12 @@ const typesLast = time.Second
 func cacheTypes(resolve ResolveFunc) ResolveFunc {
 	type name struct{ apiVersion, resource string }
 	type found struct {
-		pipeline.Type
+		object.Type
 		at time.Time
 	}
 	var mu sync.Mutex
 	known := map[name]found{}
-	return func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+	return func(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 		name := name{apiVersion, resource}
 		mu.Lock()
 		last, ok := known[name]

@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 func TestTypesFoundRecentlyAreNotLookedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		find := cacheTypes(func(ctx context.Context, apiVersion, resource string) (pipeline.Type, error) {
+		find := cacheTypes(func(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 			asked++
 			return resolve(ctx, apiVersion, resource)
 		})

@@ -1,13 +1,11 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pipeline
+package object
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // Type is a resource of the host as discovery describes it.
@@ -39,7 +37,7 @@ type Key struct {
 }
 
 // KeyOf returns the key of an object.
-func KeyOf(o *object.Object) Key {
+func KeyOf(o *Object) Key {
 	return Key{GroupKind: o.GroupVersionKind().GroupKind(), NamespacedName: o.Key()}
 }
 
