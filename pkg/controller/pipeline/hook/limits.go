@@ -3,12 +3,19 @@
 
 package hook
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
 
 // The fixed limits of a hook. Other limits are elsewhere: Options.MaxResponseBytes comes from the
-// operator's flag --hook-max-response-bytes, defaultTimeout in endpoint.go applies if the author
-// sets no webhook.timeout, and package protocol limits resyncAfterSeconds.
+// operator's flag --hook-max-response-bytes, the deadline of a call from webhook.timeout, and package
+// protocol limits resyncAfterSeconds.
 const (
+	// defaultTimeout is the deadline of a call if webhook.timeout sets no positive one.
+	defaultTimeout = 10 * time.Second
 	// maxETagCacheBytes limits the answers in the ETag cache of one hook. If they are more, the
 	// oldest ones are dropped and have to be sent again.
 	maxETagCacheBytes = 64 << 20
@@ -31,3 +38,18 @@ const (
 	// changeInterval is the time between calls about changed parents while the hook is down.
 	changeInterval = time.Second
 )
+
+// timeout returns the deadline of a call. It is ten seconds if the spec sets no positive one.
+func timeout(spec *v1alpha1.Webhook) (time.Duration, error) {
+	if spec.Timeout == nil {
+		return defaultTimeout, nil
+	}
+	timeout, err := spec.Timeout.Parse()
+	if err != nil {
+		return 0, fmt.Errorf("invalid webhook config: timeout: %w", err)
+	}
+	if timeout <= 0 {
+		return defaultTimeout, nil
+	}
+	return timeout, nil
+}

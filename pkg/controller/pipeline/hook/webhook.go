@@ -211,3 +211,8 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([
 	}
 	return rules, nil
 }
+
+// endpoint returns the URL that a webhook is called at.
+func endpoint(webhook *v1alpha1.Webhook) (*url.URL, error) {
+	return hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}.Parse()
+}

@@ -3,5 +3,6 @@
 
 // Package decoratorcontroller stores DecoratorControllers. It describes the kind to package
 // resource, which makes the REST storage of it: kind.go names its resource, content and validation,
-// and columns.go what kubectl get prints. It touches nothing but the storage that it is given.
+// and columns.go which of its fields fill the
+// columns, which resource/controllercolumns.go has. It touches nothing but the storage that it is given.
 package decoratorcontroller
