@@ -22,6 +22,12 @@ const (
 	// finalizer stays on the objects that carry it, and has to be removed by other means. The
 	// annotation works before and after the deletion.
 	SkipDrainAnnotation = GroupName + "/skip-drain"
+
+	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after
+	// them, are the finalizers that controllers put on their parents. They are Metacontroller's, and
+	// are stored in users' clusters.
+	CompositeFinalizerPrefix = "metacontroller.io/compositecontroller-"
+	DecoratorFinalizerPrefix = "metacontroller.io/decoratorcontroller-"
 )
 
 // GroupResource returns the type that a rule names, without the version.

@@ -82,7 +82,7 @@ func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerH
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}
-	errs := validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, "compositecontroller-", controller, path)
+	errs := validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, v1alpha1.CompositeFinalizerPrefix, controller, path)
 	// These two are never called, so only their version has to be valid: nothing else in them has
 	// ever mattered.
 	errs = append(errs, validateHookVersion(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)

@@ -74,5 +74,5 @@ func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerH
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}
-	return validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, "decoratorcontroller-", controller, path)
+	return validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, v1alpha1.DecoratorFinalizerPrefix, controller, path)
 }

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -72,9 +73,10 @@ func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, 
 		errs = append(errs, field.Required(path.Child("webhook"),
 			"says where the hook is: without it nothing could be asked when an object is deleted, so leave out the hook"))
 	}
-	if longest := maxFinalizerLength - len(prefix); len(controller) > longest {
+	_, name, _ := strings.Cut(prefix, "/")
+	if maxName := maxFinalizerLength - len(name); len(controller) > maxName {
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf(
-			"the finalizer of a controller with such a long name could not be stored: metadata.name may have %d characters at most", longest)))
+			"the finalizer of a controller with such a long name could not be stored: metadata.name may have %d characters at most", maxName)))
 	}
 	return errs
 }

@@ -22,7 +22,7 @@ import (
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "CompositeController",
-		FinalizerPrefix: "metacontroller.io/compositecontroller-",
+		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
 		CallHook:        (*hook.Webhook).SyncComposite,
 		Plan:            plan.Composite,
 		PlanInputsHash:  plan.CompositeInputs,

@@ -20,7 +20,7 @@ import (
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
-		FinalizerPrefix: "metacontroller.io/decoratorcontroller-",
+		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
 		CallHook:        (*hook.Webhook).SyncDecorator,
 		Plan:            plan.Decorator,
 		PlanInputsHash:  plan.DecoratorInputs,
