@@ -12,7 +12,7 @@ cd "${root}"
 
 copy="$(mktemp -d)"
 trap 'rm -rf "${copy}"' EXIT
-inputs=(go.mod go.sum hack/update-codegen.sh hack/boilerplate.go.txt hack/models-schema)
+inputs=(go.mod go.sum hack/update-codegen.sh hack/boilerplate.go.txt hack/models-schema pkg/hookaddress)
 outputs=(hack/api-violations.txt pkg/apis pkg/generated)
 tar -c "${inputs[@]}" "${outputs[@]}" | tar -x -C "${copy}"
 
