@@ -241,7 +241,7 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 
 // postponement returns when a sync is tried again that ended before it could succeed or fail: the
 // hook asked to be called later, related objects are not listed yet, the parent has changed,
-// or its finalizer is written too often. It returns false for every other error and for nil.
+// or its finalizer is written too often. For every other error, and for nil, it returns false.
 func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)

@@ -169,7 +169,7 @@ func TestALabelThatDecoratorAndCompositeWantAlike(t *testing.T) {
 	}
 }
 
-// After a restart the server finds that there is nothing to write.
+// After a restart the server writes nothing, because nothing differs.
 func TestADecoratedChildIsAtRestAfterARestart(t *testing.T) {
 	var families []*family
 	for _, engine := range harness.Engines() {

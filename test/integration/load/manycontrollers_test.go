@@ -80,7 +80,7 @@ func TestHundredsOfControllers(t *testing.T) {
 	env.WaitForGoroutines(t, before)
 }
 
-// allReady returns a check that there are so many controllers and all are ready.
+// allReady returns a check that as many controllers exist as expected, and that all are ready.
 func allReady(count int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		list, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})
