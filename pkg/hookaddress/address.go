@@ -57,7 +57,7 @@ func (a Address) Raw() string {
 // does not contain the URL, which may have a password in it.
 func (a Address) Parse() (*url.URL, error) {
 	if !a.HasURL() {
-		if a.Service == nil || a.Path == nil || *a.Path == "" {
+		if a.Service == nil || a.Path == nil {
 			return nil, errors.New("invalid webhook config: must specify either a full 'url', or both 'service' and 'path'")
 		}
 		if a.Service.Name == "" || a.Service.Namespace == "" {

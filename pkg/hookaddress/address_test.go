@@ -49,6 +49,10 @@ func TestAddresses(t *testing.T) {
 			address: Address{Service: &Service{Name: "hooks", Namespace: "tools", Protocol: ptr.To("")}, Path: ptr.To("/sync")},
 			want:    "http://hooks.tools:80/sync",
 		},
+		"an empty path": {
+			address: Address{Service: &service, Path: ptr.To("")},
+			want:    "http://hooks.tools:80",
+		},
 		"a path is put behind as it is": {
 			address: Address{
 				Service: &Service{Name: "hooks", Namespace: "tools", Port: ptr.To[int32](8080)}, Path: ptr.To("/a/b?c=d"),
@@ -83,10 +87,6 @@ func TestAddressesThatCannotBeCalled(t *testing.T) {
 		},
 		"a service without a path": {
 			address: Address{Service: &Service{Name: "hooks", Namespace: "tools"}},
-			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
-		},
-		"a service with an empty path": {
-			address: Address{Service: &Service{Name: "hooks", Namespace: "tools"}, Path: ptr.To("")},
 			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
 		},
 		"a path without a service": {

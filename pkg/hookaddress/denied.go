@@ -6,7 +6,10 @@ package hookaddress
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // Denied are networks that hooks may not be in.
@@ -70,9 +73,48 @@ func (d Denied) Check(address netip.Addr) error {
 // CheckHost returns an *Error if the host of a URL is an address that is denied. Names pass: their
 // addresses have to be checked when they are resolved.
 func (d Denied) CheckHost(host string) error {
+	// What connects to the host may write it in ASCII before: "。" is a dot, and there are other
+	// digits.
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii
+	}
+	host = strings.TrimSuffix(host, ".")
 	address, err := netip.ParseAddr(host)
 	if err != nil {
-		return nil
+		numeric, ok := parseNumbers(host)
+		if !ok {
+			return nil
+		}
+		address = numeric
 	}
 	return d.Check(address)
+}
+
+// parseNumbers reads the forms of IPv4 addresses that C libraries accept, and with them some
+// proxies, which resolve the host themselves: one to four numbers, decimal, octal or hexadecimal.
+// The last number fills the bytes that are left, as in "169.16689662".
+func parseNumbers(host string) (netip.Addr, bool) {
+	parts := strings.Split(host, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var whole uint64
+	for i, part := range parts {
+		digits, base := strings.ToLower(part), 10
+		if hex, ok := strings.CutPrefix(digits, "0x"); ok {
+			digits, base = hex, 16
+		} else if len(digits) > 1 && digits[0] == '0' {
+			base = 8
+		}
+		bits := 8
+		if i == len(parts)-1 {
+			bits = 8 * (5 - len(parts))
+		}
+		number, err := strconv.ParseUint(digits, base, bits)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		whole = whole<<bits | number
+	}
+	return netip.AddrFrom4([4]byte{byte(whole >> 24), byte(whole >> 16), byte(whole >> 8), byte(whole)}), true
 }

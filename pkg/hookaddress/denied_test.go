@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/utils/ptr"
 )
 
 func TestLinkLocalAddressesAreDenied(t *testing.T) {
@@ -28,12 +30,44 @@ func TestLinkLocalAddressesAreDenied(t *testing.T) {
 		"10.0.0.1":                    "",
 		"hooks.default":               "",
 		"169.254.169.254.example.com": "",
+		"169.254.169.254.":            "169.254.0.0/16",
+		"2852039166":                  "169.254.0.0/16",
+		"0xa9fea9fe":                  "169.254.0.0/16",
+		"0XA9.0xfe.0251.0376":         "169.254.0.0/16",
+		"169.254.43518":               "169.254.0.0/16",
+		"169.16689662":                "169.254.0.0/16",
+		"169.16689662.":               "169.254.0.0/16",
+		"１６９.254.169.254":             "169.254.0.0/16",
+		"169。254。169。254":             "169.254.0.0/16",
+		"169.253.43518":               "",
+		"4294967296":                  "",
+		"169.254.169.256":             "",
+		"169.254.0.169.254":           "",
+		"169.254.0b1":                 "",
+		"169..254":                    "",
+		"169.254.-1":                  "",
+		"0x":                          "",
 		"":                            "",
 	} {
 		err := LinkLocal().CheckHost(host)
 		denied, ok := errors.AsType[*Error](err)
 		if ok != (want != "") || ok && denied.Network.String() != want {
 			t.Errorf("%s: %v, want it to be denied by %q", host, err, want)
+		}
+	}
+}
+
+// The name and the namespace of a Service make the host, so both together may be an address.
+func TestAServiceDoesNotGetAroundDeniedNetworks(t *testing.T) {
+	for _, service := range []Service{
+		{Name: "169.254", Namespace: "169.254"},
+		{Name: "169.254", Namespace: "169.254."},
+		{Name: "169", Namespace: "16689662"},
+		{Name: "0xa9", Namespace: "0xfea9fe"},
+	} {
+		host := Address{Service: &service, Path: ptr.To("/latest")}.Hostname()
+		if LinkLocal().CheckHost(host) == nil {
+			t.Errorf("%s is not denied", host)
 		}
 	}
 }

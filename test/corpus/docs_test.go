@@ -140,7 +140,7 @@ func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 	verb := regexp.MustCompile(`%[a-z]`)
 	for _, file := range files {
 		switch filepath.Base(file) {
-		case "controllerrevision.go", "doc.go": // an object that the server writes, and no code
+		case "controllerrevision.go", "status.go", "doc.go": // what the server writes, and no code
 			continue
 		}
 		if strings.HasSuffix(file, "_test.go") {

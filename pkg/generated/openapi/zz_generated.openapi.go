@@ -1775,14 +1775,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 					},
 					"cacheTimeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. It must not be negative; 0 counts as absent. Default: absent, until the controller is restarted.",
+							Description: "cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. A number below 1 counts as absent. Default: absent, until the controller is restarted.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"cacheCleanupSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves. It must not be negative. Default: absent.",
+							Description: "cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves. Default: absent.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

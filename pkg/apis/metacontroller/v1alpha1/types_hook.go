@@ -138,13 +138,13 @@ type WebhookEtagConfig struct {
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. It must not be negative; 0 counts as absent.
+	// cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. A number below 1 counts as absent.
 	// Default: absent, until the controller is restarted.
 	// +optional
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 
-	// cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves. It
-	// must not be negative. Default: absent.
+	// cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves.
+	// Default: absent.
 	// +optional
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }

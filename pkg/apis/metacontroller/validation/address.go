@@ -86,14 +86,15 @@ func validateHostPart(text string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, text, "must be part of a host name: letters, digits, '-' and '.'")}
 }
 
-// validatePath checks that a path can follow the port in a URL without changing host and port.
+// validatePath checks that a path can follow the port in a URL without changing host and port. An
+// empty path can. The error does not show the query, which may have a token in it.
 func validatePath(text *string, path *field.Path) field.ErrorList {
-	if text == nil || *text == "" {
+	if text == nil {
 		return field.ErrorList{field.Required(path, `is the path of the webhook at its service, such as "/sync"`)}
 	}
 	const service = "service:80"
 	if address, err := url.Parse("http://" + service + *text); err != nil || address.Host != service || address.User != nil {
-		return field.ErrorList{field.Invalid(path, *text, `must be the path of a URL and start with "/", such as "/sync"`)}
+		return field.ErrorList{field.Invalid(path, hookaddress.RedactText(*text), `must be the path of a URL and start with "/", such as "/sync"`)}
 	}
 	return nil
 }

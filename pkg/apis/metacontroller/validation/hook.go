@@ -105,11 +105,6 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 				`must be a number with a unit (ns, us, ms, s, m, h), or several of them in a row, such as "10s" or "1m30s"`))
 		}
 	}
-	if etag := webhook.Etag; etag != nil {
-		path := path.Child("etag")
-		errs = append(errs, validateSeconds(etag.CacheTimeoutSeconds, path.Child("cacheTimeoutSeconds"))...)
-		errs = append(errs, validateSeconds(etag.CacheCleanupSeconds, path.Child("cacheCleanupSeconds"))...)
-	}
 	if webhook.ResponseUnmarshallMode != nil {
 		switch *webhook.ResponseUnmarshallMode {
 		case metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict:
@@ -121,11 +116,4 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 	settings := webhook.Connection()
 	errs = append(errs, validateReferences(settings, path)...)
 	return append(errs, validateConnection(settings, path)...)
-}
-
-func validateSeconds(seconds *int32, path *field.Path) field.ErrorList {
-	if seconds == nil || *seconds >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, *seconds, "must not be negative")}
 }

@@ -31,6 +31,8 @@ func TestValidateHook(t *testing.T) {
 		"a negative timeout: counts as default":      {hook: `{webhook: {url: "http://hooks.example", timeout: -5s}}`},
 		"strict answers":                             {hook: `{webhook: {url: "http://hooks.example", responseUnMarshallMode: strict}}`},
 		"an etag cache that nothing ever cleans up":  {hook: `{webhook: {url: "http://hooks.example", etag: {enabled: true, cacheTimeoutSeconds: 5}}}`},
+		"answers that never expire":                  {hook: `{webhook: {url: "http://hooks.example", etag: {enabled: true, cacheTimeoutSeconds: -1, cacheCleanupSeconds: -1}}}`},
+		"a service with an empty path":               {hook: `{webhook: {service: {name: hooks, namespace: ns}, path: ""}}`},
 
 		"an unknown version": {
 			hook: `{version: v3, webhook: {url: "http://hooks.example"}}`,
@@ -44,13 +46,13 @@ func TestValidateHook(t *testing.T) {
 			hook: "{webhook: {service: {name: hooks, namespace: ns}}}",
 			want: []string{webhook + `.path: Required value: is the path of the webhook at its service, such as "/sync"`},
 		},
-		"a service with an empty path": {
-			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: ""}}`,
-			want: []string{webhook + `.path: Required value: is the path of the webhook at its service, such as "/sync"`},
+		"a path whose query is not for errors": {
+			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: "sync?token=s3cret"}}`,
+			want: []string{webhook + `.path: Invalid value: "sync?xxxxx": must be the path of a URL and start with "/", such as "/sync"`},
 		},
 		"a path that changes the host": {
 			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: "@elsewhere.example/sync"}}`,
-			want: []string{webhook + `.path: Invalid value: "@elsewhere.example/sync": must be the path of a URL and start with "/", such as "/sync"`},
+			want: []string{webhook + `.path: Invalid value: "xxxxx@elsewhere.example/sync": must be the path of a URL and start with "/", such as "/sync"`},
 		},
 		"a path that changes the port": {
 			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: "80/sync"}}`,

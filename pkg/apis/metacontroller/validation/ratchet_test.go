@@ -96,7 +96,7 @@ func TestAnEndpointConfigIsLookedAtWhenAHookComesToUseIt(t *testing.T) {
 // From before these rules.
 func TestOldConnectionSettingsStayEditable(t *testing.T) {
 	const old = `spec: {endpointConfigs: [{host: hooks.example, authorization: {type: basic, secretRef: {name: a, namespace: b, key: c}}, basicAuth: {secretRef: {name: a, namespace: b}}}],
-		parentResource: {labelSelector: {matchExpressions: [{key: a, operator: Is}]}}, hooks: {sync: {webhook: {etag: {cacheTimeoutSeconds: -1}}}}}`
+		parentResource: {labelSelector: {matchExpressions: [{key: a, operator: Is}]}}, hooks: {sync: {webhook: {responseUnMarshallMode: lax}}}}`
 	stored := patched(t, compositeController, old)
 	if errs := ValidateCompositeController(decode[*metacontroller.CompositeController](t, stored)); len(errs) != 4 {
 		t.Fatalf("the old object is to have four errors, it has %v", errs)

@@ -38,8 +38,8 @@ func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
 			w.add(path.Child("timeout"), "is not positive, so that 10s is used")
 		}
 	}
-	if etag := webhook.Etag; etag != nil && (etag.Enabled == nil || !*etag.Enabled) && (etag.CacheTimeoutSeconds != nil || etag.CacheCleanupSeconds != nil) {
-		w.add(path.Child("etag"), "has no effect: enabled is not true")
+	if webhook.Etag != nil {
+		w.etag(webhook.Etag, path.Child("etag"))
 	}
 	w.caBundle(webhook.CABundle, path.Child("caBundle"))
 	if address := addressOf(webhook); address != nil && address.Scheme == "http" {
@@ -49,6 +49,15 @@ func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
 		if webhook.ClientTLS != nil {
 			w.add(path.Child("clientTLS"), "has no effect: the webhook is not called by https")
 		}
+	}
+}
+
+func (w *warnings) etag(etag *metacontroller.WebhookEtagConfig, path *field.Path) {
+	switch timeout := etag.CacheTimeoutSeconds; {
+	case (etag.Enabled == nil || !*etag.Enabled) && (timeout != nil || etag.CacheCleanupSeconds != nil):
+		w.add(path, "has no effect: enabled is not true")
+	case timeout != nil && *timeout < 0:
+		w.add(path.Child("cacheTimeoutSeconds"), "is negative, so that answers are kept without a time limit")
 	}
 }
 
@@ -78,7 +87,11 @@ func (w *warnings) service(webhook *metacontroller.Webhook, path *field.Path) {
 	if webhook.URL != nil && webhook.Service != nil {
 		w.add(path.Child("url"), "is empty, so that service and path are used")
 	}
-	if webhook.Path != nil && !strings.HasPrefix(*webhook.Path, "/") {
+	switch {
+	case webhook.Path == nil:
+	case *webhook.Path == "":
+		w.add(path.Child("path"), `is empty, so that "/" is called`)
+	case !strings.HasPrefix(*webhook.Path, "/"):
 		w.add(path.Child("path"), `does not start with "/"`)
 	}
 	if isHTTPSOnPort80(webhook.Service) {
