@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -30,9 +31,6 @@ type question struct {
 	snapshot *pipeline.Snapshot
 	// request appends the body of the request.
 	request func(to []byte) []byte
-	// secret reports that the request shows Secrets, or could show some: neither the request nor
-	// the answer is logged or quoted.
-	secret bool
 	// decode reads the answer. It reports whether the bytes of the answer are free for other uses
 	// afterwards.
 	decode func(d *protocol.Decoder, answer []byte) (free bool, err error)
@@ -49,10 +47,10 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	posted := w.buffers.get()
 	defer posted.release()
 	posted.bytes = q.request(posted.bytes)
-	w.log(ctx, "Hook request", posted.bytes, q.secret)
+	w.logRequest(ctx, posted.bytes)
 	etags := w.etagCacheFor(q.snapshot)
 	cached := etags.get(parent.UID, time.Now())
-	reply, err := w.post(ctx, posted, cached.etag, q.secret)
+	reply, err := w.post(ctx, posted, cached.etag)
 	if err != nil {
 		return w.explain(err)
 	}
@@ -60,18 +58,25 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	if !reply.notModified {
 		answer = reply.body.Bytes()
 	}
-	d := &protocol.Decoder{Redact: q.secret || protocol.MentionsSecrets(answer), FindDuplicates: w.strict() || logsStrictErrors(ctx)}
+	d := &protocol.Decoder{
+		Redactor:       protocol.Redactor{Credentials: reply.credentials, Request: posted.bytes, Answer: answer},
+		FindDuplicates: w.strict() || logsStrictErrors(ctx),
+	}
+	// An answer is logged before it is judged: what is wrong with it is best seen in it.
+	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
+	if reply.status != http.StatusOK && !reply.notModified {
+		return w.explain(&statusError{status: reply.status, body: protocol.HeadAndTail(d.Redactor.Body(answer))})
+	}
 	free, err := q.decode(d, answer)
 	if err != nil {
 		return w.explain(err)
 	}
-	if err := w.checkStrict(ctx, d.StrictErrors()); err != nil {
+	if err := w.checkStrict(ctx, d); err != nil {
 		return w.explain(err)
 	}
-	if reply.etag != "" {
+	if reply.etag != "" && !reply.notModified {
 		etags.put(parent.UID, reply.etag, answer, time.Now())
 	}
-	w.log(ctx, "Hook answer", answer, d.Redact)
 	if free {
 		w.reuse(reply.body)
 	}
@@ -90,16 +95,17 @@ func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 
 // checkStrict returns the strict errors of an answer as one error if the hook is read strictly.
 // Otherwise it logs them.
-func (w *Webhook) checkStrict(ctx context.Context, found []error) error {
-	if len(found) == 0 {
+func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
+	found := d.StrictErrors()
+	if len(found) == 0 || !w.strict() && !logsStrictErrors(ctx) {
 		return nil
 	}
-	all := utilerrors.NewAggregate(found)
+	all := d.Redactor.Values(utilerrors.NewAggregate(found).Error())
 	if w.strict() {
-		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %w",
+		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %s",
 			ErrUnreadable, w.version, w.name, w.mode, all)
 	}
-	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all.Error())
+	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all)
 	return nil
 }
 
@@ -111,17 +117,19 @@ func logsStrictErrors(ctx context.Context) bool {
 	return klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
 }
 
-// log logs a body, or that the body is not shown if it is about Secrets.
-func (w *Webhook) log(ctx context.Context, message string, body []byte, secret bool) {
-	logger := klog.FromContext(ctx).V(bodyVerbosity)
-	if !logger.Enabled() {
-		return
+// logRequest logs the body of a request.
+func (w *Webhook) logRequest(ctx context.Context, body []byte) {
+	if logger := klog.FromContext(ctx).V(bodyVerbosity); logger.Enabled() {
+		redactor := protocol.Redactor{Request: body}
+		logger.Info("Hook request", "hook", w.name, "url", w.shown, "bytes", len(body), "body", redactor.Body(body))
 	}
-	text := string(body)
-	if secret {
-		text = protocol.Redacted
+}
+
+// logAnswer logs an answer of any status. With 304 or 412, that is the one from the ETag cache.
+func (w *Webhook) logAnswer(ctx context.Context, status int, body []byte, redactor *protocol.Redactor) {
+	if logger := klog.FromContext(ctx).V(bodyVerbosity); logger.Enabled() {
+		logger.Info("Hook answer", "hook", w.name, "url", w.shown, "status", status, "bytes", len(body), "body", redactor.Body(body))
 	}
-	logger.Info(message, "hook", w.name, "url", w.shown, "bytes", len(body), "body", text)
 }
 
 // explain adds to an error which hook it is about.

@@ -109,7 +109,7 @@ func TestAnswersAreKnownByTheirETags(t *testing.T) {
 		}},
 		"an answer that cannot be read is not kept": {enabled, []turn{
 			{parent: "a", etag: `"x"`, body: first, want: one},
-			{parent: "a", ifNoneMatch: `"x"`, etag: `"y"`, body: "[]", refused: true, want: `it must be a JSON object, but it starts with "[]"`},
+			{parent: "a", ifNoneMatch: `"x"`, etag: `"y"`, body: "[]", refused: true, want: `it must be a JSON object, but it is "[]"`},
 			{parent: "a", ifNoneMatch: `"x"`, status: 304, want: one},
 		}},
 		"other statuses are errors as ever": {enabled, []turn{

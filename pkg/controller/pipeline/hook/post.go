@@ -13,22 +13,24 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
 
 // reply is what a hook replied to one request.
 type reply struct {
-	body *bytes.Buffer
+	status int
+	body   *bytes.Buffer
 	// etag is the ETag of the answer; empty if there is none.
 	etag string
 	// notModified reports that the answer is the one whose ETag was in the request.
 	notModified bool
+	// credentials are what the request was sent with.
+	credentials []string
 }
 
-// post sends the content of the buffer and returns the answer. The deadline covers connecting,
-// sending and reading. The etag is the one of the cached answer; empty if there is none.
-func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret bool) (reply, error) {
+// post sends the content of the buffer and returns what the hook replies, whatever its status. The
+// deadline covers connecting, sending and reading. The etag is the one of the cached answer; empty
+// if there is none.
+func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
 	request, err := http.NewRequestWithContext(context.WithValue(ctx, bufferKey{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
@@ -38,7 +40,7 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret 
 	request.ContentLength = int64(len(posted.bytes))
 	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
 	request.Header.Set("Content-Type", "application/json")
-	hide := w.transport.Authorize(request)
+	credentials := w.transport.Authorize(request)
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
@@ -54,15 +56,11 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string, secret 
 	if err != nil {
 		return reply{}, err
 	}
-	switch status := response.StatusCode; {
-	case status == http.StatusOK:
-		return reply{body: body, etag: response.Header.Get("ETag")}, nil
-	case etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed):
-		return reply{notModified: true}, nil
-	default:
-		redact := secret || protocol.MentionsSecrets(body.Bytes())
-		return reply{}, &statusError{status: status, body: protocol.Excerpt(hide(body.Bytes()), redact)}
-	}
+	status := response.StatusCode
+	return reply{
+		status: status, body: body, etag: response.Header.Get("ETag"), credentials: credentials,
+		notModified: etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed),
+	}, nil
 }
 
 // readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as

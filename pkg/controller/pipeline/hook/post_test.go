@@ -68,19 +68,27 @@ func TestOnlyStatus200IsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestAnErrorQuotesTheBeginningOfALongBody(t *testing.T) {
-	address := serve(t, answer(500, "Traceback: "+strings.Repeat("x", 900)))
-	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-	want := "unsupported status code: 500 body: Traceback: " + strings.Repeat("x", 109) + "… (200 is expected)"
-	if err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("error is %v, want it to end in %s", err, want)
+// The first line of a traceback tells that it is one, and the last lines tell what happened.
+func TestTheErrorOfAFailingAnswerQuotesItsHeadAndItsTail(t *testing.T) {
+	traceback := "Traceback (most recent call last):\n" + strings.Repeat("  File \"/usr/lib/python3/http/server.py\", line 436, in handle\n    method()\n", 8) +
+		"  File \"/app/hook.py\", line 12, in sync\n    size = parent['spec']['size']\nKeyError: 'size'\n"
+	const head = `Traceback (most recent call last): File "/usr/lib/python3/http/server.py", line 436, in handle method()`
+	const tail = `File "/app/hook.py", line 12, in sync size = parent['spec']['size'] KeyError: 'size'`
+	for status, want := range map[int]string{500: "unsupported status code: 500 body: " + head, 200: `it is "` + strings.ReplaceAll(head, `"`, `\"`)} {
+		_, err := webhook(t, serve(t, answer(status, traceback)), "").SyncComposite(t.Context(), snapshot(t))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.ReplaceAll(err.Error(), `\"`, `"`), tail) {
+			t.Errorf("error is\n%v\nwant in it\n%s\n%s", err, want, tail)
+		}
+		if err != nil && len(err.Error()) > 800 {
+			t.Errorf("the error has %d bytes", len(err.Error()))
+		}
 	}
 }
 
 func TestAnAnswerThatCannotBeReadNamesTheHook(t *testing.T) {
 	address := serve(t, answer(200, "<html>"))
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-	want := "sync hook failed: " + address + `: the hook's answer cannot be read: it must be a JSON object, but it starts with "<html>"`
+	want := "sync hook failed: " + address + `: the hook's answer cannot be read: it must be a JSON object, but it is "<html>"`
 	if err == nil || err.Error() != want || !errors.Is(err, ErrUnreadable) {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

@@ -163,7 +163,6 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 	err := w.call(ctx, question{
 		snapshot: snapshot,
 		request:  func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
-		secret:   protocol.InvolvesSecrets(snapshot),
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			hash := xxhash.Sum64(answer)
 			if response = noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
@@ -200,7 +199,6 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([
 	err := w.call(ctx, question{
 		snapshot: snapshot,
 		request:  func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
-		secret:   protocol.IsSecret(snapshot.Parent),
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			rules, err = d.RelatedRules(answer)
 			return false, err

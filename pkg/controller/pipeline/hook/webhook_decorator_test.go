@@ -116,9 +116,8 @@ func TestQ1NullAttachmentsAreRefused(t *testing.T) {
 	}
 }
 
-// The labels of a Secret are not shown either.
-func TestRefusedLabelsOfASecretAreNotShown(t *testing.T) {
-	about := &pipeline.Snapshot{Controller: []byte(controller), Parent: parsed(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"}}`)}
+func TestRefusedLabelsOfASecretDoNotShowItsValues(t *testing.T) {
+	about := &pipeline.Snapshot{Controller: []byte(controller), Parent: parsed(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"default"},"data":{"word":"aHVudGVyMg=="}}`)}
 	_, err := webhook(t, serve(t, answer(200, `{"labels":{"a":{"password":"hunter2"}}}`)), "").SyncDecorator(t.Context(), about)
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("error is %v", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,8 +22,8 @@ var ErrUnreadable = errors.New("the hook's answer cannot be read")
 
 // Decoder reads one answer.
 type Decoder struct {
-	// Redact keeps the content of the answer out of errors.
-	Redact bool
+	// Redactor keeps what is secret out of errors.
+	Redactor Redactor
 	// FindDuplicates adds duplicate fields inside the status, labels and annotations to
 	// StrictErrors. The search takes time.
 	FindDuplicates bool
@@ -40,7 +41,7 @@ type fields map[string]func(value []byte) error
 // duplicate fields wins. Errors are ErrUnreadable.
 func (d *Decoder) read(answer []byte, fields fields) error {
 	if err := d.readObject(answer, fields); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return fmt.Errorf("%w: %s", ErrUnreadable, d.Redactor.Values(err.Error()))
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 	case string(answer) == "null":
 		return nil
 	case answer[0] != '{':
-		return fmt.Errorf("it must be a JSON object, but it starts with %s", d.quoteText(answer))
+		return fmt.Errorf("it must be a JSON object, but it is %s", d.quoteAll(answer))
 	}
 	var invalid error
 	seen := sets.New[string]()
@@ -72,15 +73,19 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 		}
 		return invalid
 	})
-	if invalid != nil {
+	switch {
+	case invalid != nil:
 		return invalid
+	case err != nil:
+		return fmt.Errorf("%w; the answer is %s", d.redacted(err), d.quoteAll(answer))
+	default:
+		return nil
 	}
-	return d.redacted(err)
 }
 
-// redacted returns the error without what it quotes of an answer that must not be shown.
+// redacted returns the error of a parser without what it quotes, if that may be a part of a Secret.
 func (d *Decoder) redacted(err error) error {
-	if !d.Redact || err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || !d.Redactor.mayShowSecrets() {
 		return err
 	}
 	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -93,12 +98,9 @@ func (d *Decoder) redacted(err error) error {
 }
 
 // quote returns a JSON value as errors show it.
-func (d *Decoder) quote(value []byte) string { return Excerpt(value, d.Redact) }
+func (d *Decoder) quote(value []byte) string { return excerpt(d.Redactor.Body(value)) }
 
-// quoteText returns a text that may not be JSON as errors show it.
-func (d *Decoder) quoteText(text []byte) string {
-	if d.Redact {
-		return Redacted
-	}
-	return fmt.Sprintf("%q", Excerpt(text, false))
+// quoteAll returns an answer, which may not be JSON, as errors show it.
+func (d *Decoder) quoteAll(answer []byte) string {
+	return strconv.Quote(HeadAndTail(d.Redactor.Body(answer)))
 }

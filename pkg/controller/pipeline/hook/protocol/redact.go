@@ -5,45 +5,185 @@ package protocol
 
 import (
 	"bytes"
-	"slices"
+	"regexp"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Redacted replaces text that must not be in logs and errors.
-const Redacted = "(not shown, there are Secrets in it)"
+const (
+	// Redacted replaces text that must not be in logs and errors.
+	Redacted = "(not shown, there are Secrets in it)"
+	// blank stands for a value that is not shown.
+	blank = "xxxxx"
+)
 
-// InvolvesSecrets reports whether a sync or finalize request shows a Secret or could show one.
-func InvolvesSecrets(snapshot *pipeline.Snapshot) bool {
-	return IsSecret(snapshot.Parent) ||
-		slices.ContainsFunc(snapshot.Children, func(group pipeline.Group) bool { return hasSecrets(group.Type, group.Claimed) }) ||
-		slices.ContainsFunc(snapshot.Related, func(group pipeline.Related) bool { return hasSecrets(group.Type, group.Objects) })
+// Redactor blanks what is secret in texts about one call of a hook. Secret are the credentials of
+// the hook, and the values of Secrets that are in the request or in the answer. Nothing is searched
+// for them before a text is to be shown.
+type Redactor struct {
+	// Credentials are what the hook was called with. None of them is empty.
+	Credentials []string
+	// Request and Answer are the bodies of the call. The answer need not be JSON.
+	Request, Answer []byte
+
+	values *strings.Replacer // nil before a text was to be shown
 }
 
-func hasSecrets(of object.Type, objects []*object.Object) bool {
-	return of.Kind == "Secret" && of.Group == "" || slices.ContainsFunc(objects, IsSecret)
+// Body returns a request or an answer as it may be shown. JSON stays JSON: the values of Secrets in
+// it are blanked wherever they are. In other texts that mention Secrets, the values of all quoted
+// keys are blanked, too, because one of them may be of a Secret that cannot be read.
+func (r *Redactor) Body(body []byte) string {
+	if body = bytes.TrimSpace(body); isJSON(body) {
+		return string(r.appendValue(nil, body, false))
+	}
+	return r.text(string(body))
 }
 
-// IsSecret reports whether an object is a Secret.
-func IsSecret(o *object.Object) bool { return o.APIVersion == "v1" && o.Kind == "Secret" }
-
-// MentionsSecrets reports whether there may be Secrets in an answer, which need not be JSON.
-func MentionsSecrets(answer []byte) bool { return bytes.Contains(answer, []byte("Secret")) }
-
-// maxExcerptBytes is the length of the text that errors quote.
-const maxExcerptBytes = 120
-
-// Excerpt returns the beginning of a text on one line, enough to recognise the text by, or
-// Redacted.
-func Excerpt(text []byte, redact bool) string {
-	if redact {
-		return Redacted
+// Values returns a text in which the secret values are blanked.
+func (r *Redactor) Values(text string) string {
+	if text == "" {
+		return ""
 	}
-	line := strings.Join(strings.Fields(string(text[:min(len(text), 2*maxExcerptBytes)])), " ")
-	if len(line) <= maxExcerptBytes && len(text) <= 2*maxExcerptBytes {
-		return line
+	if r.values == nil {
+		found := secretValues{}
+		found.addBody(r.Request)
+		found.addBody(r.Answer)
+		r.values = found.replacer(r.Credentials)
 	}
-	return strings.ToValidUTF8(line[:min(len(line), maxExcerptBytes)], "") + "…"
+	return r.values.Replace(text)
+}
+
+// mayShowSecrets reports whether there may be Secrets in the request or the answer.
+func (r *Redactor) mayShowSecrets() bool {
+	return mentionsSecret(r.Request) || mentionsSecret(r.Answer)
+}
+
+func mentionsSecret(body []byte) bool { return bytes.Contains(body, []byte("Secret")) }
+
+func isJSON(body []byte) bool {
+	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// appendValue appends a JSON value as it may be shown. Inside a list of Secrets, the items are
+// Secrets whatever their kind.
+func (r *Redactor) appendValue(to, raw []byte, isSecret bool) []byte {
+	switch raw[0] {
+	case '{':
+		return r.appendObject(to, raw, isSecret)
+	case '[':
+		to = append(to, '[')
+		_ = object.Elements(raw, func(index int, element []byte) error {
+			if index > 0 {
+				to = append(to, ',')
+			}
+			to = r.appendValue(to, element, isSecret)
+			return nil
+		})
+		return append(to, ']')
+	case '"':
+		text := unquote(raw)
+		if shown := r.text(text); shown != text {
+			return appendQuote(to, shown)
+		}
+		return append(to, raw...)
+	default:
+		return append(to, r.Values(string(raw))...)
+	}
+}
+
+func (r *Redactor) appendObject(to, raw []byte, isSecret bool) []byte {
+	kind := kindOf(raw)
+	isSecret = isSecret || kind == secretKind
+	to = append(to, '{')
+	start := len(to)
+	_ = object.Members(raw, func(name string, value []byte) error {
+		if len(to) > start {
+			to = append(to, ',')
+		}
+		to = append(appendQuote(to, r.Values(name)), ':')
+		if isSecret && isSecretField(name) {
+			to = appendBlanked(to, value)
+		} else {
+			to = r.appendValue(to, value, kind == secretListKind && name == "items")
+		}
+		return nil
+	})
+	return append(to, '}')
+}
+
+// appendBlanked appends the data of a Secret: its keys without their values.
+func appendBlanked(to, data []byte) []byte {
+	if data[0] != '{' {
+		return append(to, `"`+blank+`"`...)
+	}
+	to = append(to, '{')
+	start := len(to)
+	_ = object.Members(data, func(name string, _ []byte) error {
+		if len(to) > start {
+			to = append(to, ',')
+		}
+		to = append(appendQuote(to, name), `:"`+blank+`"`...)
+		return nil
+	})
+	return append(to, '}')
+}
+
+var (
+	// manifest and manifestData together are in a Secret that is written in YAML or in the form of Go.
+	manifest     = regexp.MustCompile(`\bkind\s*[:=]\s*"?Secret\b|\bSecret\{`)
+	manifestData = regexp.MustCompile(`(?i)\b(data|stringData)\b`)
+	// quotedKeys are a quoted key and its value in JSON, in JSON that is quoted, and in the forms of
+	// other languages. The value may be cut off.
+	quotedKeys = regexp.MustCompile(`(?s)(\\+"[^"]*"\s*:\s*)\\+"[^"]*"?` +
+		`|("(?:\\.|[^"\\])*"\s*:\s*)b?(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s"'{}\[\],]+)` +
+		`|('(?:\\.|[^'\\])*'\s*:\s*)b?(?:'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[^\s"'{}\[\],]+)`)
+)
+
+// text returns a text as it may be shown.
+func (r *Redactor) text(text string) string {
+	if mentionsSecret([]byte(text)) {
+		switch trimmed := []byte(strings.TrimSpace(text)); {
+		case isComposite(trimmed) && isJSON(trimmed):
+			text = string(r.appendValue(nil, trimmed, false))
+		case manifest.MatchString(text) && manifestData.MatchString(text):
+			return Redacted
+		default:
+			text = quotedKeys.ReplaceAllString(text, "${1}${2}${3}"+blank)
+		}
+	}
+	return r.Values(text)
+}
+
+// isComposite reports whether a text begins like a JSON object or list.
+func isComposite(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
+
+const (
+	secretKind     = "Secret"
+	secretListKind = "SecretList"
+)
+
+// kindOf returns the kind of a JSON object of the core group, or "". An object without an
+// apiVersion counts as one of that group.
+func kindOf(raw []byte) string {
+	kind, version := object.Lookup(raw, "kind"), object.Lookup(raw, "apiVersion")
+	if len(kind) == 0 || kind[0] != '"' || version != nil && string(version) != `"v1"` {
+		return ""
+	}
+	return unquote(kind)
+}
+
+// isSecretField reports whether a field of a Secret has its values.
+func isSecretField(name string) bool { return name == "data" || name == "stringData" }
+
+func unquote(quoted []byte) string {
+	text, _ := jsontext.AppendUnquote(nil, quoted) // the error only reports invalid UTF-8
+	return string(text)
+}
+
+func appendQuote(to []byte, text string) []byte {
+	to, _ = jsontext.AppendQuote(to, text) // the error only reports that invalid UTF-8 was replaced
+	return to
 }

@@ -4,28 +4,63 @@
 package protocol
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
 
-func TestExcerpt(t *testing.T) {
-	x := func(count int) string { return strings.Repeat("x", count) }
-	tests := map[string]struct{ text, want string }{
-		"a short text":                         {"ok", "ok"},
-		"nothing":                              {"", ""},
-		"a text that just fits":                {x(120), x(120)},
-		"a text that just does not":            {x(121), x(120) + "…"},
-		"lines":                                {"Traceback:\n  File \"a.py\"\r\n\tx = 1\n", `Traceback: File "a.py" x = 1`},
-		"it is not cut within a letter":        {"x" + strings.Repeat("ü", 100), "x" + strings.Repeat("ü", 59) + "…"},
-		"what is left out behind white space":  {x(10) + strings.Repeat(" ", 300) + "end", x(10) + "…"},
-		"letters cut off behind white space":   {strings.Repeat(" ", 239) + "ü", "…"},
-		"many short lines that together fit":   {strings.Repeat("ab\n", 40), strings.TrimSpace(strings.Repeat("ab ", 40))},
-		"many short lines that are cut behind": {strings.Repeat("ab\n", 400), strings.Repeat("ab ", 40) + "…"},
+// FuzzRedactor holds for any answer about a Secret that the value of the Secret is not shown, and
+// that JSON stays JSON.
+func FuzzRedactor(f *testing.F) {
+	const value = "hunter2!"
+	const request = `{"parent":{"apiVersion":"v1","kind":"Secret","data":{"word":"aHVudGVyMiE="}}}`
+	for _, seed := range []string{
+		value, `"` + value + `"`, `{"kind":"Secret","data":{"a":"` + value + `"},"x":["` + value + `"]}`, `Secret {'a': '` + value, `{"a":"{\"kind\":\"Secret\",\"data\":{\"a\":1}}"}`,
+		"kind: Secret\ndata: {a: " + value + "}", `[{"kind":"SecretList","items":[{"stringData":["` + value + `"]}]}`, "{}", "[", `"\u0068unter2!"`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		r := Redactor{Credentials: []string{"t0ken"}, Request: []byte(request), Answer: answer}
+		shown := r.Body(answer)
+		for _, text := range []string{shown, HeadAndTail(shown), excerpt(shown)} {
+			for _, hidden := range []string{value, "aHVudGVyMiE", "t0ken"} {
+				if strings.Contains(text, hidden) {
+					t.Errorf("of %q is shown %q", answer, text)
+				}
+			}
+		}
+		if json.Valid(answer) && !json.Valid([]byte(shown)) {
+			t.Errorf("%q is JSON, and shown is %q", answer, shown)
+		}
+	})
+}
+
+func TestWhatIsShownOfABody(t *testing.T) {
+	const long = "first line of a key\nsecond line of a key"
+	secret := `{"apiVersion":"v1","kind":"Secret","stringData":{"pin":"7","registry":"{\"auths\":[{\"password\":\"pa55word\"}]}","env":"USER=b\nPASSWORD='sw0rdfish'","yaml":"a:\n  b: 0pen5esame","word":"hunter2\n","key":` + string(appendQuote(nil, long)) + `}}`
+	tests := map[string]struct{ body, want string }{
+		"what is not secret":             {` {"a": [1, true, null, "b"]} `, `{"a":[1,true,null,"b"]}`},
+		"the data of a ConfigMap":        {`{"kind":"ConfigMap","data":{"a":"b"}}`, `{"kind":"ConfigMap","data":{"a":"b"}}`},
+		"a Secret of another group":      {`{"apiVersion":"vault.example/v1","kind":"Secret","data":{"a":"b"}}`, `{"apiVersion":"vault.example/v1","kind":"Secret","data":{"a":"b"}}`},
+		"a Secret":                       {`{"kind":"Secret","type":"Opaque","data":{"a":"b","c":null}}`, `{"kind":"Secret","type":"Opaque","data":{"a":"xxxxx","c":"xxxxx"}}`},
+		"data of the wrong type":         {`{"kind":"Secret","data":["YWJj"],"stringData":null}`, `{"kind":"Secret","data":"xxxxx","stringData":"xxxxx"}`},
+		"a Secret in an annotation":      {`{"a":"{\"kind\":\"Secret\",\"data\":{\"a\":\"b\"}}"}`, `{"a":"{\"kind\":\"Secret\",\"data\":{\"a\":\"xxxxx\"}}"}`},
+		"a value without its line feed":  {`no hunter2`, `no xxxxx`},
+		"one line of a value":            {"second line of a key", "xxxxx"},
+		"a value on one line":            {`'first line of a key\nsecond line of a key'`, `'xxxxx'`},
+		"a text in a value that is JSON": {`KeyError: pa55word`, `KeyError: xxxxx`},
+		"what a line sets":               {`no sw0rdfish`, `no xxxxx`},
+		"what a line of YAML sets":       {`no 0pen5esame`, `no xxxxx`},
+		"a short value":                  {`7 hooks`, `7 hooks`},
+		"a credential":                   {`token t0 is no token`, `token xxxxx is no token`},
+		"numbers":                        {`{"a":1234,"b":12345}`, `{"a":1234,"b":12345}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Excerpt([]byte(test.text), false); got != test.want {
-				t.Errorf("it is %q, want %q", got, test.want)
+			r := Redactor{Credentials: []string{"t0"}, Request: []byte(secret), Answer: []byte(test.body)}
+			if got := r.Body([]byte(test.body)); got != test.want {
+				t.Errorf("shown is %s, want %s", got, test.want)
 			}
 		})
 	}

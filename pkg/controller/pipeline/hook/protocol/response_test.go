@@ -69,12 +69,12 @@ func TestDecodeResponseRefuses(t *testing.T) {
 	tests := map[string]refusalTest{
 		"nothing":                    {"", "it is empty; a hook answers with a JSON object"},
 		"white space":                {" \n", "it is empty; a hook answers with a JSON object"},
-		"a list":                     {`[]`, `it must be a JSON object, but it starts with "[]"`},
-		"a string":                   {`"ok"`, `it must be a JSON object, but it starts with "\"ok\""`},
-		"a number":                   {`5`, `it must be a JSON object, but it starts with "5"`},
-		"plain text":                 {`ok`, `it must be a JSON object, but it starts with "ok"`},
-		"HTML":                       {`<!DOCTYPE html><html>`, `it must be a JSON object, but it starts with "<!DOCTYPE html><html>"`},
-		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it starts with "<html>` + strings.Repeat("x", 114) + `…"`},
+		"a list":                     {`[]`, `it must be a JSON object, but it is "[]"`},
+		"a string":                   {`"ok"`, `it must be a JSON object, but it is "\"ok\""`},
+		"a number":                   {`5`, `it must be a JSON object, but it is "5"`},
+		"plain text":                 {`ok`, `it must be a JSON object, but it is "ok"`},
+		"HTML":                       {`<!DOCTYPE html><html>`, `it must be a JSON object, but it is "<!DOCTYPE html><html>"`},
+		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", 144) + " … " + strings.Repeat("x", 350) + `"`},
 		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, "unexpected EOF"},
 		"half a JSON string":         {`{"status":{"a":"b`, "unexpected EOF"},
 		"JSON with a comma too many": {`{"status":{},}`, "invalid character ','"},
@@ -119,7 +119,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %q, want it to say %q", err, want)
 		}
-		if len(err.Error()) > 400 {
+		if len(err.Error()) > 600 {
 			t.Errorf("the error has %d characters", len(err.Error()))
 		}
 	})

@@ -32,13 +32,15 @@ func (s *settings) resolveAuthorization(find finder, into *credentials) error {
 	}
 	credential := strings.TrimSpace(string(value))
 	header := scheme + " " + credential
-	switch {
-	case credential == "":
-		return opened.unusable(fmt.Errorf("key %q is empty", ref.Key))
-	case strings.ContainsFunc(header, isControl):
+	if strings.ContainsFunc(header, isControl) {
 		return opened.unusable(fmt.Errorf("key %q: there is a line break or another control character in it", ref.Key))
 	}
-	into.authorization, into.secrets = header, []string{credential}
+	into.authorization = header
+	if credential == "" {
+		into.empty = opened.unusable(fmt.Errorf("key %q is empty", ref.Key))
+		return nil
+	}
+	into.secrets = []string{credential}
 	return nil
 }
 
@@ -63,18 +65,19 @@ func (s *settings) resolveBasicAuth(find finder, into *credentials) error {
 	if err != nil {
 		return err
 	}
-	trimmed := strings.TrimSpace(string(password))
-	pair := strings.TrimSpace(string(user)) + ":" + trimmed
-	switch {
-	case strings.Contains(string(user), ":"):
+	if strings.Contains(string(user), ":") {
 		return opened.unusable(fmt.Errorf("key %q: a user name cannot contain a colon", userKey))
-	case pair == ":":
-		return opened.unusable(fmt.Errorf("keys %q and %q are empty", userKey, passwordKey))
 	}
-	encoded := base64.StdEncoding.EncodeToString([]byte(pair))
-	into.authorization, into.secrets = "Basic "+encoded, []string{encoded}
-	if trimmed != "" {
-		into.secrets = append(into.secrets, trimmed)
+	name, word := strings.TrimSpace(string(user)), strings.TrimSpace(string(password))
+	encoded := base64.StdEncoding.EncodeToString([]byte(name + ":" + word))
+	into.authorization = "Basic " + encoded
+	if name == "" && word == "" {
+		into.empty = opened.unusable(fmt.Errorf("keys %q and %q are empty", userKey, passwordKey))
+		return nil
+	}
+	into.secrets = []string{encoded}
+	if word != "" {
+		into.secrets = append(into.secrets, word)
 	}
 	return nil
 }

@@ -83,8 +83,11 @@ type credentials struct {
 	certificates []tls.Certificate
 	// authorization is the value of the Authorization header; empty if none is sent.
 	authorization string
-	// secrets are the parts of authorization that must not be shown.
+	// secrets are the parts of authorization that must not be shown. None of them is empty.
 	secrets []string
+	// empty says that the credential in authorization is empty; nil if it is not, or if there is
+	// none. An empty credential is sent, because Metacontroller sends it, too.
+	empty error
 }
 
 // sameTLS reports whether connections made with one can be used with the other.
@@ -92,12 +95,4 @@ func (c *credentials) sameTLS(other *credentials) bool {
 	return c.roots.Equal(other.roots) && slices.EqualFunc(c.certificates, other.certificates, func(a, b tls.Certificate) bool {
 		return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal)
 	})
-}
-
-// hide removes the secrets from a text of the hook, which may quote them.
-func (c *credentials) hide(text []byte) []byte {
-	for _, secret := range c.secrets {
-		text = bytes.ReplaceAll(text, []byte(secret), []byte("xxxxx"))
-	}
-	return text
 }

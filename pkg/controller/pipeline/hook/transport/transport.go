@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"sync"
 
+	"k8s.io/klog/v2"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
@@ -78,7 +80,13 @@ func (t *Transport) Open(ctx context.Context, report func(error)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report = report
-	return t.renew()
+	if err := t.renew(); err != nil {
+		return err
+	}
+	if empty := t.credentials.empty; empty != nil {
+		klog.FromContext(ctx).Info("Calling a hook with an empty credential", "reason", empty.Error())
+	}
+	return nil
 }
 
 // Close stops following the sources and closes idle connections.
@@ -95,17 +103,18 @@ func (t *Transport) Close() {
 }
 
 // Authorize puts the credential into a request. net/http removes it when a redirect leads to
-// another host. Authorize returns a function that removes the credential from texts.
-func (t *Transport) Authorize(request *http.Request) (hide func([]byte) []byte) {
+// another host. Authorize returns the parts of the credential that no text may show; none of them is
+// empty.
+func (t *Transport) Authorize(request *http.Request) (secrets []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.credentials == nil {
-		return (&credentials{}).hide
+		return nil
 	}
 	if t.credentials.authorization != "" {
 		request.Header.Set("Authorization", t.credentials.authorization)
 	}
-	return t.credentials.hide
+	return t.credentials.secrets
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -203,11 +212,15 @@ func (t *Transport) changed(source Source, now *object.Object) {
 	}
 }
 
-// renew makes calls use the current content of the sources.
+// renew makes calls use the current content of the sources. A credential that becomes empty later
+// counts as unusable: it is more likely a mistake in a rotation than a wish.
 func (t *Transport) renew() error {
 	next, err := t.settings.resolve(t.last)
 	if err != nil {
 		return err
+	}
+	if t.credentials != nil && t.credentials.empty == nil && next.empty != nil {
+		return next.empty
 	}
 	t.use(next)
 	return nil

@@ -4,6 +4,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -156,7 +157,7 @@ func (c *caller) call(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hide := c.Authorize(request)
+	secrets := c.Authorize(request)
 	response, err := (&http.Client{Transport: c.Transport}).Do(request)
 	if err != nil {
 		return err
@@ -164,7 +165,10 @@ func (c *caller) call(ctx context.Context) error {
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("unsupported status code: %d body: %s", response.StatusCode, hide(body))
+		for _, secret := range secrets {
+			body = bytes.ReplaceAll(body, []byte(secret), []byte("xxxxx"))
+		}
+		err = fmt.Errorf("unsupported status code: %d body: %s", response.StatusCode, body)
 	}
 	return err
 }
