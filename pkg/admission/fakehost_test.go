@@ -8,6 +8,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -27,7 +28,8 @@ type fakeHost struct {
 	// rules allow "<verb> <resource>[/<subresource>][ <namespace>/<name>]", where a * stands for
 	// anything.
 	rules []string
-	// served are the resources and subresources of each API version.
+	// served are the resources and subresources of each API version. The ones with a * at the end of
+	// their names are cluster-scoped.
 	served map[string][]string
 	// err is the answer to every review, discoveryErr that to every question about types.
 	err, discoveryErr error
@@ -77,7 +79,8 @@ func (h *fakeHost) ServerResourcesForGroupVersionWithContext(_ context.Context, 
 	}
 	list := &metav1.APIResourceList{GroupVersion: groupVersion}
 	for _, name := range names {
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+		name, clusterScoped := strings.CutSuffix(name, "*")
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Namespaced: !clusterScoped})
 	}
 	return list, nil
 }
@@ -134,6 +137,14 @@ func child(apiVersion, resource string) func(*metacontroller.CompositeController
 			ResourceRule: metacontroller.ResourceRule{APIVersion: apiVersion, Resource: resource},
 		})
 	}
+}
+
+// decorating adds targets of a type, and attachments of a type.
+func decorating(decorator *metacontroller.DecoratorController, target, attachment string) *metacontroller.DecoratorController {
+	spec := &decorator.Spec
+	spec.Resources = append(spec.Resources, metacontroller.DecoratorControllerResourceRule{ResourceRule: metacontroller.ResourceRule{APIVersion: "v1", Resource: target}})
+	spec.Attachments = append(spec.Attachments, metacontroller.DecoratorControllerAttachmentRule{ResourceRule: metacontroller.ResourceRule{APIVersion: "v1", Resource: attachment}})
+	return decorator
 }
 
 // request is one to create the object, or to update stored to it.

@@ -65,6 +65,8 @@ type typeInfo struct {
 	// served is true if the host serves the type, and hasStatus if its objects have a status
 	// subresource.
 	served, hasStatus bool
+	// namespaced is true if its objects are in namespaces.
+	namespaced bool
 }
 
 // lookUpTypes asks the host for types: for each API version once, and for all concurrently. A type
@@ -100,6 +102,7 @@ func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into m
 		name, subresource, _ := strings.Cut(resource.Name, "/")
 		of := into[version.WithResource(name)]
 		of.served = of.served || subresource == ""
+		of.namespaced = of.namespaced || subresource == "" && resource.Namespaced
 		of.hasStatus = of.hasStatus || subresource == statusSubresource
 		into[version.WithResource(name)] = of
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
@@ -23,8 +24,9 @@ const WarningsPlugin = "ControllerWarnings"
 // out.
 const warningsTimeout = time.Second
 
-// Warnings warns authors of types that the host does not serve, of hooks that cannot be resolved,
-// and of other controllers of the same parents. It refuses nothing.
+// Warnings warns authors of types that the host does not serve, of rules that can never have a child,
+// of hooks that cannot be resolved, and of other controllers of the same parents. It refuses
+// nothing.
 type Warnings struct {
 	*admission.Handler
 	hostUser
@@ -66,8 +68,8 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	return nil
 }
 
-// types returns warnings about types that the host does not serve yet, and about parents that have
-// no status.
+// types returns warnings about types that the host does not serve yet, about parents that have no
+// status, and about rules that can never have a child.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
 	rules := slices.Concat(c.parents, c.children)
 	known, err := w.host.lookUpTypes(ctx, rules)
@@ -84,6 +86,20 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {
 			warnings = append(warnings, fmt.Sprintf("%s: %q in %s has no status subresource, so the status that hooks answer is not written; "+
 				"if the type comes from a CustomResourceDefinition, the controller does not run before it has one", rule.path, rule.Resource, rule.GroupVersion()))
+		}
+	}
+	return append(warnings, childless(c, known)...)
+}
+
+// childless returns warnings about rules that can never have a child.
+func childless(c *controller, known map[schema.GroupVersionResource]typeInfo) (warnings []string) {
+	if len(c.parents) == 0 || slices.ContainsFunc(c.parents, func(parent typeRule) bool { return !known[parent.GroupVersionResource].namespaced }) {
+		return nil
+	}
+	for _, rule := range c.children {
+		if of := known[rule.GroupVersionResource]; of.served && !of.namespaced {
+			warnings = append(warnings, fmt.Sprintf("%s: %q in %s is cluster-scoped, and the parents are namespaced: this rule can never have a child, "+
+				"because an object without a namespace cannot belong to one in a namespace", rule.path, rule.Resource, rule.GroupVersion()))
 		}
 	}
 	return warnings

@@ -154,8 +154,21 @@ func TestWarnings(t *testing.T) {
 				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "blog"}}
 			}),
 		},
-		"a decorator, of which there may be many": {others: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
-		"an update of metadata":                   {host: &fakeHost{}, object: composed(), stored: composed()},
+		"a child type that namespaced parents cannot have": {host: scopes(), object: composed(child("v1", "nodes")), want: []string{
+			`spec.childResources[1]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
+		}},
+		"such a child type of cluster-scoped parents": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ParentResource.Resource = "books"
+		})},
+		"such a child type of parents that are not there yet": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ParentResource.Resource = "papers"
+		}), want: []string{`spec.parentResource: the host does not serve "papers" in example.com/v1 yet; the controller starts as soon as it does`}},
+		"an attachment type that namespaced targets cannot have": {host: scopes(), object: decorating(decorated("pages"), "pods", "nodes"), want: []string{
+			`spec.attachments[0]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
+		}},
+		"such an attachment type where some targets can have it": {host: scopes(), object: decorating(decorated("pages"), "nodes", "nodes")},
+		"a decorator, of which there may be many":                {others: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
+		"an update of metadata":                                  {host: &fakeHost{}, object: composed(), stored: composed()},
 		"an update of the spec": {
 			object: composed(at("http://nowhere.default/sync")), stored: composed(), want: []string{noName},
 		},
@@ -186,6 +199,11 @@ func TestWarnings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scopes is a host that serves namespaced and cluster-scoped types.
+func scopes() *fakeHost {
+	return &fakeHost{served: map[string][]string{"v1": {"pods", "nodes*", "nodes/status*"}, "example.com/v1": {"pages", "pages/status", "books*", "books/status*"}}}
 }
 
 func TestNobodyIsWarnedBeforeControllersAreKnown(t *testing.T) {
