@@ -66,15 +66,13 @@ func run(ctx context.Context, config Config) error {
 		return err
 	}
 	defer release()
-	informers := newInformers(clients.own, externalversions.WithTweakListOptions(func(options *metav1.ListOptions) {
-		options.LabelSelector = selector.String()
-	}))
-	drainer := &drain.Drainer{Client: clients.host, Discovery: dependencies.Discovery, Actor: dependencies.Actor, NotFinalized: dependencies.Events.NotFinalized}
+	informers := newInformers(clients.own, selector)
+	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.NotFinalized)
 	reconcilers = []*lifecycle.Reconciler{
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),
 	}
-	return runUntilEnd(ctx, config, clients, dependencies, informers, reconcilers)
+	return runUntilEnd(ctx, config, clients, dependencies, informers, drainer, reconcilers)
 }
 
 // clients are the clients of the two API servers that the controllers use.
@@ -127,7 +125,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
 	}
 	made = append(made, func() { config.Metrics.Unregister(calls) })
-	stored, err := store.New(clients.own, newInformers(clients.own))
+	stored, err := store.New(clients.own, newInformers(clients.own, labels.Everything()))
 	if err != nil {
 		return hosted.Dependencies{}, nil, err
 	}
@@ -153,10 +151,23 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 	}, undo, nil
 }
 
-// newInformers makes informers of the own API, which keep objects without managedFields.
-func newInformers(own versioned.Interface, options ...externalversions.SharedInformerOption) externalversions.SharedInformerFactory {
-	return externalversions.NewSharedInformerFactoryWithOptions(own, 0, append(options, externalversions.WithTransform(withoutManagedFields))...)
+// newInformers makes informers of the objects of the own API that a selector selects. They keep the
+// objects without managedFields.
+func newInformers(own versioned.Interface, selector labels.Selector) externalversions.SharedInformerFactory {
+	return externalversions.NewSharedInformerFactoryWithOptions(own, 0,
+		externalversions.WithTransform(withoutManagedFields),
+		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.LabelSelector = selector.String()
+			if options.ResourceVersion == cachedVersion {
+				options.ResourceVersion = ""
+			}
+		}))
 }
+
+// cachedVersion is the resource version with which a reflector lists first, if the server does not
+// stream lists. The server may then answer from its watch cache, and a new leader would not see the
+// last writes of the one before it.
+const cachedVersion = "0"
 
 // withoutManagedFields drops managedFields, which the controllers do not read. An update without
 // them leaves the stored ones as they are.
@@ -170,7 +181,7 @@ func withoutManagedFields(obj any) (any, error) {
 // runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
 // one of them fails, and waits until all have stopped.
 func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
-	informers externalversions.SharedInformerFactory, reconcilers []*lifecycle.Reconciler) error {
+	informers externalversions.SharedInformerFactory, drainer *drain.Drainer, reconcilers []*lifecycle.Reconciler) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	informers.Start(ctx.Done())
@@ -184,6 +195,7 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 		})
 	}
 	running.Go(func() { dependencies.Revisions.Run(ctx) })
+	running.Go(func() { drainer.Run(ctx) })
 	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
 	if config.DiscoveryInterval > 0 {
 		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })

@@ -4,12 +4,52 @@
 package controller
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
+
+// The API server of another leader may have written later than what the watch cache shows.
+func TestObjectsOfTheOwnAPIAreListedConsistently(t *testing.T) {
+	lists := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if query.Get("watch") != "true" {
+			lists <- query.Get("resourceVersion")
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity) // as a server without streaming lists
+	}))
+	defer server.Close()
+	own, err := versioned.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	informers := newInformers(own, labels.Everything())
+	for _, informer := range []cache.SharedIndexInformer{
+		informers.Metacontroller().V1alpha1().CompositeControllers().Informer(),
+		informers.Metacontroller().V1alpha1().DecoratorControllers().Informer(),
+		informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { informer.RunWithContext(ctx) })
+		if version := <-lists; version != "" {
+			t.Errorf("listed is what there was at version %q or later, want what there is", version)
+		}
+		stop()
+		running.Wait()
+	}
+}
 
 func TestManagedFieldsAreNotKept(t *testing.T) {
 	for _, fresh := range []metav1.Object{&v1alpha1.CompositeController{}, &v1alpha1.DecoratorController{}, &v1alpha1.ControllerRevision{}} {

@@ -5,10 +5,14 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -18,58 +22,102 @@ import (
 // not know such a list answers with the objects.
 const acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
-// Pages calls visit with the objects of a type that contain a text, a page at a time. It reads past
-// all caches, which may not show the last writes yet.
-func (c *Client) Pages(ctx context.Context, of object.Type, text string, visit func(page []*object.Object) error) error {
-	return c.pages(ctx, of, jsonMediaType, func(body []byte) (next string, err error) {
-		page, err := c.parseList(of, body, func(item []byte) []byte {
-			if !bytes.Contains(item, []byte(text)) {
+// Pages lists the objects of a type that contain a text, a page at a time. It reads past all caches,
+// which may not show the last writes yet. It remembers its place: after an error, the same page is
+// requested again. An object that exists all the time is on at least one page.
+type Pages struct {
+	client *Client
+	of     object.Type
+	text   string
+	// token is the host's name of the next page; empty for the first one.
+	token string
+	done  bool
+}
+
+// Pages returns Pages before the first one.
+func (c *Client) Pages(of object.Type, text string) *Pages {
+	return &Pages{client: c, of: of, text: text}
+}
+
+// Done reports whether the last page was returned.
+func (p *Pages) Done() bool { return p.done }
+
+// Next returns the objects of the next page that contain the text.
+func (p *Pages) Next(ctx context.Context) (page []*object.Object, err error) {
+	err = p.request(ctx, jsonMediaType, func(body []byte) (next string, err error) {
+		list, err := p.client.parseList(p.of, body, func(item []byte) []byte {
+			if !bytes.Contains(item, []byte(p.text)) {
 				return nil
 			}
-			return bytes.Clone(item) // the next page overwrites the body
+			return bytes.Clone(item) // the body is much larger
 		})
 		if err != nil {
 			return "", err
 		}
-		if len(page.Items) > 0 {
-			err = visit(page.Items)
-		}
-		return page.Continue, err
+		page = list.Items
+		return list.Continue, nil
 	})
+	return page, err
 }
 
-// MetadataPages is Pages for the metadata of objects: that is all it requests and searches.
-func (c *Client) MetadataPages(ctx context.Context, of object.Type, text string, visit func(page []metav1.PartialObjectMetadata) error) error {
-	return c.pages(ctx, of, acceptMetadata, func(body []byte) (next string, err error) {
-		page, next, err := parseMetadata(body, text)
+// NextMetadata is Next for the metadata of objects: that is all it requests and searches. All pages
+// must be requested in the same way.
+func (p *Pages) NextMetadata(ctx context.Context) (page []metav1.PartialObjectMetadata, err error) {
+	err = p.request(ctx, acceptMetadata, func(body []byte) (next string, err error) {
+		page, next, err = parseMetadata(body, p.text)
 		if err != nil {
-			return "", fmt.Errorf("list of %s: %w", of, err)
+			return "", fmt.Errorf("list of %s: %w", p.of, err)
 		}
-		if len(page) > 0 {
-			err = visit(page)
-		}
-		return next, err
+		return next, nil
 	})
+	return page, err
 }
 
-// pageSize is how many objects are requested and in memory at a time.
-const pageSize = 500
+const (
+	// pageSize is how many objects are requested and in memory at a time.
+	pageSize = 500
+	// pageTimeout is how long the host may take for a page. A kube-apiserver gives up on a request
+	// after the same time.
+	pageTimeout = time.Minute
+)
 
-// pages lists all objects of a type in pages, in the form that accept names, and calls read with
-// each. read returns the token of the next page.
-func (c *Client) pages(ctx context.Context, of object.Type, accept string, read func(body []byte) (next string, err error)) error {
-	options := metav1.ListOptions{Limit: pageSize}
+// request requests the next page, in the form that accept names, and calls read with it. read
+// returns the token of the page after it.
+func (p *Pages) request(ctx context.Context, accept string, read func(body []byte) (next string, err error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, pageTimeout, fmt.Errorf("no answer within %s", pageTimeout))
+	defer cancel()
 	var body bytes.Buffer
-	for {
-		if err := c.readList(ctx, of, "", accept, options, &body); err != nil {
-			return fmt.Errorf("list %s: %w", of, err)
-		}
-		next, err := read(body.Bytes())
-		if err != nil || next == "" {
-			return err
-		}
-		options.Continue = next
+	err := p.readInto(ctx, accept, &body)
+	if token, expired := tokenAfter(err); expired && p.token != "" {
+		p.token = token
+		err = p.readInto(ctx, accept, &body)
 	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", p.of, cmp.Or(context.Cause(ctx), err))
+	}
+	next, err := read(body.Bytes())
+	if err != nil {
+		return err
+	}
+	p.token, p.done = next, next == ""
+	return nil
+}
+
+func (p *Pages) readInto(ctx context.Context, accept string, body *bytes.Buffer) error {
+	return p.client.readList(ctx, p.of, "", accept, metav1.ListOptions{Limit: pageSize, Continue: p.token}, body)
+}
+
+// tokenAfter reports whether the error of a request for a page is that the token has expired, which
+// it does after some minutes. The host then offers a token for the pages that are left, at a later
+// resource version. If it offers none, the first page comes next.
+func tokenAfter(err error) (token string, expired bool) {
+	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		return "", false
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		token = status.ErrStatus.Continue
+	}
+	return token, true
 }
 
 // parseMetadata returns the metadata of the items that mention the text in it, and the token of the

@@ -4,7 +4,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -46,25 +44,65 @@ func paging(t *testing.T) *Client {
 
 func TestPages(t *testing.T) {
 	var seen []string
-	err := paging(t).Pages(t.Context(), pods, "seen", func(page []*object.Object) error {
+	for pages := paging(t).Pages(pods, "seen"); !pages.Done(); {
+		page, err := pages.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, one := range page {
 			seen = append(seen, one.String())
 		}
-		return nil
-	})
-	if err != nil || !slices.Equal(seen, []string{"Pod a", "Pod b", "Pod c"}) {
-		t.Errorf("seen %q, error %v", seen, err)
+	}
+	if !slices.Equal(seen, []string{"Pod a", "Pod b", "Pod c"}) {
+		t.Errorf("seen %q", seen)
 	}
 }
 
-func TestPagesEndWithTheFirstError(t *testing.T) {
-	visits, enough := 0, errors.New("enough")
-	err := paging(t).Pages(t.Context(), pods, "seen", func([]*object.Object) error {
-		visits++
-		return enough
-	})
-	if visits != 1 || !errors.Is(err, enough) {
-		t.Errorf("%d visits, error %v", visits, err)
+// The host forgets its tokens after some minutes. A page that fails is requested again, and those
+// before it are not.
+func TestThePlaceInPagesIsKept(t *testing.T) {
+	const end = `{"metadata":{"resourceVersion":"9"},"items":[]}`
+	for name, test := range map[string]struct {
+		// refused is the answer to the first request for the second page.
+		refused string
+		code    int
+		want    []string
+		err     bool
+	}{
+		"after a failure":                      {`{"kind":"Status","apiVersion":"v1","code":500}`, 500, []string{"", "b", "b"}, true},
+		"of a token that has expired":          {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","metadata":{"continue":"fresh"}}`, 410, []string{"", "b", "fresh"}, false},
+		"of a token without one to go on with": {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired"}`, 410, []string{"", "b", ""}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = append(asked, r.URL.Query().Get("continue"))
+				w.Header().Set("Content-Type", "application/json")
+				switch len(asked) {
+				case 1:
+					_, _ = fmt.Fprint(w, `{"metadata":{"resourceVersion":"9","continue":"b"},"items":[]}`)
+				case 2:
+					w.WriteHeader(test.code)
+					_, _ = fmt.Fprint(w, test.refused)
+				default:
+					_, _ = fmt.Fprint(w, end)
+				}
+			}))
+			defer server.Close()
+			client, err := NewClient(&rest.Config{Host: server.URL}, FieldManager)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := false
+			for pages := client.Pages(pods, "seen"); !pages.Done(); {
+				if _, err := pages.Next(t.Context()); err != nil {
+					failed = true
+				}
+			}
+			if !slices.Equal(asked, test.want) || failed != test.err {
+				t.Errorf("asked for pages %q, an error %v, want %q, %v", asked, failed, test.want, test.err)
+			}
+		})
 	}
 }
 
@@ -124,27 +162,19 @@ func TestMetadataPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen []string
-			err := metadataHost(t, knowsMetadata).MetadataPages(t.Context(), secretType(), "seen", func(page []metav1.PartialObjectMetadata) error {
+			for pages := metadataHost(t, knowsMetadata).Pages(secretType(), "seen"); !pages.Done(); {
+				page, err := pages.NextMetadata(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
 				for _, one := range page {
 					seen = append(seen, fmt.Sprint(one.Namespace, "/", one.Name, " ", one.UID, " ", one.Finalizers))
 				}
-				return nil
-			})
-			if want := []string{"default/a u-a [x seen]", "default/b u-b [seen]", "default/c u-c [seen]"}; err != nil || !slices.Equal(seen, want) {
-				t.Errorf("seen %q, error %v", seen, err)
+			}
+			if want := []string{"default/a u-a [x seen]", "default/b u-b [seen]", "default/c u-c [seen]"}; !slices.Equal(seen, want) {
+				t.Errorf("seen %q", seen)
 			}
 		})
-	}
-}
-
-func TestMetadataPagesEndWithTheFirstError(t *testing.T) {
-	visits, enough := 0, errors.New("enough")
-	err := metadataHost(t, true).MetadataPages(t.Context(), secretType(), "seen", func([]metav1.PartialObjectMetadata) error {
-		visits++
-		return enough
-	})
-	if visits != 1 || !errors.Is(err, enough) {
-		t.Errorf("%d visits, error %v", visits, err)
 	}
 }
 
@@ -155,7 +185,7 @@ func TestMetadataPagesOfATypeThatIsNotServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = client.MetadataPages(t.Context(), secretType(), "seen", func([]metav1.PartialObjectMetadata) error { return nil })
+	_, err = client.Pages(secretType(), "seen").NextMetadata(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "list Secret.v1: ") {
 		t.Errorf("error is %v", err)
 	}

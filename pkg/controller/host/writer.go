@@ -20,13 +20,22 @@ import (
 // Writer changes objects of the host. It bounds how many writes are under way at a time.
 type Writer struct {
 	client *Client
-	slots  chan struct{}
+	slots  *slots
+	// owner is whose writes these are.
+	owner string
 }
 
-// NewWriter returns a writer that has at most so many writes under way in parallel. All hosted
-// controllers of the process share one.
+// NewWriter returns a writer that has at most so many writes under way in parallel. The process has
+// one. See For for the writers of its controllers.
 func NewWriter(client *Client, parallel int) *Writer {
-	return &Writer{client: client, slots: make(chan struct{}, parallel)}
+	return &Writer{client: client, slots: newSlots(parallel)}
+}
+
+// For returns a writer for the writes of one controller. It shares the bound with the other writers
+// fairly: a controller has at most as many writes under way as more could be, so one whose writes
+// are slow leaves room for the others.
+func (w *Writer) For(controller string) *Writer {
+	return &Writer{client: w.client, slots: w.slots, owner: controller}
 }
 
 // Managers returns the field managers of the writer.
@@ -117,11 +126,10 @@ func (w *Writer) Delete(ctx context.Context, of object.Type, name types.Namespac
 	if err != nil {
 		return err
 	}
-	release, err := w.slot(ctx)
-	if err != nil {
+	if err := w.slots.acquire(ctx, w.owner); err != nil {
 		return err
 	}
-	defer release()
+	defer w.slots.release(w.owner)
 	return named(w.client.rest.Delete(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body).Do(ctx).Error()
 }
 
@@ -130,20 +138,9 @@ func (w *Writer) write(ctx context.Context, request *rest.Request) (*object.Obje
 }
 
 func (w *Writer) send(ctx context.Context, request *rest.Request) (*object.Object, error) {
-	release, err := w.slot(ctx)
-	if err != nil {
+	if err := w.slots.acquire(ctx, w.owner); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer w.slots.release(w.owner)
 	return w.client.parse(request.Do(ctx))
-}
-
-// slot waits until another write may start. Call release when the write has ended.
-func (w *Writer) slot(ctx context.Context) (release func(), err error) {
-	select {
-	case w.slots <- struct{}{}:
-		return func() { <-w.slots }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }

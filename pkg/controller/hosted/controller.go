@@ -84,6 +84,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	if spec.Rollout != nil {
 		spec.Rollout.Namespace = dependencies.RevisionNamespace
 	}
+	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name + " " + spec.Name)
 	c := &Controller{
 		Dependencies:  dependencies,
 		spec:          spec,

@@ -11,11 +11,22 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// errConflict is the error of a sync whose parent or ControllerRevision is no longer as it was
-// observed. The next sync observes it again.
-var errConflict = errors.New("the parent has changed since it was observed")
+// overtakenError is the error of a sync that did not write an object, because others had changed it
+// since it was observed. The next sync observes it again.
+type overtakenError struct{ what string }
+
+func (e *overtakenError) Error() string { return e.what + " has changed since it was observed" }
+
+// overtaken returns the *overtakenError of an outcome with a conflict.
+func overtaken(outcome *pipeline.Outcome) error {
+	if outcome.Op.OnParent() {
+		return &overtakenError{fmt.Sprintf("the parent, whose %s is to be written,", outcome.Op)}
+	}
+	return &overtakenError{outcome.Key().String()}
+}
 
 // incompleteError returns what a sync that did not fail has left undone: the children whose names
 // other objects have, and the writes that are postponed by the guard against write loops.

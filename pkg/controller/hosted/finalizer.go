@@ -50,11 +50,11 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	case outcome.Err != nil:
 		return nil, outcome.Err
 	case outcome.Conflict:
-		return nil, errConflict
-	case isRemoved(outcome.Result):
+		return nil, overtaken(&outcome)
+	case isRemoved(outcome.Latest()):
 		return nil, nil
 	default:
-		return c.observer.ParentAs(outcome.Result), nil
+		return c.observer.ParentAs(outcome.Latest()), nil
 	}
 }
 

@@ -248,7 +248,8 @@ func made(t *testing.T) *Controller {
 	spec.Resync = time.Second
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
-	c, err := New(Dependencies{Informers: cache.NewInformers(ctx, client, 0), Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
+	actor := &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}
+	c, err := New(Dependencies{Informers: cache.NewInformers(ctx, client, 0), Actor: actor, Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
@@ -106,19 +107,11 @@ func (h *syncHealth) markRecovered(parent object.Key) {
 	}
 }
 
-// RuntimeProblem returns what keeps the running controller as a whole from its work: a watch that
-// the host refuses or a hook whose circuit is open; nil if there is nothing. It is called often, so
-// it allocates nothing.
+// RuntimeProblem returns what keeps the running controller as a whole from its work: CacheProblem, or
+// a hook whose circuit is open; nil if there is nothing. It is called often, so it allocates nothing.
 func (c *Controller) RuntimeProblem() *report.Problem {
-	for _, target := range c.observer.Targets {
-		if problem := watchProblem(target.View); problem != nil {
-			return problem
-		}
-	}
-	for _, view := range c.observer.Children {
-		if problem := watchProblem(view); problem != nil {
-			return problem
-		}
+	if problem := c.CacheProblem(); problem != nil {
+		return problem
 	}
 	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {
 		if webhook == nil {
@@ -131,11 +124,55 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	return nil
 }
 
-// watchProblem returns the problem that the host refuses to let a type be watched; nil if the host
-// allows it.
-func watchProblem(view *cache.View) *report.Problem {
-	if err := view.WatchError(); err != nil {
-		return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be watched: %w", view.Type, err)}
+// CacheProblem returns why the controller does not see all objects of its types, or not their
+// changes; nil if it does. Like RuntimeProblem, it is called often.
+func (c *Controller) CacheProblem() *report.Problem {
+	for _, of := range [...]func(*cache.View) *report.Problem{watchProblem, listProblem} {
+		for _, target := range c.observer.Targets {
+			if problem := of(target.View); problem != nil {
+				return problem
+			}
+		}
+		for _, view := range c.observer.Children {
+			if problem := of(view); problem != nil {
+				return problem
+			}
+		}
+	}
+	if c.spec.Rollout != nil && !c.Revisions.HasSynced() {
+		return &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("the ControllerRevisions have not been listed yet")}
 	}
 	return nil
+}
+
+// IsFilled reports whether the controller sees all objects of its types.
+func (c *Controller) IsFilled() bool {
+	waits := func(view *cache.View) bool { return !view.WaitsSince().IsZero() }
+	return !slices.ContainsFunc(c.observer.Targets, func(target *observe.Target) bool { return waits(target.View) }) &&
+		!slices.ContainsFunc(c.observer.Children, waits) &&
+		(c.spec.Rollout == nil || c.Revisions.HasSynced())
+}
+
+// watchProblem returns the problem that the host refuses to let a type be listed or watched, or
+// breaks its watches; nil if it does not.
+func watchProblem(view *cache.View) *report.Problem {
+	err := view.WatchError()
+	if err == nil {
+		return nil
+	}
+	verb := "watched"
+	if !view.WaitsSince().IsZero() {
+		verb = "listed"
+	}
+	return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be %s: %w", view.Type, verb, err)}
+}
+
+// listProblem returns the problem that the host has not ended its list of a type; nil if it has.
+func listProblem(view *cache.View) *report.Problem {
+	since := view.WaitsSince()
+	if since.IsZero() {
+		return nil
+	}
+	return &report.Problem{Reason: report.ReasonTypesNotListed, Err: fmt.Errorf(
+		"the host has not ended its answer to the list of %s, which was asked for at %s", view.Type, since.UTC().Format(time.RFC3339))}
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
@@ -79,10 +81,21 @@ func TestCountsFollowParents(t *testing.T) {
 
 // RuntimeProblem is called four times a second for each controller.
 func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
-	c := made(t)
-	defer c.Close()
+	config, _ := hostOf(t)
+	c := controllerAt(t, config, Dependencies{Metrics: prometheus.NewRegistry()}, specOf(at("http://hooks.example"), pods))
+	if problem := c.RuntimeProblem(); problem != nil {
+		t.Errorf("the problem is %v", problem.Err)
+	}
 	if allocations := alloctest.Least(func() { c.RuntimeProblem() }); allocations > 0 { // at the least, since its watches allocate, too
 		t.Errorf("it takes %d allocations", allocations)
+	}
+}
+
+func TestAControllerThatDoesNotSeeAllItsObjectsHasAProblem(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	if problem := c.RuntimeProblem(); problem == nil || c.IsFilled() {
+		t.Errorf("the problem is %v, its caches are filled %v", problem, c.IsFilled())
 	}
 }
 
@@ -95,7 +108,7 @@ func TestHowTheLastSyncsEnded(t *testing.T) {
 	if !h.succeeded[a] || h.succeeded[b] || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {
 		t.Errorf("succeeded %v, last error %v", h.succeeded, h.lastError)
 	}
-	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, errConflict, &finalizerPostponedError{}} {
+	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, &overtakenError{}, &finalizerPostponedError{}} {
 		c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", putOff)})
 		if !h.succeeded[a] || h.lastError.Parent != b {
 			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -111,7 +112,7 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	t.Cleanup(wanting.Close)
 	config, _ := hostOf(t)
 	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
-	if result := c.sync(t.Context(), web("a")); result != syncqueue.Backoff(0) {
+	if result := c.sync(t.Context(), web("a")); result.Within(time.Minute) != syncqueue.Backoff(0).Within(time.Minute) {
 		t.Fatalf("the result is %v, want one that is tried again", result)
 	}
 	holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}`))

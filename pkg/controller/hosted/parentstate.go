@@ -30,8 +30,12 @@ type parentState struct {
 	// unseenSince is the time since which the caches have not shown the last writes; zero if they
 	// have.
 	unseenSince time.Time
-	upToDate    plan.UpToDateCache
-	noOp        knownNoOp
+	// unfinishedSince is the time since which no sync has succeeded, if a sync has since ended
+	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
+	// none.
+	unfinishedSince int64
+	upToDate        plan.UpToDateCache
+	noOp            knownNoOp
 	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
 	customizeAnswer *related.Answer
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.

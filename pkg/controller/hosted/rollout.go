@@ -5,6 +5,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
@@ -70,20 +72,23 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 		c.forgetAnswer(gone)
 	}
 	responses, errs := make([]*pipeline.Response, len(revisions)), make([]error, len(revisions))
+	call := func(i int, answer *related.Answer, about *pipeline.Snapshot) {
+		defer recoverInto(ctx, &errs[i])
+		responses[i], errs[i] = c.callHook(ctx, answer, webhook, about)
+	}
+	// All calls share the state of the parent, so none may outlive this sync.
 	var calls sync.WaitGroup
 	for i, revision := range revisions[1:] {
 		about := *snapshot
 		about.Parent, about.Present = revision.Parent, snapshot.Parent
 		calls.Go(func() {
-			defer recoverInto(ctx, &errs[i+1])
-			response, err := c.callHook(ctx, state.rollout.earlierAnswers[revision.Name], webhook, &about)
-			if err != nil {
-				err = fmt.Errorf("about the parent as of ControllerRevision %s: %w", revision.Name, err)
+			call(i+1, state.rollout.earlierAnswers[revision.Name], &about)
+			if errs[i+1] != nil {
+				errs[i+1] = fmt.Errorf("about the parent as of ControllerRevision %s: %w", revision.Name, errs[i+1])
 			}
-			responses[i+1], errs[i+1] = response, err
 		})
 	}
-	responses[0], errs[0] = c.callHook(ctx, c.customizeAnswerOf(state), webhook, snapshot)
+	call(0, c.customizeAnswerOf(state), snapshot)
 	calls.Wait()
 	return responses, joinErrors(errs)
 }
@@ -98,21 +103,44 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 			}
 		}
 		err := c.Revisions.Write(ctx, &state.ensureRollout().revisions, write)
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		switch {
+		case err == nil, lacksNamespace(err) && snapshot.Parent.DeletionTimestamp != nil:
+			// The revisions of a namespace may be deleted before the parents in it are finalized. Then
+			// the parents have to be finalized without them, or the namespace would never be deleted.
+		case isOvertaken(write, err):
 			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again", "err", err)
-			return errConflict
-		}
-		if err != nil && !isNamespaceTerminating(err, snapshot.Parent) {
+			return &overtakenError{"ControllerRevision " + write.Revision.Namespace + "/" + write.Revision.Name}
+		case lacksNamespace(err):
+			return describeLackOfNamespace(write, snapshot.Parent, err)
+		default:
 			return err
 		}
 	}
 	return nil
 }
 
-// isNamespaceTerminating reports whether a revision could not be made because its namespace is
-// being deleted together with the parent. The revisions of the namespace may be deleted before the
-// parent is finalized. Then the parent has to be finalized without them, or the namespace would
-// never be deleted.
-func isNamespaceTerminating(err error, parent *object.Object) bool {
-	return parent.DeletionTimestamp != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+// isOvertaken reports whether a write failed because the ControllerRevision is no longer as it was
+// read.
+func isOvertaken(write revisions.Write, err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) && write.Op != pipeline.Create
+}
+
+// lacksNamespace reports whether a ControllerRevision could not be created because its namespace does
+// not exist or is being deleted.
+func lacksNamespace(err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
+}
+
+// describeLackOfNamespace adds to an error what decides the namespace, unless it is that of the
+// parent.
+func describeLackOfNamespace(write revisions.Write, parent *object.Object, err error) error {
+	if parent.Namespace != "" {
+		return err
+	}
+	return fmt.Errorf("the ControllerRevisions of cluster-scoped parents are in namespace %s, as the flag --service-namespace says: "+
+		"create the namespace, or correct the flag: %w", write.Revision.Namespace, err)
 }

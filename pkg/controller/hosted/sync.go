@@ -88,7 +88,12 @@ type syncResult struct {
 	// retry is true if a conflict prevented a write. It may end without an event that leads to
 	// another sync.
 	retry bool
-	err   error
+	// overtaken is the first write that was prevented because others had changed the object; nil
+	// if there is none.
+	overtaken error
+	// leaving is the child that has been being deleted for the longest time; nil if none is.
+	leaving *object.Object
+	err     error
 }
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
@@ -109,7 +114,9 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	if err != nil {
 		return syncResult{err: err}
 	}
-	return c.planAndAct(ctx, started, state, snapshot, responses)
+	result = c.planAndAct(ctx, started, state, snapshot, responses)
+	result.leaving = longestLeaving(snapshot)
+	return result
 }
 
 // recoverInto makes a panic an error.
@@ -129,7 +136,7 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	}
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
-		state.uid = uid
+		state.uid, state.unfinishedSince = uid, 0
 	}
 	webhook := c.hooks.forSnapshot(snapshot)
 	if webhook == nil {
@@ -182,6 +189,9 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)
 		}
+		if outcome.Conflict && result.overtaken == nil {
+			result.overtaken = overtaken(&outcome)
+		}
 		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
 	}
 	missed, conflicting := conflictingNames(outcomes)
@@ -219,9 +229,19 @@ func sooner(a, b time.Duration) time.Duration {
 // and returns when the parent is synced next.
 func (c *Controller) report(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
 	if next, postponed := postponement(ctx, result.err); postponed {
-		return next
+		return c.reportUnfinished(ctx, key, state, result.err, next)
 	}
-	c.health.update(key, cmp.Or(result.err, result.incomplete))
+	failure := cmp.Or(result.err, result.incomplete)
+	if failure == nil && result.overtaken != nil {
+		return c.reportUnfinished(ctx, key, state, result.overtaken, syncqueue.Backoff(result.resyncAfter))
+	}
+	if failure == nil {
+		state.unfinishedSince = 0
+		if result.leaving != nil {
+			return c.reportLeaving(ctx, key, state, result)
+		}
+	}
+	c.health.update(key, failure)
 	if open, ok := errors.AsType[*hook.CircuitOpenError](result.err); ok {
 		return syncqueue.RequeueAfter(open.After)
 	}
@@ -240,8 +260,9 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 }
 
 // postponement returns when a sync is tried again that ended before it could succeed or fail: the
-// hook asked to be called later, related objects are not listed yet, the parent has changed,
-// or its finalizer is written too often. For every other error, and for nil, it returns false.
+// hook asked to be called later, related objects are not listed yet, an object has changed,
+// or the parent's finalizer is written too often. For every other error, and for nil, it returns
+// false.
 func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
@@ -256,7 +277,7 @@ func postponement(ctx context.Context, err error) (next syncqueue.Result, postpo
 	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
 		return syncqueue.RequeueAfter(early.after), true
 	}
-	if errors.Is(err, errConflict) {
+	if _, ok := errors.AsType[*overtakenError](err); ok {
 		return syncqueue.Backoff(0), true
 	}
 	return syncqueue.Result{}, false

@@ -28,13 +28,8 @@ func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(
 			registration.Stop()
 		}
 	}
-	for _, view := range c.views() {
-		if err := view.WaitForSync(ctx); err != nil {
-			return removeHandlers, err
-		}
-	}
-	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
-		return removeHandlers, ctx.Err()
+	if err := c.WaitForCaches(ctx); err != nil {
+		return removeHandlers, err
 	}
 	add := func(registration *cache.Registration, err error) error {
 		if err == nil {
@@ -55,6 +50,19 @@ func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(
 		}
 	}
 	return removeHandlers, nil
+}
+
+// WaitForCaches waits until the controller sees all objects of its types. The error is that of ctx.
+func (c *Controller) WaitForCaches(ctx context.Context) error {
+	for _, view := range c.views() {
+		if err := view.WaitForSync(ctx); err != nil {
+			return err
+		}
+	}
+	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // parentChanged counts the parents and enqueues one that changed or is gone.

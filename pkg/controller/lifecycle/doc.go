@@ -8,12 +8,11 @@
 // of the own API. For each of them the Reconciler resolves the spec, and starts, replaces or stops
 // a hosted.Controller. Out go writes of the controller objects: their status, and the finalizer
 // that keeps such an object until package drain has removed the controller's finalizer from all
-// parents. On the
-// host, the package reads discovery and the Secrets and ConfigMaps of hooks, writes events, and
-// writes parents through drain only.
+// parents. On the host, the package reads discovery and the Secrets and ConfigMaps of hooks, writes
+// events, and writes parents through drain only.
 //
 // Read reconcile.go first: reconcile is the life of a controller object. state.go is what is
-// known of the object, running.go starts and stops its controller, requeue.go says what has an
-// object reconciled again, finalizer.go is the story of the finalizers, and status.go writes the
-// status.
+// known of the object, running.go starts, replaces and stops its controller, requeue.go says what
+// has an object reconciled again, finalizer.go is the story of the finalizers, and status.go writes
+// the status.
 package lifecycle

@@ -6,7 +6,6 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 )
 
 // Two finalizers belong to a controller with a finalize hook. Its own finalizer is on its parents;
@@ -29,6 +27,10 @@ import (
 //     finalizer follow.
 //  3. Find the ones left behind: another process may have put finalizers on parents, which the
 //     status does not say. They are removed once for each new spec.
+//
+// Removing and finding may take long and are done by package drain, which enqueues the controller
+// when there is a result. Nothing may put a finalizer on parents while it is removed. So a
+// controller is stopped before the removal begins, and the removal ends before one starts (start).
 
 // ensureDrainFinalizer puts the drain finalizer on the controller object, and the types of its
 // parents into the status, if there is a finalize hook. It returns the object as it is then.
@@ -62,7 +64,7 @@ func (r *Reconciler) ensureDrainFinalizer(ctx context.Context, state *controller
 // removeFormerFinalizers removes the finalizer from the parents that an earlier spec put it on, and
 // the current one does not. If the current spec puts it on none, the drain finalizer follows.
 func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) error {
-	if err := r.removeLeftFinalizers(ctx, state, object, spec); err != nil {
+	if err := r.removeLeftFinalizers(state, object, spec); err != nil {
 		return err
 	}
 	var current []v1alpha1.ResourceRule
@@ -77,13 +79,14 @@ func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controll
 		return err
 	}
 	if !slices.Equal(held, current) {
-		err := r.drain(ctx, state, object, except(held, current))
+		err := r.drain(state, object, except(held, current))
 		if err != nil {
 			return err
 		}
 		if object, err = r.setHeldResources(ctx, object, current); err != nil {
 			return err
 		}
+		r.drainer.Forget(r.kind.Finalizer(object.GetName()))
 	}
 	if len(current) > 0 {
 		return nil
@@ -95,16 +98,17 @@ func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controll
 // from all parents, and then the drain finalizer, after which the host removes the object.
 func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState, object controllerObject) error {
 	state.endFollowing()
+	r.dropPrepared(state)
 	r.stop(ctx, state)
 	state.setDeleting(object)
 	if !hasDrainFinalizer(object) {
 		return nil
 	}
-	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] != "true" {
-		if err := r.drain(ctx, state, object, drainedOnDelete(object)); err != nil {
-			state.setDeleting(object)
-			return err
-		}
+	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
+		r.drainer.Forget(r.kind.Finalizer(object.GetName()))
+	} else if err := r.drain(state, object, drainedOnDelete(object)); err != nil {
+		state.setDeleting(object)
+		return err
 	}
 	return r.removeDrainFinalizer(ctx, object)
 }
@@ -125,21 +129,48 @@ func except(rules, others []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 	})
 }
 
-// drain removes the finalizer of a controller from all parents of some types.
-func (r *Reconciler) drain(ctx context.Context, state *controllerState, object controllerObject, held []v1alpha1.ResourceRule) error {
-	err := r.drainer.Drain(withController(ctx, object.GetName()), r.kind.Finalizer(object.GetName()), held)
-	if errors.Is(err, drain.ErrTurnOver) {
-		return err
-	}
-	return r.drained(state, object, err)
+// waitsForDrain is the error of a reconcile that goes on when package drain has a result, and
+// enqueues the controller.
+type waitsForDrain struct {
+	// failure is why there is none after the last attempt; nil if the first one is under way.
+	failure error
 }
 
-// drained notes and returns why finalizers could not be removed from parents, nil if they were.
-func (r *Reconciler) drained(state *controllerState, object controllerObject, err error) error {
+func (e *waitsForDrain) Error() string {
+	if e.failure != nil {
+		return e.failure.Error()
+	}
+	return "finalizers are still being removed or searched for"
+}
+
+func (e *waitsForDrain) Unwrap() error { return e.failure }
+
+// drain has the finalizer of a controller removed from all parents of some types. The error is a
+// *waitsForDrain until that is done.
+func (r *Reconciler) drain(state *controllerState, object controllerObject, held []v1alpha1.ResourceRule) error {
+	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), held, r.enqueuer(object))
+	return r.drained(state, object, done, err)
+}
+
+// enqueuer returns a function that enqueues the controller of an object.
+func (r *Reconciler) enqueuer(object controllerObject) func() {
+	name := object.GetName()
+	return func() { r.queue.Add(name) }
+}
+
+// drained notes why finalizers could not be removed from parents, nil if they were. It returns a
+// *waitsForDrain unless they were.
+func (r *Reconciler) drained(state *controllerState, object controllerObject, done bool, err error) error {
+	if !done && err == nil {
+		return &waitsForDrain{}
+	}
 	if state.setDrainErr(err) {
 		r.Events.DrainError(object, err)
 	}
-	return err
+	if err != nil {
+		return &waitsForDrain{failure: err}
+	}
+	return nil
 }
 
 // leftovers records whether the finalizers that another process left on parents have been removed.
@@ -152,7 +183,7 @@ type leftovers struct {
 // status does not say that this process has seen the spec. From the parents that its views show,
 // the controller removes it itself. They do not show parents that its selectors do not select, so
 // these are searched for, once for all controllers.
-func (r *Reconciler) removeLeftFinalizers(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) error {
+func (r *Reconciler) removeLeftFinalizers(state *controllerState, object controllerObject, spec *hosted.Spec) error {
 	known := &state.leftovers
 	if current := specIDOf(object); known.spec != current {
 		*known = leftovers{spec: current, removed: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}
@@ -162,19 +193,21 @@ func (r *Reconciler) removeLeftFinalizers(ctx context.Context, state *controller
 	}
 	finalizer := r.kind.Finalizer(object.GetName())
 	for _, rule := range object.ParentTypes() {
-		found, err := r.scanner.Search(ctx, rule, object.GetUID(), finalizer)
-		if err != nil {
-			return r.drained(state, object, err)
+		found, done, err := r.scanner.Search(rule, object.GetUID(), finalizer, r.enqueuer(object))
+		if !done {
+			return r.drained(state, object, done, err)
 		}
 		if !found {
 			continue
 		}
-		if err := r.drain(ctx, state, object, []v1alpha1.ResourceRule{rule}); err != nil {
+		if err := r.drain(state, object, []v1alpha1.ResourceRule{rule}); err != nil {
 			return err
 		}
 		r.scanner.Removed(rule, finalizer)
+		r.drainer.Forget(finalizer)
 	}
 	known.removed = true
+	state.setDrainErr(nil)
 	return nil
 }
 

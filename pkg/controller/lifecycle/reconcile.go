@@ -14,7 +14,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
@@ -37,6 +36,9 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	if object.GetDeletionTimestamp() != nil {
 		return resultOf(ctx, name, r.reconcileDelete(ctx, state, object))
 	}
+	if next := state.getPrepared(); next != nil && !equalSpecs(next.object, object) {
+		r.dropPrepared(state)
+	}
 	spec, err := r.api.resolve(ctx, r.Discovery, object)
 	if err != nil {
 		return r.cannotRun(ctx, state, object, err), err
@@ -48,8 +50,10 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	}
 	if state.runs(object, spec) {
 		r.keepRunning(ctx, state, object, spec)
-	} else if err := r.replace(ctx, state, object, spec); err != nil {
+	} else if started, err := r.replace(ctx, state, object, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
+	} else if !started {
+		return true, nil // and no finalizer of the one that runs is removed
 	}
 	return resultOf(ctx, name, r.removeFormerFinalizers(ctx, state, object, spec))
 }
@@ -77,7 +81,9 @@ func (r *Reconciler) forget(ctx context.Context, name string) {
 		return
 	}
 	state.endFollowing()
+	r.dropPrepared(state)
 	r.stop(ctx, state)
+	r.drainer.Forget(r.kind.Finalizer(name))
 	if err := r.writeNotSelected(ctx, state); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", name)
 	}
@@ -86,6 +92,7 @@ func (r *Reconciler) forget(ctx context.Context, name string) {
 // keepRunning updates the controller that runs with what does not need a new one.
 func (r *Reconciler) keepRunning(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) {
 	state.setProblem(object, nil)
+	r.dropPrepared(state)
 	controller := state.getRunning().controller
 	controller.SetSchemas(spec.Schemas)
 	controller.Recheck(ctx)
@@ -143,15 +150,19 @@ func problemOf(err error) *report.Problem {
 }
 
 // resultOf returns the result of a reconcile that ends with a write of the controller object or of
-// its parents. A write that was in conflict, that has to wait, or that is not complete is no
-// failure and is requeued.
+// its parents. A write that was in conflict or that has to wait is no failure and is requeued. A
+// removal from parents that is not complete enqueues the name itself.
 func resultOf(ctx context.Context, name string, err error) (done bool, failure error) {
 	if err == nil {
 		return true, nil
 	}
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, drain.ErrTurnOver) || errors.Is(err, errSpecIsNew) {
+	waits, ok := errors.AsType[*waitsForDrain](err)
+	switch {
+	case ok && waits.failure == nil:
+		return true, nil
+	case !ok && (apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errSpecIsNew)):
 		return false, nil
 	}
 	klog.FromContext(ctx).Error(err, "Failed to put or remove finalizers", "controller", name)
-	return false, err
+	return ok, err
 }

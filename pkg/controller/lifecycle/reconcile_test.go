@@ -9,23 +9,24 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 )
 
 func TestWhatIsNextAfterAWrite(t *testing.T) {
 	resource, broken := schema.GroupResource{Resource: "compositecontrollers"}, errors.New("no")
+	conflict := apierrors.NewConflict(resource, "a", broken)
 	tests := map[string]struct {
 		err     error
 		done    bool
 		failure error
 	}{
 		"it went well":                    {nil, true, nil},
-		"the object changed meanwhile":    {apierrors.NewConflict(resource, "a", broken), false, nil},
+		"the object changed meanwhile":    {conflict, false, nil},
 		"the object went meanwhile":       {apierrors.NewNotFound(resource, "a"), false, nil},
-		"there are more parents to drain": {drain.ErrTurnOver, false, nil},
 		"the spec is too new":             {errSpecIsNew, false, nil},
 		"it failed":                       {broken, false, broken},
+		"there are more parents to drain": {&waitsForDrain{}, true, nil},
+		"parents could not be drained":    {&waitsForDrain{failure: broken}, true, broken},
+		"a parent changes all the time":   {&waitsForDrain{failure: conflict}, true, conflict},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

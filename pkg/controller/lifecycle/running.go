@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/klog/v2"
 
@@ -17,22 +18,80 @@ type running struct {
 	controller *hosted.Controller
 	object     controllerObject
 	spec       *hosted.Spec
+	since      time.Time
 	// stop stops the controller, and waits until it has stopped.
 	stop func()
 }
 
-// replace stops what runs, if anything, and starts a controller with the spec of the object. If
-// that cannot be made, what runs goes on. The informers that both controllers use go on: the new
-// one acquires them before the old one stops, or finds them lingering.
-func (r *Reconciler) replace(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) error {
-	next, err := r.build(withController(ctx, object.GetName()), object, spec)
+// prepared is a controller that is to replace the one that runs, as soon as it sees all objects of
+// its types. It does not change.
+type prepared struct {
+	controller *hosted.Controller
+	object     controllerObject
+	spec       *hosted.Spec
+	since      time.Time
+	// stopWaiting ends the wait for its caches.
+	stopWaiting func()
+}
+
+// replace starts a controller with the spec of the object, and stops the one that runs, if any. That
+// one goes on until the new one sees all objects of its types, and if the new one cannot be made.
+// replace does not wait for this: started is false then, and the name is enqueued when it is time.
+// The informers that both controllers use go on: the new one acquires them before the old one stops,
+// or finds them lingering.
+func (r *Reconciler) replace(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) (started bool, err error) {
+	next := state.getPrepared()
+	if next == nil || !next.spec.SameTypes(spec) {
+		if next, err = r.prepare(ctx, state, object, spec); err != nil {
+			return false, err
+		}
+	}
+	next.controller.SetSchemas(spec.Schemas)
+	next.controller.SetObject(spec.Object)
+	if running := state.getRunning(); running != nil && !next.controller.IsFilled() {
+		state.setProblem(object, nil)
+		running.controller.Recheck(ctx)
+		return false, nil
+	}
+	next.stopWaiting()
+	state.setPrepared(nil)
+	r.stop(ctx, state)
+	r.start(ctx, state, object, next.spec, next.controller)
+	return true, nil
+}
+
+// prepare makes a controller, in place of the one that was prepared before. It enqueues the name
+// when the controller sees all objects of its types.
+func (r *Reconciler) prepare(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) (*prepared, error) {
+	r.dropPrepared(state)
+	controller, err := r.build(withController(ctx, object.GetName()), object, spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	state.endFollowing()
-	r.stop(ctx, state)
-	r.start(ctx, state, object, spec, next)
-	return nil
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	enqueue, done := r.enqueuer(object), make(chan struct{})
+	next := &prepared{controller: controller, object: object, spec: spec, since: time.Now(), stopWaiting: func() {
+		cancel()
+		<-done
+	}}
+	go func() {
+		defer close(done)
+		if controller.WaitForCaches(ctx) == nil {
+			enqueue()
+		}
+	}()
+	state.setPrepared(next)
+	return next, nil
+}
+
+// dropPrepared drops the controller that was to replace the one that runs, if any.
+func (r *Reconciler) dropPrepared(state *controllerState) {
+	if next := state.getPrepared(); next != nil {
+		state.setPrepared(nil)
+		next.stopWaiting()
+		next.controller.Close()
+	}
 }
 
 // build makes a controller that is ready to run.
@@ -50,11 +109,14 @@ func (r *Reconciler) build(ctx context.Context, object controllerObject, spec *h
 	return next, nil
 }
 
+// start starts a controller. Until then nothing has put its finalizer on parents, and from then on
+// nothing removes it from them but the controller.
 func (r *Reconciler) start(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller) {
+	r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
 	logger.Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
-	running := &running{controller: next, object: object, spec: spec}
+	running := &running{controller: next, object: object, spec: spec, since: time.Now()}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	running.stop = func() {
@@ -93,6 +155,7 @@ func (r *Reconciler) stopAll(ctx context.Context) {
 	for _, state := range r.states {
 		stopping.Go(func() {
 			state.endFollowing()
+			r.dropPrepared(state)
 			r.stop(ctx, state)
 		})
 	}

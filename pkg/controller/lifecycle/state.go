@@ -39,7 +39,11 @@ type controllerState struct {
 	seen seenSpec
 	// running is nil if no controller runs.
 	running *running
-	// problem is why the spec of problemObject does not run; nil if running has the current spec.
+	// prepared is to replace running when it sees its objects; nil if running has the current spec,
+	// or nothing can be made of it.
+	prepared *prepared
+	// problem is why the spec of problemObject does not run; nil if running or prepared has the
+	// current spec.
 	problem       *report.Problem
 	problemObject controllerObject
 	// statusChecked is when the status of the object was last compared with the state.
@@ -115,6 +119,20 @@ func (s *controllerState) setRunning(running *running) {
 	}
 }
 
+// getPrepared returns what is to replace what runs; nil if nothing is.
+func (s *controllerState) getPrepared() *prepared {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prepared
+}
+
+// setPrepared sets what is to replace what runs, nil for nothing.
+func (s *controllerState) setPrepared(next *prepared) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prepared = next
+}
+
 // runs reports whether the controller that runs has the spec of the object, with the same types.
 func (s *controllerState) runs(object controllerObject, spec *hosted.Spec) bool {
 	running := s.getRunning()
@@ -150,11 +168,14 @@ func (s *controllerState) setDrainErr(err error) (changed bool) {
 	return err != nil && (before == nil || before.Error() != err.Error())
 }
 
-// isCurrent reports whether the problem, or what runs, is that of the object's spec, and not of an
+// isCurrent reports whether the problem, or what runs or is prepared, is that of the object's spec, and not of an
 // earlier one. The caller holds mu.
 func (s *controllerState) isCurrent(object controllerObject) bool {
 	if s.problem != nil {
 		return equalSpecs(s.problemObject, object)
+	}
+	if s.prepared != nil {
+		return equalSpecs(s.prepared.object, object)
 	}
 	return s.running != nil && equalSpecs(s.running.object, object)
 }

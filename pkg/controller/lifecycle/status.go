@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -27,6 +28,12 @@ const (
 	// statusInterval is how often a status is written at most. A change of the condition Ready,
 	// or of the observed generation, is written at the next tick.
 	statusInterval = 5 * time.Second
+	// fillDelay is how long the status is not written after a controller has started, unless it sees
+	// all objects of its types before. Otherwise each start would write the status twice.
+	fillDelay = 2 * time.Second
+	// replaceDelay is the same for a controller that is to replace another one, which runs meanwhile,
+	// and for one that was ready when the process before this one ended.
+	replaceDelay = 10 * time.Second
 	// statusWriters is how many statuses are written at once.
 	statusWriters = 8
 )
@@ -89,9 +96,9 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time) (s
 	if s.seen.isNew(object, now) || !s.isCurrent(object) || now.Sub(s.statusFailed) < statusInterval {
 		return status, false
 	}
-	problem := s.problem
-	if problem == nil {
-		problem = s.running.controller.RuntimeProblem()
+	problem, known := s.currentProblem(object, now)
+	if !known {
+		return status, false
 	}
 	if now.Sub(s.statusChecked) < statusInterval && report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem) {
 		return status, false
@@ -103,6 +110,30 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time) (s
 	}
 	status = report.Status(*object.GetStatus(), object.GetGeneration(), health, problem)
 	return status, !equality.Semantic.DeepEqual(status, *object.GetStatus())
+}
+
+// currentProblem returns why the controller does not run as the current spec says; nil if it does.
+// It is not known for the first moments of a controller that does not see all its objects yet. The
+// caller holds mu.
+func (s *controllerState) currentProblem(object controllerObject, now time.Time) (problem *report.Problem, known bool) {
+	switch {
+	case s.problem != nil:
+		return s.problem, true
+	case s.prepared != nil:
+		problem = s.prepared.controller.CacheProblem()
+		if problem == nil || now.Sub(s.prepared.since) < replaceDelay {
+			return nil, false
+		}
+		problem.LastSpecRuns = s.running != nil
+		return problem, true
+	default:
+		delay := fillDelay
+		if meta.IsStatusConditionTrue(object.GetStatus().Conditions, v1alpha1.ConditionReady) {
+			delay = replaceDelay
+		}
+		problem = s.running.controller.RuntimeProblem()
+		return problem, now.Sub(s.running.since) >= delay || s.running.controller.IsFilled()
+	}
 }
 
 // writeNotSelected writes into the status of an object, if it still exists, that this process no

@@ -8,6 +8,6 @@
 // and new entries go out. The package is pure: it does no I/O. It needs no schema, since the
 // sets themselves say what identifies the items of lists.
 //
-// Extract returns the part of an object that a set names, Overlap compares two sets, and Managers
-// moves fields between plain writes and server-side apply.
+// Extract returns the part of an object that a set names, Overlap and ChangeOf compare two sets, and
+// Managers moves fields between plain writes and server-side apply, and tells what others keep.
 package managedfields

@@ -15,9 +15,6 @@ import (
 // no one has changed it since. The fields are in the form fieldsV1 of managedFields. Without any, the
 // result is empty. It shares values with content.
 func Extract(fields []byte, content map[string]any) (map[string]any, error) {
-	if fields == nil {
-		return map[string]any{}, nil
-	}
 	set, err := decode(fields)
 	if err != nil {
 		return nil, err
@@ -46,8 +43,12 @@ func Overlap(a, b []byte) bool {
 	return common
 }
 
+// decode reads a set of fields in the form fieldsV1. Nil is the empty set.
 func decode(fields []byte) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
+	if fields == nil {
+		return set, nil
+	}
 	if err := set.FromJSON(bytes.NewReader(fields)); err != nil {
 		return nil, fmt.Errorf("read managed fields: %w", err)
 	}

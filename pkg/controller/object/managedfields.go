@@ -5,6 +5,7 @@ package object
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
@@ -14,23 +15,57 @@ import (
 // Metacontroller writes under the same name.
 const FieldManager = "metacontroller"
 
-// fieldsOfOthers returns the value of Object.Others, out of managedFields. It is empty if these are
-// not as Kubernetes writes them.
-func fieldsOfOthers(managedFields []byte) string {
-	ours := false
-	others := []byte{'['}
-	err := eachEntry(managedFields, func(entry managedFieldsEntry) (err error) {
-		if string(entry.manager) == quotedFieldManager && string(entry.operation) == `"Update"` && !entry.ofSubresource {
-			ours = true
-			return nil
+// ownersReader reads who owns which fields of an object. It keeps its memory for the next object.
+type ownersReader struct {
+	scanner      scanner
+	entry        managedFieldsEntry
+	ours, others []byte
+}
+
+// read returns the value of Object.Owners, out of managedFields. It is valid until the next call, and
+// empty if managedFields are not as Kubernetes writes them.
+func (r *ownersReader) read(managedFields []byte) []byte {
+	const startOfOurs, startOfOthers = `{"ours":[`, `],"others":[`
+	r.ours = append(slices.Grow(r.ours[:0], len(managedFields)), startOfOurs...)
+	r.others = append(slices.Grow(r.others[:0], len(managedFields)), startOfOthers...)
+	r.entry.content = slices.Grow(r.entry.content[:0], 8) // as many as most objects have
+	isOurs := false
+	r.scanner.reset(managedFields)
+	err := eachEntry(&r.scanner, &r.entry, func() {
+		if string(r.entry.manager) == quotedFieldManager && string(r.entry.operation) == `"Update"` && !r.entry.ofSubresource {
+			isOurs = true
+			r.ours = appendSet(r.ours, len(startOfOurs), r.entry.content)
+		} else {
+			r.others = appendSet(r.others, len(startOfOthers), r.entry.content)
 		}
-		others, err = appendContentFields(others, entry.fields)
-		return err
 	})
-	if err != nil || !ours {
-		return ""
+	if err != nil || !isOurs {
+		return nil
 	}
-	return string(append(others, ']'))
+	r.ours = append(append(r.ours, r.others...), "]}"...)
+	return r.ours
+}
+
+// forget drops all references to what was read last.
+func (r *ownersReader) forget() {
+	r.scanner.reset(nil)
+	clear(r.entry.content[:cap(r.entry.content)])
+	r.entry = managedFieldsEntry{content: r.entry.content[:0]}
+}
+
+// appendSet appends to a JSON list, whose elements begin at start, a set of fields that has some
+// members.
+func appendSet(list []byte, start int, members [][]byte) []byte {
+	if len(members) == 0 {
+		return list
+	}
+	if len(list) > start {
+		list = append(list, ',')
+	}
+	for i, member := range members {
+		list = append(append(list, "{,"[min(i, 1)]), member...)
+	}
+	return append(list, '}')
 }
 
 // appliedFields returns the fields that manager owns by server-side apply, in the form of
@@ -42,7 +77,8 @@ func appliedFields(manager string, managedFields []byte) (applied []byte, shared
 		return nil, false // as for most objects
 	}
 	var updated [][]byte
-	err := eachEntry(managedFields, func(entry managedFieldsEntry) error {
+	entry := &managedFieldsEntry{}
+	err := eachEntry(newScanner(managedFields), entry, func() {
 		switch {
 		case entry.ofSubresource || entry.fields == nil:
 		case string(entry.manager) == name && string(entry.operation) == `"Apply"`:
@@ -50,7 +86,6 @@ func appliedFields(manager string, managedFields []byte) (applied []byte, shared
 		case string(entry.manager) == quotedFieldManager && string(entry.operation) == `"Update"`:
 			updated = append(updated, entry.fields)
 		}
-		return nil
 	})
 	if err != nil || applied == nil {
 		return nil, false
@@ -68,52 +103,47 @@ type managedFieldsEntry struct {
 	manager, operation []byte
 	ofSubresource      bool
 	fields             []byte
+	// content are the members of fields that are neither metadata nor status.
+	content [][]byte
 }
 
-// eachEntry calls visit with each entry of managedFields.
-func eachEntry(managedFields []byte, visit func(managedFieldsEntry) error) error {
-	s := newScanner(managedFields)
-	return s.elements(func(int) error {
-		var entry managedFieldsEntry
-		err := s.members("", func(m member) error {
-			value, err := s.value()
-			switch string(m.name) {
-			case "manager":
-				entry.manager = value
-			case "operation":
-				entry.operation = value
-			case "subresource":
-				entry.ofSubresource = string(value) != `""`
-			case "fieldsV1":
-				entry.fields = value
-			}
-			return err
-		})
-		if err != nil {
+// eachEntry reads the entries of managedFields one after the other, and calls visit after each.
+func eachEntry(s *scanner, entry *managedFieldsEntry, visit func()) error {
+	readContent := func(m member) error {
+		isContent := string(m.name) != "f:metadata" && string(m.name) != "f:status"
+		if err := s.skip(); err != nil || !isContent {
 			return err
 		}
-		return visit(entry)
-	})
-}
-
-// appendContentFields appends to a JSON list the fields of an entry that are neither metadata nor
-// status, if there are any.
-func appendContentFields(list, fields []byte) ([]byte, error) {
-	if fields == nil {
-		return list, nil
+		entry.content = append(entry.content, s.raw[m.start:s.offset()])
+		return nil
 	}
-	content := []byte{'{'}
-	err := Members(fields, func(name string, value []byte) (err error) {
-		if name != "f:metadata" && name != "f:status" {
-			content, err = appendMember(content, name, value)
+	readPart := func(m member) (err error) {
+		switch string(m.name) {
+		case "manager":
+			entry.manager, err = s.value()
+		case "operation":
+			entry.operation, err = s.value()
+		case "subresource":
+			var subresource []byte
+			subresource, err = s.value()
+			entry.ofSubresource = string(subresource) != `""`
+		case "fieldsV1":
+			before := s.offset()
+			if err = s.members("", readContent); err == nil {
+				start := before + bytes.IndexByte(s.raw[before:], '{')
+				entry.fields = s.raw[start:s.offset()]
+			}
+		default:
+			err = s.skip()
 		}
 		return err
+	}
+	return s.elements(func(int) error {
+		*entry = managedFieldsEntry{content: entry.content[:0]}
+		if err := s.members("", readPart); err != nil {
+			return err
+		}
+		visit()
+		return nil
 	})
-	if err != nil || len(content) == 1 {
-		return list, err
-	}
-	if len(list) > 1 {
-		list = append(list, ',')
-	}
-	return append(append(list, content...), '}'), nil
 }

@@ -5,10 +5,12 @@ package object
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"unsafe"
 )
 
-func TestOthers(t *testing.T) {
+func TestOwners(t *testing.T) {
 	const (
 		recorded = `"metacontroller.k8s.io/last-applied-configuration":"{}"`
 		ours     = `{"manager":"metacontroller","operation":"Update","apiVersion":"v1","time":"2026-03-04T05:06:07Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:ours":{}}}}`
@@ -20,18 +22,21 @@ func TestOthers(t *testing.T) {
 		applied  = `{"manager":"metacontroller","operation":"Apply","fieldsV1":{"f:data":{"f:a":{}}}}`
 		ourScale = `{"manager":"metacontroller","operation":"Update","subresource":"scale","fieldsV1":{"f:spec":{"f:replicas":{}}}}`
 	)
+	with := func(others string) string { return `{"ours":[{"f:data":{"f:ours":{}}}],"others":` + others + `}` }
 	tests := map[string]struct{ annotations, managers, want string }{
-		"nobody else has written it":                    {recorded, ours, `[]`},
-		"somebody has edited it":                        {recorded, ours + "," + edit, `[{"f:data":{"f:theirs":{}}}]`},
-		"somebody has, before we did":                   {recorded, edit + "," + ours, `[{"f:data":{"f:theirs":{}}}]`},
-		"several have":                                  {recorded, edit + "," + ours + "," + scale, `[{"f:data":{"f:theirs":{}}},{"f:spec":{"f:replicas":{}}}]`},
-		"what is in metadata does not count":            {recorded, ours + "," + label, `[]`},
-		"what is beside it does":                        {recorded, ours + "," + both, `[{"f:data":{"f:a":{}},"f:immutable":{}}]`},
-		"a status does not count":                       {recorded, ours + "," + status, `[]`},
-		"our own server-side apply is another":          {recorded, ours + "," + applied, `[{"f:data":{"f:a":{}}}]`},
-		"our own scaling is another":                    {recorded, ours + "," + ourScale, `[{"f:spec":{"f:replicas":{}}}]`},
-		"we have written it in two versions":            {recorded, ours + "," + ours, `[]`},
-		"an entry without fields":                       {recorded, ours + `,{"manager":"x","operation":"Update"}`, `[]`},
+		"nobody else has written it":                    {recorded, ours, with(`[]`)},
+		"somebody has edited it":                        {recorded, ours + "," + edit, with(`[{"f:data":{"f:theirs":{}}}]`)},
+		"somebody has, before we did":                   {recorded, edit + "," + ours, with(`[{"f:data":{"f:theirs":{}}}]`)},
+		"several have":                                  {recorded, edit + "," + ours + "," + scale, with(`[{"f:data":{"f:theirs":{}}},{"f:spec":{"f:replicas":{}}}]`)},
+		"what is in metadata does not count":            {recorded, ours + "," + label, with(`[]`)},
+		"what is beside it does":                        {recorded, ours + "," + both, with(`[{"f:data":{"f:a":{}},"f:immutable":{}}]`)},
+		"a status does not count":                       {recorded, ours + "," + status, with(`[]`)},
+		"our own server-side apply is another":          {recorded, ours + "," + applied, with(`[{"f:data":{"f:a":{}}}]`)},
+		"our own scaling is another":                    {recorded, ours + "," + ourScale, with(`[{"f:spec":{"f:replicas":{}}}]`)},
+		"we have written it in two versions":            {recorded, ours + "," + ours, `{"ours":[{"f:data":{"f:ours":{}}},{"f:data":{"f:ours":{}}}],"others":[]}`},
+		"we have written its metadata alone":            {recorded, strings.Replace(label, "kubectl-label", "metacontroller", 1) + "," + edit, `{"ours":[],"others":[{"f:data":{"f:theirs":{}}}]}`},
+		"we have written its metadata and more":         {recorded, strings.Replace(strings.Replace(both, "kubectl", "metacontroller", 1), "Apply", "Update", 1), `{"ours":[{"f:data":{"f:a":{}},"f:immutable":{}}],"others":[]}`},
+		"an entry without fields":                       {recorded, ours + `,{"manager":"x","operation":"Update"}`, with(`[]`)},
 		"we have not written it":                        {recorded, edit, ``},
 		"we have only applied it":                       {recorded, applied, ``},
 		"we have only scaled it":                        {recorded, ourScale, ``},
@@ -46,18 +51,44 @@ func TestOthers(t *testing.T) {
 				fmt.Sprintf(`{"metadata":{"annotations":{%s},"managedFields":[%s],"name":"a"}}`, test.annotations, test.managers),
 				fmt.Sprintf(`{"metadata":{"managedFields":[%s],"name":"a","annotations":{%s}}}`, test.managers, test.annotations),
 			} {
-				if got := mustParse(t, raw).Others; got != test.want {
-					t.Errorf("others are %q, want %q", got, test.want)
+				if got := mustParse(t, raw).Owners; got != test.want {
+					t.Errorf("the owners are %q, want %q", got, test.want)
 				}
 			}
 		})
 	}
 	t.Run("of repeated metadata the last counts", func(t *testing.T) {
 		raw := fmt.Sprintf(`{"metadata":{"annotations":{%s},"managedFields":[%s]},"metadata":{"name":"b"}}`, recorded, ours)
-		if got := mustParse(t, raw).Others; got != "" {
-			t.Errorf("others are %q", got)
+		if got := mustParse(t, raw).Owners; got != "" {
+			t.Errorf("the owners are %q", got)
 		}
 	})
+}
+
+// The sets of fields are as large as a small object, and children of one kind have the same ones.
+func TestObjectsOfAReaderShareTheirOwners(t *testing.T) {
+	child := func(name, padding string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"metacontroller.k8s.io/last-applied-configuration":"{}"},"managedFields":[{"manager":"metacontroller","operation":"Update","time":%q,"fieldsV1":{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"%s\"}":{}}},"f:data":{"f:%s":{}}}}]}}`,
+			name, name, name, padding)
+	}
+	reader := NewReader("ours")
+	owners := func(name, padding string) *byte {
+		t.Helper()
+		read, err := reader.Parse([]byte(child(name, padding)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read.Owners == "" {
+			t.Fatal("there are no owners")
+		}
+		return unsafe.StringData(read.Owners)
+	}
+	if owners("a", "x") != owners("b", "x") {
+		t.Error("two children have copies of the same owners")
+	}
+	if large := strings.Repeat("x", maxInternedOwners); owners("a", large) == owners("b", large) {
+		t.Error("what is too large to come again is kept")
+	}
 }
 
 func TestAReaderKeepsWhatTheManagerApplied(t *testing.T) {

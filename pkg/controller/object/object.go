@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,15 +40,16 @@ type Object struct {
 	// hasLastApplied is true if the object has a LastAppliedAnnotation.
 	hasLastApplied bool
 
-	// Others are the fields outside metadata and status that others than the updates of
-	// FieldManager have set or changed last, as a JSON list of sets in the form fieldsV1 of
-	// managedFields. It is empty, which means that nothing is known, unless the object has a
+	// Owners are the fields outside metadata and status by who has set or changed them last, as
+	// a JSON object: ours are those of the updates of FieldManager, others those of everybody
+	// else. Both are lists of sets in the form fieldsV1 of managedFields. A field in neither has
+	// no owner. Owners is empty, which means that nothing is known, unless the object has a
 	// LastAppliedAnnotation and FieldManager has written it.
-	Others string
+	Owners string
 
 	// Applied are the fields that the process owns by server-side apply, in the form
 	// fieldsV1 of managedFields; nil if there are none. No more is kept of managedFields
-	// than Applied and Others.
+	// than Applied and Owners.
 	Applied []byte
 
 	// Shared is true if updates of FieldManager own some of Applied too. The host would not
@@ -113,3 +115,16 @@ func (o *Object) String() string {
 // Canonical returns the JSON form that is stored in annotations and hashed in revisions: keys sorted
 // bytewise, no white space, HTML characters escaped.
 func Canonical(content map[string]any) ([]byte, error) { return json.Marshal(content) }
+
+// ContentHash returns the hash of the object without its metadata and status. The generation cannot
+// be used instead: some types have none, and that of a Deployment increases when its annotations
+// change.
+func (o *Object) ContentHash() uint64 {
+	content := o.JSON()
+	for _, written := range []string{"metadata", "status"} {
+		if without, err := WithMember(content, written, nil); err == nil {
+			content = without
+		}
+	}
+	return xxhash.Sum64(content)
+}

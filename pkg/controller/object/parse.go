@@ -81,7 +81,7 @@ func (p *parser) next() (*Object, error) {
 	p.out.Hash = p.hash.Sum64()
 	p.out.hasLastApplied = p.hasLastApplied
 	if p.hasLastApplied {
-		p.out.Others = fieldsOfOthers(p.managedFields)
+		p.out.Owners = internText(p.interned.owners, p.owners.read(p.managedFields))
 	}
 	if p.applier != "" {
 		p.out.Applied, p.out.Shared = appliedFields(p.applier, p.managedFields)
@@ -102,6 +102,7 @@ type parser struct {
 	// applier is the manager whose applied fields are kept; empty if none are.
 	applier  string
 	interned interned
+	owners   ownersReader
 	// cuts are the parts of the input that managedFields take up, each with one comma.
 	cuts []span
 }
@@ -110,6 +111,7 @@ type parser struct {
 func (p *parser) forget() {
 	p.reset(nil)
 	p.out, p.managedFields, p.interned = nil, nil, interned{}
+	p.owners.forget()
 }
 
 // span is a half-open range of the input.
@@ -201,8 +203,10 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 		meta.CreationTimestamp, err = decode[metav1.Time](&p.scanner, "metadata.creationTimestamp")
 	case "deletionTimestamp":
 		meta.DeletionTimestamp, err = decode[*metav1.Time](&p.scanner, "metadata.deletionTimestamp")
+	case "deletionGracePeriodSeconds":
+		meta.DeletionGracePeriodSeconds, err = decode[*int64](&p.scanner, "metadata.deletionGracePeriodSeconds")
 	case "ownerReferences":
-		meta.OwnerReferences, err = intern(&p.scanner, p.interned.owners, func(s *scanner) ([]metav1.OwnerReference, error) {
+		meta.OwnerReferences, err = intern(&p.scanner, p.interned.references, func(s *scanner) ([]metav1.OwnerReference, error) {
 			return decode[[]metav1.OwnerReference](s, "metadata.ownerReferences")
 		})
 	case "finalizers":

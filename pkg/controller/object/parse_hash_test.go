@@ -62,6 +62,7 @@ func TestHashDiffersForDifferentContent(t *testing.T) {
 		"another finalizer":                      {`{"metadata":{"finalizers":["a/b"]}}`, `{"metadata":{"finalizers":["a/c"]}}`},
 		"another owner":                          {`{"metadata":{"ownerReferences":[{"uid":"a"}]}}`, `{"metadata":{"ownerReferences":[{"uid":"b"}]}}`},
 		"deletion":                               {`{"metadata":{"name":"web"}}`, `{"metadata":{"name":"web","deletionTimestamp":"2026-03-04T05:06:07Z"}}`},
+		"another grace period":                   {`{"metadata":{"deletionGracePeriodSeconds":0}}`, `{"metadata":{"deletionGracePeriodSeconds":30}}`},
 		"metadata that is unknown":               {`{"metadata":{"clusterName":"a"}}`, `{"metadata":{"clusterName":"b"}}`},
 		"a status below spec":                    {`{"spec":{"status":1}}`, `{"spec":{"status":2}}`},
 		"a generation outside the metadata":      {`{"generation":1}`, `{"generation":2}`},

@@ -35,14 +35,14 @@ func TestParseReadsTheMetadata(t *testing.T) {
 		"everything that decisions need": {
 			raw: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{
 				"name":"web","generateName":"web-","namespace":"default","uid":"u-1","resourceVersion":"42","generation":7,
-				"creationTimestamp":"2026-03-04T05:06:07Z","deletionTimestamp":"2026-03-04T05:06:07Z",
+				"creationTimestamp":"2026-03-04T05:06:07Z","deletionTimestamp":"2026-03-04T05:06:07Z","deletionGracePeriodSeconds":30,
 				"labels":{"app":"web"},"annotations":{"note":"hello"},"finalizers":["a/b","c/d"],
 				"ownerReferences":[{"apiVersion":"v1","kind":"Parent","name":"p","uid":"u-0","controller":true,"blockOwnerDeletion":false}]
 			},"spec":{"replicas":1}}`,
 			kind: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 			want: metav1.ObjectMeta{
 				Name: "web", GenerateName: "web-", Namespace: "default", UID: "u-1", ResourceVersion: "42", Generation: 7,
-				CreationTimestamp: at, DeletionTimestamp: &at,
+				CreationTimestamp: at, DeletionTimestamp: &at, DeletionGracePeriodSeconds: ptr.To[int64](30),
 				Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "hello"}, Finalizers: []string{"a/b", "c/d"},
 				OwnerReferences: []metav1.OwnerReference{{
 					APIVersion: "v1", Kind: "Parent", Name: "p", UID: "u-0", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(false),
@@ -57,7 +57,7 @@ func TestParseReadsTheMetadata(t *testing.T) {
 		},
 		"nulls stand for what is not there": {
 			raw: `{"apiVersion":null,"kind":null,"metadata":{"name":null,"generateName":null,"namespace":null,"uid":null,"resourceVersion":null,
-				"generation":null,"creationTimestamp":null,"deletionTimestamp":null,"labels":null,"annotations":null,"finalizers":null,
+				"generation":null,"creationTimestamp":null,"deletionTimestamp":null,"deletionGracePeriodSeconds":null,"labels":null,"annotations":null,"finalizers":null,
 				"ownerReferences":null,"managedFields":null}}`,
 		},
 		"a null for all metadata":                       {raw: `{"kind":"Pod","metadata":null}`, kind: metav1.TypeMeta{Kind: "Pod"}},
@@ -215,6 +215,7 @@ func TestParseRefuses(t *testing.T) {
 		"an object for finalizers":          {`{"metadata":{"finalizers":{}}}`, "metadata.finalizers: a JSON object is not allowed here"},
 		"a number for an owner's UID":       {`{"metadata":{"ownerReferences":[{"uid":5}]}}`, "metadata.ownerReferences: a JSON number is not allowed here"},
 		"a date that is none":               {`{"metadata":{"deletionTimestamp":"yesterday"}}`, `metadata.deletionTimestamp: parsing time "yesterday"`},
+		"a text for the grace period":       {`{"metadata":{"deletionGracePeriodSeconds":"30"}}`, "metadata.deletionGracePeriodSeconds: a JSON string is not allowed here"},
 		"a number for a date":               {`{"metadata":{"creationTimestamp":5}}`, "metadata.creationTimestamp: a JSON number is not allowed here"},
 	}
 	for name, test := range tests {

@@ -15,7 +15,7 @@ const (
 	Delete Op = "delete"
 	// Recreate deletes a child that has to be created again in another form; a later sync
 	// creates it. With a Body, the child is deleted only if applying the Body would change
-	// it.
+	// its content, or would leave in it what the hook has dropped.
 	Recreate Op = "recreate"
 	// Create creates a missing child.
 	Create Op = "create"

@@ -27,12 +27,21 @@ type Plan struct {
 type Step struct {
 	Op   Op
 	Type object.Type
-	// Observed is the object as last seen; nil if the step creates it.
+	// Observed is the object as last seen; nil if the step creates it. In the Outcome of a
+	// write of the parent it is the form on which the write was made.
 	Observed *object.Object
 	// Namespace and Name identify the object.
 	Namespace, Name string
 	// Body is the JSON to send; nil for a deletion.
 	Body []byte
+	// Rebase makes the Body of a write of the parent anew, for a later form of the parent. It
+	// changes there only what this step is about, and returns nil if that needs no change. It
+	// is nil for steps about children.
+	Rebase func(current *object.Object) (body []byte, err error)
+	// AnyGeneration is true if the write of the parent depends on no answer of a hook, so that
+	// it may be made on the parent in every generation. Without it, the write may be made on
+	// the generation that was observed.
+	AnyGeneration bool
 	// Desired is the hash of what the hook wants of the object. Later syncs compare it, and the
 	// hash of what the host stored, to find that nothing has to be written.
 	Desired uint64
@@ -57,7 +66,8 @@ func (s Step) Creates() bool { return s.Op.CreatesMissing() && s.Observed == nil
 // Outcome is what came of a step. It succeeded if Err is nil and neither conflict is true.
 type Outcome struct {
 	Step
-	// Result is the object as the host stored it; nil if nothing was stored.
+	// Result is the object as the host stored it; nil if nothing was stored, because of a
+	// failure or because nothing was left to write.
 	Result *object.Object
 	// Err is why the step failed; nil if it did not.
 	Err error
@@ -67,4 +77,12 @@ type Outcome struct {
 	// NameConflict is true if a child was not created because an object of its name exists
 	// that is not the parent's.
 	NameConflict bool
+}
+
+// Latest returns the last form of the step's object that the step has seen.
+func (o *Outcome) Latest() *object.Object {
+	if o.Result != nil {
+		return o.Result
+	}
+	return o.Observed
 }

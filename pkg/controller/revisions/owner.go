@@ -14,7 +14,10 @@ import (
 )
 
 // OwnedBy returns the revisions of the snapshot's parent, the newest first. They are those
-// that the parent controls, and the orphans that it may adopt.
+// that the parent controls, and the orphans that it may adopt. A parent that is being deleted may
+// adopt nothing, and orphans that can only be its own count as its revisions all the same: the
+// host's garbage collector has orphaned them because the user asked for it. They must be left as
+// they are.
 //
 // A revision that the parent controls is never released because the selector does not match
 // its labels. Metacontroller releases it, and then it can neither use it nor create it again,
@@ -23,7 +26,7 @@ func OwnedBy(snapshot *pipeline.Snapshot, stored []*Stored) []*Stored {
 	var owned []*Stored
 	for _, revision := range stored {
 		controller := metav1.GetControllerOfNoCopy(revision)
-		if controller != nil && controller.UID == snapshot.Parent.UID || controller == nil && mayAdopt(snapshot, revision) {
+		if controller != nil && controller.UID == snapshot.Parent.UID || controller == nil && isOwnOrphan(snapshot, revision) {
 			owned = append(owned, revision)
 		}
 	}
@@ -33,15 +36,17 @@ func OwnedBy(snapshot *pipeline.Snapshot, stored []*Stored) []*Stored {
 	return owned
 }
 
-// mayAdopt reports whether the parent may adopt an orphan: the orphan has the labels of its
-// revisions, or a name that only a revision of this parent can have.
-func mayAdopt(snapshot *pipeline.Snapshot, orphan *Stored) bool {
-	if snapshot.Parent.DeletionTimestamp != nil || orphan.DeletionTimestamp != nil {
-		return false
+// isOwnOrphan reports whether an orphan is a revision of the parent: the orphan has the labels of
+// its revisions, or a name that only a revision of this parent can have.
+func isOwnOrphan(snapshot *pipeline.Snapshot, orphan *Stored) bool {
+	if snapshot.Parent.DeletionTimestamp != nil {
+		return hasNameOf(snapshot, orphan)
 	}
-	if hasLabels(snapshot, orphan) {
-		return true
-	}
+	return orphan.DeletionTimestamp == nil && (hasLabels(snapshot, orphan) || hasNameOf(snapshot, orphan))
+}
+
+// hasNameOf reports whether a revision has a name that only a revision of the parent can have.
+func hasNameOf(snapshot *pipeline.Snapshot, orphan *Stored) bool {
 	patch, err := orphan.Patch()
 	return err == nil && orphan.Name == Name(snapshot.ParentType, snapshot.Parent.UID, patch)
 }

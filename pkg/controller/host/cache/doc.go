@@ -51,6 +51,13 @@
 //   - Related objects are not selected. Their rules become known one parent at a time, and with each
 //     new selector all objects would be listed again.
 //
+// # Trouble
+//
+// A store knows what keeps it from following the host (trouble.go): requests that are refused, and
+// watches that end in an error or as soon as they have begun, which stream.go sees. A view that is
+// synced tells of it only after some seconds, since it is nothing but the restart of a host most of
+// the time. A view that is not tells of it at once, and since when it waits for its first list.
+//
 // # Waiting for a write
 //
 // The writer of an object waits until the view has seen the resource version of the write, or

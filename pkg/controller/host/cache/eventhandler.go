@@ -14,7 +14,7 @@ import (
 )
 
 // Handler handles a change of an object: before is nil if the object is new, after is nil if it is
-// gone.
+// gone. Changes that come while the handler is busy are joined, see backlog.
 type Handler func(before, after *object.Object)
 
 // Filter reports whether a handler is called for a change. Where a type has many handlers, most
@@ -35,12 +35,9 @@ type Registration struct {
 	done chan struct{}
 	wake chan struct{}
 
-	mu sync.Mutex
-	// pending are the changes that the handler has not been called for yet.
-	pending []change
+	mu      sync.Mutex
+	pending backlog
 }
-
-type change struct{ before, after *object.Object }
 
 // AddEventHandler adds a handler that is called for each object that exists, and then for each
 // change. Calls come one at a time.
@@ -54,7 +51,8 @@ func (v *View) AddChangeHandler(handler Handler) (*Registration, error) {
 	return v.addHandler(everyChange, handler, false)
 }
 
-// AddFilteredHandler does what AddChangeHandler does, for the changes that pass the filter.
+// AddFilteredHandler does what AddChangeHandler does, for the changes that pass the filter. A change
+// that passes is not lost when one that does not is joined with it.
 func (v *View) AddFilteredHandler(filter Filter, handler Handler) (*Registration, error) {
 	return v.addHandler(filter, handler, false)
 }
@@ -119,7 +117,7 @@ func (r *Registration) enqueue(before, after *object.Object) {
 		return
 	}
 	r.mu.Lock()
-	r.pending = append(r.pending, change{before, after})
+	r.pending.add(before, after)
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -138,13 +136,15 @@ func (r *Registration) run(ctx context.Context) {
 		}
 		r.mu.Lock()
 		due := r.pending
-		r.pending = nil
+		r.pending = backlog{}
 		r.mu.Unlock()
-		for _, change := range due {
-			if ctx.Err() != nil {
-				return
+		for _, object := range due.inOrder {
+			for i, before := range object.states[:len(object.states)-1] {
+				if ctx.Err() != nil {
+					return
+				}
+				r.handler(before, object.states[i+1])
 			}
-			r.handler(change.before, change.after)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -34,8 +35,15 @@ type fakeHost struct {
 	opened  int
 	queries []string
 	paths   []string
+	// lists are the queries of the lists.
+	lists []url.Values
 	// refuse is how many watches it refuses before it serves one, with this status.
 	refuse, status int
+	// breaks has watches end as soon as they have begun, after they have sent an event.
+	breaks bool
+	last   string
+	// hangs has lists never end.
+	hangs bool
 	// items are the JSON objects of a list. If it is set, the host does not support streaming lists.
 	items string
 }
@@ -59,6 +67,14 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	case query.Get("watch") != "true":
+		h.mu.Lock()
+		h.lists = append(h.lists, query)
+		hangs := h.hangs
+		h.mu.Unlock()
+		if hangs {
+			<-r.Context().Done()
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, h.items)
 		return
@@ -78,11 +94,16 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.opened++
 	h.queries = append(h.queries, r.URL.RawQuery)
 	h.paths = append(h.paths, r.URL.Path)
+	breaks, last := h.breaks, h.last
 	h.mu.Unlock()
 	defer func() { h.mu.Lock(); h.open--; h.mu.Unlock() }()
 
 	w.Header().Set("Content-Type", "application/json")
 	w.(http.Flusher).Flush()
+	if breaks {
+		fmt.Fprintln(w, last)
+		return
+	}
 	for {
 		select {
 		case event := <-h.events:
@@ -106,6 +127,13 @@ func (h *fakeHost) watches() (open, opened int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.open, h.opened
+}
+
+// setBreaking has watches end as soon as they have begun, after they have sent an event.
+func (h *fakeHost) setBreaking(breaks bool, last string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.breaks, h.last = breaks, last
 }
 
 // send sends an event with an object.

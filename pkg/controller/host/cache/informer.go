@@ -34,8 +34,8 @@ type informer struct {
 	// minVersion is the resource version that next must reach before it replaces current: current
 	// has shown a change of that version.
 	minVersion string
-	// hasNamespaceIndex is true once the objects are indexed by namespace.
-	hasNamespaceIndex bool
+	// onDemand are the indexes that a view has asked for.
+	onDemand cache.Indexers
 	// listError is why the host last refused to list; nil if it never did.
 	listError error
 	// listFailed is closed when the host first refuses to list.
@@ -45,7 +45,7 @@ type informer struct {
 func newInformer(ctx context.Context, client *host.Client, what scope) *informer {
 	i := &informer{
 		client: client, scope: what, ctx: ctx,
-		views: map[*View]struct{}{}, listFailed: make(chan struct{}),
+		views: map[*View]struct{}{}, onDemand: cache.Indexers{}, listFailed: make(chan struct{}),
 	}
 	i.current = &store{informer: i, cancel: func() {}}
 	i.current.indexer = i.current.newIndexer()
@@ -119,7 +119,7 @@ func (i *informer) updateNext() {
 func (i *informer) isUpToDate() bool {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	return i.current.isListed && i.current.watchFailure.since.IsZero()
+	return i.current.isListed && i.current.trouble.err(0) == nil
 }
 
 // stop stops the reflectors and waits until they have ended.
@@ -133,28 +133,6 @@ func (i *informer) stop() {
 	i.running.Wait()
 }
 
-// ensureNamespaceIndex indexes the objects by namespace if they are not yet.
-func (i *informer) ensureNamespaceIndex() {
-	i.mu.RLock()
-	hasIndex := i.hasNamespaceIndex
-	i.mu.RUnlock()
-	if hasIndex {
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.hasNamespaceIndex {
-		return
-	}
-	i.hasNamespaceIndex = true
-	for _, s := range []*store{i.current, i.next} {
-		if s != nil {
-			// It fails only if there is an index of that name.
-			_ = s.indexer.AddIndexers(cache.Indexers{byNamespace: cache.MetaNamespaceIndexFunc})
-		}
-	}
-}
-
 // indexer returns the objects that views read.
 func (i *informer) indexer() cache.Indexer {
 	i.mu.RLock()
@@ -162,28 +140,37 @@ func (i *informer) indexer() cache.Indexer {
 	return i.current.indexer
 }
 
-// onListError records that the host refuses to list.
+// onListError records that the host refuses to list. It is called with the lock held.
 func (i *informer) onListError(err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	if i.listError == nil {
 		close(i.listFailed)
 	}
 	i.listError = fmt.Errorf("failed to list %s: %w", i.scope.of, err)
 }
 
-// watchError returns why the host has refused watches for at least minAge; nil if it has not. It
-// looks at the store that the view reads or waits for: a refusal of what other views need in
-// addition does not count.
+// storeOf returns the store that a view reads or waits for. What another store cannot do, which is
+// there for other views, is not its trouble. The caller holds the lock.
+func (i *informer) storeOf(view *View) *store {
+	if !view.isSynced && i.next != nil {
+		return i.next
+	}
+	return i.current
+}
+
+// watchError returns what has kept the store of a view from following the host for at least minAge;
+// nil if nothing has.
 func (i *informer) watchError(view *View, minAge time.Duration) error {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	s := i.current
-	if !view.isSynced && i.next != nil {
-		s = i.next
+	return i.storeOf(view).trouble.err(minAge)
+}
+
+// waitsSince returns since when a view waits for the end of the list; zero if it is synced.
+func (i *informer) waitsSince(view *View) time.Time {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	if view.isSynced {
+		return time.Time{}
 	}
-	if s.watchFailure.since.IsZero() || time.Since(s.watchFailure.since) < minAge {
-		return nil
-	}
-	return s.watchFailure.err
+	return i.storeOf(view).started
 }

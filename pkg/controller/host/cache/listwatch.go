@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -24,40 +26,48 @@ type listWatch struct {
 	of     object.Type
 	only   types.NamespacedName
 	labels string
-	// consistent asks a host without streaming lists for the current objects, and not for the
-	// ones in its cache.
-	consistent bool
 	// onRequest is called before each watch request, onWatch with the result of the request, and
-	// onListError when the host refuses to list.
-	onRequest   func()
-	onWatch     func(error)
-	onListError func(error)
+	// onList with the result of a list.
+	onRequest func()
+	onWatch   func(error)
+	onList    func(error)
+	// observer is told how the watches fare, and running counts them.
+	observer observer
+	running  *sync.WaitGroup
 }
 
 // watch begins with a streaming list if the reflector asks for one.
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	l.onRequest()
-	stream, err := l.client.Watch(ctx, l.of, l.only.Namespace, l.selecting(options))
-	if ctx.Err() == nil {
-		l.onWatch(err)
-	}
+	withList := ptr.Deref(options.SendInitialEvents, false)
+	watched, err := l.client.Watch(ctx, l.of, l.only.Namespace, l.selecting(options))
 	if err != nil && ctx.Err() != nil {
 		// The reflector is about to end. It does not log an error of this kind.
 		return nil, apierrors.NewResourceExpired("the watch is over")
 	}
-	return stream, err
+	if withList && apierrors.IsInvalid(err) {
+		return nil, err // the host does not stream lists, so the reflector lists
+	}
+	l.onWatch(err)
+	if err != nil {
+		return nil, err
+	}
+	observed := newStream(watched, withList, l.observer)
+	l.running.Go(observed.run)
+	return observed, nil
 }
 
-// list is called only if the host has no streaming lists.
+// list is called only if the host has no streaming lists. It asks for the objects as they are, as a
+// streaming list does. For any other version the host may answer with objects that are older than
+// what the leader before this process wrote; its children would then be deleted as unwanted, or
+// created again.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if l.consistent && options.ResourceVersion == "0" {
-		options.ResourceVersion = ""
-	}
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	list, err := l.client.List(ctx, l.of, l.only.Namespace, l.selecting(options))
+	if ctx.Err() == nil {
+		l.onList(err)
+	}
 	if err != nil {
-		if ctx.Err() == nil {
-			l.onListError(err)
-		}
 		return nil, err
 	}
 	return list, nil

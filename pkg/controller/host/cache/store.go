@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,21 +27,20 @@ type store struct {
 	isListed bool
 	// version is the resource version that the objects are at.
 	version string
-	// watchFailure is since when and why the host refuses watches; zero if it does not.
-	watchFailure struct {
-		since time.Time
-		err   error
-	}
-	cancel context.CancelFunc
+	// started is when the reflector began.
+	started time.Time
+	trouble trouble
+	cancel  context.CancelFunc
 }
 
 // start starts the reflector, which runs until cancel is called.
 func (s *store) start() {
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(s.informer.ctx)
+	s.started = time.Now()
 	lister := &listWatch{
 		client: s.informer.client, of: s.informer.scope.of, only: s.informer.scope.only, labels: s.selection.selector(),
-		consistent: s.informer.current.isListed, onRequest: s.informer.narrow, onWatch: s.onWatch, onListError: s.informer.onListError,
+		onRequest: s.informer.narrow, onWatch: s.onWatch, onList: s.onList, observer: s, running: &s.informer.running,
 	}
 	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}, &object.Object{}, s, cache.ReflectorOptions{
 		Name: "host", TypeDescription: s.informer.scope.of.String(), Clock: endingClock{ctx: ctx},
@@ -52,14 +52,38 @@ func (s *store) start() {
 func (s *store) onWatch(err error) {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()
-	switch {
-	case err == nil:
-		s.watchFailure.since, s.watchFailure.err = time.Time{}, nil
-	case s.watchFailure.since.IsZero():
-		s.watchFailure.since, s.watchFailure.err = time.Now(), err
-	default:
-		s.watchFailure.err = err
+	s.trouble.watched(err)
+}
+
+// onList records the result of a request for a list.
+func (s *store) onList(err error) {
+	s.informer.mu.Lock()
+	defer s.informer.mu.Unlock()
+	s.trouble.listed(err)
+	if err != nil {
+		s.informer.onListError(err)
 	}
+}
+
+// onChanges implements observer.
+func (s *store) onChanges() {
+	s.informer.mu.Lock()
+	defer s.informer.mu.Unlock()
+	s.trouble.begins()
+}
+
+// onProgress implements observer.
+func (s *store) onProgress() {
+	s.informer.mu.Lock()
+	defer s.informer.mu.Unlock()
+	s.trouble.progresses()
+}
+
+// onEnd implements observer.
+func (s *store) onEnd(err error) {
+	s.informer.mu.Lock()
+	defer s.informer.mu.Unlock()
+	s.trouble.ends(err)
 }
 
 // Add implements cache.ReflectorStore.
@@ -103,6 +127,9 @@ func (s *store) Replace(list []any, resourceVersion string) error {
 	if err := after.Replace(list, resourceVersion); err != nil {
 		return err
 	}
+	if !s.isListed {
+		s.trouble.progresses()
+	}
 	before := s.indexer
 	s.indexer, s.isListed = after, true
 	s.informer.onReplace(s, before, resourceVersion)
@@ -120,18 +147,15 @@ func (s *store) Bookmark(resourceVersion string) error {
 // Resync implements cache.ReflectorStore.
 func (s *store) Resync() error { return nil }
 
-// The indexes of objects. The last one exists once informer.hasNamespaceIndex is true.
+// The indexes of all objects. See Index for those that are created on demand.
 const (
 	byController      = "controller"
 	orphanByNamespace = "orphan"
-	byNamespace       = "namespace"
 )
 
 func (s *store) newIndexer() cache.Indexer {
 	indexers := cache.Indexers{byController: controllerUID, orphanByNamespace: namespaceOfOrphan}
-	if s.informer.hasNamespaceIndex {
-		indexers[byNamespace] = cache.MetaNamespaceIndexFunc
-	}
+	maps.Copy(indexers, s.informer.onDemand)
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 }
 

@@ -70,12 +70,22 @@ func (v *View) ListError() error {
 	return v.informer.listError
 }
 
-// watchErrorDelay is how long the host must refuse watches before WatchError returns an error.
+// watchErrorDelay is how long a view that is synced must be in trouble before WatchError returns it.
 const watchErrorDelay = 10 * time.Second
 
-// WatchError returns why the host has refused to let the type be watched for some time now; nil if
-// it has not.
-func (v *View) WatchError() error { return v.informer.watchError(v, watchErrorDelay) }
+// WatchError returns why the view does not follow the host: the host refuses lists or watches, or
+// its watches break. It returns nil if there is no trouble, or if a view that is synced has not been
+// in it for some time.
+func (v *View) WatchError() error {
+	if v.WaitsSince().IsZero() {
+		return v.informer.watchError(v, watchErrorDelay)
+	}
+	return v.informer.watchError(v, 0)
+}
+
+// WaitsSince returns since when the view waits for the host to end its answer to the list of all
+// objects; zero if the view is synced.
+func (v *View) WaitsSince() time.Time { return v.informer.waitsSince(v) }
 
 // selects reports whether the view shows an object. It does not show nil. The informer may have
 // objects that the view does not select.
@@ -100,10 +110,7 @@ func (v *View) List() []*object.Object { return v.selected(v.informer.indexer().
 
 // In returns the objects of a namespace. The first call creates an index, because most types do not
 // need it.
-func (v *View) In(namespace string) []*object.Object {
-	v.informer.ensureNamespaceIndex()
-	return v.indexed(v.informer.indexer(), byNamespace, namespace)
-}
+func (v *View) In(namespace string) []*object.Object { return v.By(byNamespace, namespace) }
 
 // ControlledBy returns the objects whose controller has a UID.
 func (v *View) ControlledBy(uid types.UID) []*object.Object {

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -278,17 +279,17 @@ func TestAFilteredHandlerGetsTheChangesThatPassItsFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fake.send("MODIFIED", thing("a", "6", ""))
-	fake.send("MODIFIED", thing("a", "7", ""))
-	fake.send("DELETED", thing("a", "8", ""))
-	for _, want := range []string{"2->6", "6->7", "8->none"} {
-		if got := within(t, asked); got != want {
-			t.Errorf("asked about is %s, want %s", got, want)
+	// Each comes after the one before, because changes that come together are joined.
+	for _, step := range []struct{ kind, version, change string }{{"MODIFIED", "6", "2->6"}, {"MODIFIED", "7", "6->7"}, {"DELETED", "8", "8->none"}} {
+		fake.send(step.kind, thing("a", step.version, ""))
+		if got := within(t, asked); got != step.change {
+			t.Errorf("asked about is %s, want %s", got, step.change)
 		}
-	}
-	for _, want := range []string{"6->7", "8->none"} {
-		if got := within(t, reported); got != want {
-			t.Errorf("reported is %s, want %s", got, want)
+		if step.version == "6" {
+			continue // it does not pass
+		}
+		if got := within(t, reported); got != step.change {
+			t.Errorf("reported is %s, want %s", got, step.change)
 		}
 	}
 }
@@ -300,11 +301,13 @@ func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fake.send("MODIFIED", thing("a", "6", ""))
-	fake.send("DELETED", thing("a", "7", ""))
-	for _, want := range []string{"none->2", "2->6", "7->none"} {
-		if got := <-changes; got != want {
-			t.Errorf("the change is %s, want %s", got, want)
+	// Each comes after the one before, because changes that come together are joined.
+	for _, step := range []struct{ kind, version, want string }{{"", "", "none->2"}, {"MODIFIED", "6", "2->6"}, {"DELETED", "7", "7->none"}} {
+		if step.kind != "" {
+			fake.send(step.kind, thing("a", step.version, ""))
+		}
+		if got := within(t, changes); got != step.want {
+			t.Errorf("the change is %s, want %s", got, step.want)
 		}
 	}
 	registration.Stop()
@@ -318,14 +321,103 @@ func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 }
 
 func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
-	fake, client := newFakeHost(t)
+	fake, view := watched(t)
+	fake.mu.Lock()
 	fake.refuse, fake.status = 2, http.StatusForbidden
-	informers := NewInformers(t.Context(), client, 0)
-	view := informers.Acquire(things)
-	defer informers.Release(view)
+	fake.mu.Unlock()
+	fake.server.CloseClientConnections()
 	waitUntil(t, "it fails", func() bool { return view.informer.watchError(view, 0) != nil })
 	if err := view.WatchError(); err != nil {
 		t.Errorf("a host that has been away for a moment is reported: %v", err)
 	}
+	fake.sendListed("6")
+	fake.send("ADDED", thing("b", "7", ""))
 	waitUntil(t, "it does not fail any more", func() bool { return view.informer.watchError(view, 0) == nil })
+}
+
+func TestWhatAViewThatIsNotSyncedWaitsFor(t *testing.T) {
+	t.Run("the host refuses", func(t *testing.T) {
+		fake, client := newFakeHost(t)
+		fake.refuse, fake.status = 1000, http.StatusForbidden
+		view := NewInformers(t.Context(), client, 0).Acquire(things)
+		waitUntil(t, "that is told at once", func() bool { return view.WatchError() != nil })
+	})
+	t.Run("the host does not stream lists, and does not end its list", func(t *testing.T) {
+		fake, client := newFakeHost(t)
+		fake.items, fake.hangs = thing("a", "2", ""), true
+		view := NewInformers(t.Context(), client, 0).Acquire(things)
+		waitUntil(t, "it is listed", func() bool { fake.mu.Lock(); defer fake.mu.Unlock(); return len(fake.lists) > 0 })
+		if view.WaitsSince().IsZero() || view.WatchError() != nil {
+			t.Errorf("it waits since %s, the error is %v", view.WaitsSince(), view.WatchError())
+		}
+	})
+	t.Run("the host does not end a streamed list", func(t *testing.T) {
+		before := time.Now()
+		fake, client := newFakeHost(t)
+		view := NewInformers(t.Context(), client, 0).Acquire(things)
+		fake.send("ADDED", thing("a", "2", ""))
+		waitUntil(t, "it is watched", func() bool { open, _ := fake.watches(); return open == 1 })
+		if since := view.WaitsSince(); since.Before(before) || view.WatchError() != nil {
+			t.Errorf("it waits since %s, the error is %v", since, view.WatchError())
+		}
+		fake.sendListed("5")
+		waitUntil(t, "it waits no more", func() bool { return view.WaitsSince().IsZero() })
+	})
+	t.Run("the host cuts a streamed list", func(t *testing.T) {
+		fake, client := newFakeHost(t)
+		view := NewInformers(t.Context(), client, 0).Acquire(things)
+		fake.send("ADDED", thing("a", "2", ""))
+		waitUntil(t, "it is watched", func() bool { open, _ := fake.watches(); return open == 1 })
+		fake.server.CloseClientConnections()
+		waitUntil(t, "that is told", func() bool { return errors.Is(view.WatchError(), errCutList) })
+	})
+	t.Run("a user that selects more, while another one is synced", func(t *testing.T) {
+		fake, client := newSelectingHost(t)
+		informers := NewInformers(t.Context(), client, 0)
+		first := listen(t, informers, "app=x")
+		first.sync(t)
+		fake.refuse(func(selector string) bool { return selector == "" })
+		second := listen(t, informers, "")
+		waitUntil(t, "the second is told why", func() bool { return second.WatchError() != nil && !second.WaitsSince().IsZero() })
+		if !first.WaitsSince().IsZero() || first.informer.watchError(first.View, 0) != nil {
+			t.Error("the trouble of the second is that of the first, too")
+		}
+	})
+}
+
+// A request that succeeds says nothing about a watch that breaks after it.
+func TestAWatchThatBreaksAgainAndAgainIsFailingUntilItLasts(t *testing.T) {
+	for name, test := range map[string]struct{ sent, why string }{
+		"it ends in an error":  {`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError","message":"conversion failed"}}`, "conversion failed"},
+		"it cannot be decoded": {`{"type":"ADDED","object":{"metadata":[]}}`, "unable to decode"},
+		"it just ends":         {"", "ends"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // the reflector backs off for some seconds
+			fake, view := watched(t)
+			fake.setBreaking(true, test.sent)
+			fake.server.CloseClientConnections()
+			waitUntil(t, "it is watched again", func() bool { _, opened := fake.watches(); return opened > 1 })
+			waitUntil(t, "the error says "+test.why, func() bool {
+				err := view.informer.watchError(view, 0)
+				return err != nil && strings.Contains(err.Error(), test.why)
+			})
+			fake.setBreaking(false, "")
+			fake.send("ADDED", thing("b", "6", ""))
+			fake.sendListed("6") // the reflector may list again
+			fake.send("MODIFIED", thing("b", "7", ""))
+			waitUntil(t, "it sends a change", func() bool { return view.Seen("7") })
+			waitUntil(t, "it does not fail any more", func() bool { return view.informer.watchError(view, 0) == nil })
+		})
+	}
+}
+
+// The host forgets old versions; the reflector then lists again.
+func TestAWatchOfAVersionThatIsTooOldIsNoTrouble(t *testing.T) {
+	fake, view := watched(t)
+	fake.send("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}`)
+	waitUntil(t, "it is watched again", func() bool { _, opened := fake.watches(); return opened > 1 })
+	if err := view.informer.watchError(view, 0); err != nil {
+		t.Errorf("the error is %v", err)
+	}
 }

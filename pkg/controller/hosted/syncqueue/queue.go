@@ -131,12 +131,13 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 	if next := q.requeueTimes.update(parent, started, requested); !next.IsZero() {
 		options.After = max(next.Sub(now), 1) // zero would be never
 	}
-	switch result.kind {
-	case requeueAfter:
-		if options.After == 0 || result.after < options.After {
-			options.After = result.after
-		}
-	case done:
+	if result.kind == requeueAfter && (options.After == 0 || result.after < options.After) {
+		options.After = result.after
+	}
+	if result.latest > 0 && (options.After == 0 || result.latest < options.After) {
+		options.After = result.latest
+	}
+	if result.kind == done {
 		q.queue.Forget(parent)
 		if options.After == 0 {
 			return

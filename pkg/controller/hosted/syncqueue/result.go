@@ -9,6 +9,8 @@ import "time"
 type Result struct {
 	kind  resultKind
 	after time.Duration
+	// latest is the time after which the parent is synced again at the latest; zero is never.
+	latest time.Duration
 }
 
 type resultKind int
@@ -23,15 +25,24 @@ const (
 // Done returns the result of a sync that succeeded, which resets the backoff. If after is positive,
 // it asks for another sync after that time. If several syncs have asked, the earliest time counts.
 // A sync that runs earlier for another reason does not cancel it.
-func Done(after time.Duration) Result { return Result{done, after} }
+func Done(after time.Duration) Result { return Result{kind: done, after: after} }
 
 // Backoff returns the result of a sync that failed. It is retried with a growing delay. If after is
 // positive, it asks for another sync after that time, as Done does.
-func Backoff(after time.Duration) Result { return Result{backoff, after} }
+func Backoff(after time.Duration) Result { return Result{kind: backoff, after: after} }
 
 // RequeueAfter returns the result of a sync that came too early: it neither failed nor succeeded.
 // The parent is synced again after that time.
-func RequeueAfter(after time.Duration) Result { return Result{requeueAfter, max(after, minBackoff)} }
+func RequeueAfter(after time.Duration) Result {
+	return Result{kind: requeueAfter, after: max(after, minBackoff)}
+}
+
+// Within returns the result with a limit: the parent is synced again after that time at the latest.
+// In contrast to the time that Done asks for, a sync that runs earlier cancels it.
+func (r Result) Within(latest time.Duration) Result {
+	r.latest = max(latest, minBackoff)
+	return r
+}
 
 // Forget returns the result of the sync of a parent that does not exist or is not selected. What
 // earlier syncs asked for is dropped.

@@ -51,6 +51,21 @@ func TestWhenAParentIsSyncedAgain(t *testing.T) {
 		"a wait ends when it is over": {
 			[]Result{RequeueAfter(3 * s)}, nil, []time.Duration{0, 3 * s},
 		},
+		"a limit is a sync without an event": {
+			[]Result{Done(0).Within(3 * s)}, nil, []time.Duration{0, 3 * s},
+		},
+		"an event uses up a limit": {
+			[]Result{Done(0).Within(3 * s)}, []time.Duration{s}, []time.Duration{0, s},
+		},
+		"a limit comes before a longer wait": {
+			[]Result{RequeueAfter(20 * s).Within(3 * s)}, nil, []time.Duration{0, 3 * s},
+		},
+		"a limit does not put off a retry": {
+			[]Result{Backoff(0).Within(3 * s)}, nil, []time.Duration{0, minBackoff},
+		},
+		"a limit comes before a later wish, which stays": {
+			[]Result{Done(10 * s).Within(3 * s)}, nil, []time.Duration{0, 3 * s, 10 * s},
+		},
 		"an event ends a wait": {
 			[]Result{RequeueAfter(3 * s)}, []time.Duration{s}, []time.Duration{0, s},
 		},

@@ -8,4 +8,9 @@
 // of the resources. A Scanner searches for the finalizer of a controller on all objects of a
 // resource; one scan of the objects serves all controllers of a kind. Both read from the host itself
 // and not from a cache. What they remove is written by act, like the steps of a sync.
+//
+// A removal and a search may take long. So Drain and Search return at once: they report whether the
+// result is known, and call notify when it is. The work is done in turns (queue.go), a part of the
+// objects each, so that a type with many objects does not hold up the others. removal.go is one
+// removal, and scanner.go has the scans.
 package drain

@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -21,44 +21,72 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Drainer removes finalizers from objects of the host.
+// Drainer removes finalizers from objects of the host. It has to be run.
 type Drainer struct {
-	Client    *host.Client
-	Discovery *discovery.Discovery
-	// Actor writes, and limits how many writes are under way at once.
-	Actor *act.Actor
-	// NotFinalized is called with each object that loses the finalizer while it is being deleted:
+	client    *host.Client
+	discovery *discovery.Discovery
+	// actor writes, and limits how many writes are under way at once.
+	actor *act.Actor
+	// notFinalized is called with each object that loses the finalizer while it is being deleted:
 	// its finalize hook has not answered that it is done.
-	NotFinalized func(parent *object.Object, finalizer string)
+	notFinalized func(parent *object.Object, finalizer string)
+	queue        *queue
+
+	mu sync.Mutex
+	// removals are the removals by finalizer, also those that have ended.
+	removals map[string]*removal
 }
 
-// turn is the maximum time for one Drain or one scan. After that the caller sees whether the result
-// is still wanted.
-const turn = 30 * time.Second
-
-// ErrTurnOver is the error of a Drain that found more objects than it could write in one turn. The
-// next one continues.
-var ErrTurnOver = errors.New("there are more objects to remove the finalizer from")
-
-// Drain removes a finalizer from all objects of resources, one resource after the other. Nothing may
-// put it on objects at the same time. A resource that the host does not serve in any version has
-// no objects. The error is ErrTurnOver, or says for how many objects of a resource it failed, and
-// why for the first; the other objects of that resource have lost the finalizer.
-func (d *Drainer) Drain(ctx context.Context, finalizer string, resources []v1alpha1.ResourceRule) error {
-	ctx, cancel := context.WithTimeout(ctx, turn)
-	defer cancel()
-	for _, rule := range resources {
-		klog.FromContext(ctx).Info("Removing finalizer from parents", "finalizer", finalizer, "apiVersion", rule.APIVersion, "resource", rule.Resource)
-		err := d.drain(ctx, rule, finalizer)
-		if err == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			return ErrTurnOver
-		}
-		return failed(rule, err)
+// New returns a Drainer that writes with the actor. It calls notFinalized with each object that
+// loses a finalizer while it is being deleted: its finalize hook has not answered that it is done.
+func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, notFinalized func(parent *object.Object, finalizer string)) *Drainer {
+	return &Drainer{
+		client: client, discovery: discovery, actor: actor, notFinalized: notFinalized,
+		queue: newQueue(), removals: map[string]*removal{},
 	}
-	return nil
+}
+
+// Run removes finalizers, and searches for the Scanners, until ctx ends.
+func (d *Drainer) Run(ctx context.Context) { d.queue.run(ctx) }
+
+// Drain removes a finalizer from all objects of resources. Nothing may put it on objects of these
+// resources until Drain has reported that it is done, or Forget is called. A resource that the host
+// does not serve in any version has no objects.
+//
+// Drain does not wait: it begins the removal unless there is one of these resources, and reports
+// whether it is done. The error says why the removal has failed so far, for some objects or a whole
+// resource; it is tried again. notify is called when the removal is done, and after each attempt
+// that failed. There is one removal of a finalizer at a time: that of the last call.
+func (d *Drainer) Drain(finalizer string, resources []v1alpha1.ResourceRule, notify func()) (done bool, err error) {
+	if len(resources) == 0 {
+		return true, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	current := d.removals[finalizer]
+	if current == nil || !slices.Equal(current.resources, resources) {
+		former := current
+		if former != nil {
+			former.cancel()
+		}
+		current = newRemoval(d, finalizer, resources, notify)
+		current.former = former
+		d.removals[finalizer] = current
+		d.queue.add(current)
+	}
+	return current.done, current.err
+}
+
+// Forget ends the removal of a finalizer, if there is one, and waits for its last write. From then
+// on the finalizer may be put on objects.
+func (d *Drainer) Forget(finalizer string) {
+	d.mu.Lock()
+	current := d.removals[finalizer]
+	delete(d.removals, finalizer)
+	d.mu.Unlock()
+	if current != nil {
+		current.stop()
+	}
 }
 
 // failed adds to an error which resource it is about.
@@ -68,69 +96,30 @@ func failed(rule v1alpha1.ResourceRule, err error) error {
 
 // resolve finds the type of a rule, and reports whether the host serves it in any version.
 func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of object.Type, served bool, err error) {
-	of, err = d.Discovery.ResolveInAnyVersion(ctx, rule.APIVersion, rule.Resource)
+	of, err = d.discovery.ResolveInAnyVersion(ctx, rule.APIVersion, rule.Resource)
 	if _, unknown := errors.AsType[*discovery.UnknownTypeError](err); unknown {
 		return of, false, nil
 	}
 	return of, err == nil, err
 }
 
-func (d *Drainer) drain(ctx context.Context, rule v1alpha1.ResourceRule, finalizer string) error {
-	of, served, err := d.resolve(ctx, rule)
-	if !served {
-		return err
-	}
-	var failures []error
-	// Whole objects, since the finalizer is removed by an update.
-	err = d.Client.Pages(ctx, of, finalizer, func(page []*object.Object) error {
-		failures = append(failures, d.remove(ctx, of, finalizer, page)...)
-		return ctx.Err()
-	})
-	if err != nil {
-		return err
-	}
-	if len(failures) > 0 {
-		return fmt.Errorf("objects that keep the finalizer %s: %d; the first: %w", finalizer, len(failures), failures[0])
-	}
-	return nil
-}
-
-// maxAttempts is the maximum number of writes of an object that others write at the same time.
-const maxAttempts = 5
-
 // remove removes the finalizer from the objects that have it, and returns the errors.
 func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, objects []*object.Object) (failures []error) {
-	for range maxAttempts {
-		removal, err := removalPlan(of, finalizer, objects)
-		if err != nil {
-			return append(failures, err)
-		}
-		objects = nil
-		for _, outcome := range d.Actor.Act(ctx, &pipeline.Snapshot{}, removal) {
-			if outcome.Err != nil {
-				failures = append(failures, outcome.Err)
-				continue
-			}
-			if !outcome.Conflict {
-				if outcome.Observed.DeletionTimestamp != nil {
-					d.NotFinalized(outcome.Observed, finalizer)
-				}
-				continue
-			}
-			fresh, err := d.Actor.Writer.Get(ctx, of, outcome.Observed.Key())
-			switch {
-			case err == nil:
-				objects = append(objects, fresh)
-			case !apierrors.IsNotFound(err):
-				failures = append(failures, err)
-			}
-		}
-		if len(objects) == 0 {
-			return failures
-		}
+	removal, err := removalPlan(of, finalizer, objects)
+	if err != nil {
+		return []error{err}
 	}
-	for _, busy := range objects {
-		failures = append(failures, fmt.Errorf("%s changes again and again", busy))
+	for _, outcome := range d.actor.For(finalizer).Act(ctx, &pipeline.Snapshot{}, removal) {
+		switch {
+		case outcome.Err != nil:
+			failures = append(failures, outcome.Err)
+		case outcome.Conflict:
+			if _, err := d.actor.Writer.Get(ctx, of, outcome.Observed.Key()); !apierrors.IsNotFound(err) {
+				failures = append(failures, fmt.Errorf("%s changes again and again", outcome.Observed))
+			}
+		case outcome.Result != nil && outcome.Observed.DeletionTimestamp != nil:
+			d.notFinalized(outcome.Observed, finalizer)
+		}
 	}
 	return failures
 }

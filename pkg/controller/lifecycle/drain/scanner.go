@@ -5,17 +5,16 @@ package drain
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
 // Scanner finds the finalizers of one kind of controllers that another process left on objects.
@@ -25,8 +24,9 @@ import (
 // noted in the status of the controller, and needs no scan. A controller that is created after the
 // scan has begun needs a new one.
 type Scanner struct {
-	// find lists the objects of a resource and returns the finalizers on them.
-	find func(ctx context.Context, rule v1alpha1.ResourceRule) (sets.Set[string], error)
+	queue *queue
+	// read begins to read the finalizers on the objects of a resource.
+	read func(rule v1alpha1.ResourceRule) finalizers
 	// existing returns the controllers of the kind that exist.
 	existing func() sets.Set[types.UID]
 
@@ -35,131 +35,156 @@ type Scanner struct {
 	scans map[schema.GroupResource]*scan
 }
 
-// NewScanner returns a Scanner of the finalizers whose names begin with the prefix. existing
-// returns the controllers of the kind that exist.
+// finalizers are the finalizers on the objects of a resource.
+type finalizers interface {
+	// next returns those on the objects of the next page, and whether it was the last. After an
+	// error, the same page is read again.
+	next(ctx context.Context) (found []string, last bool, err error)
+}
+
+// NewScanner returns a Scanner of the finalizers whose names begin with the prefix. The Drainer has
+// to be run. existing returns the controllers of the kind that exist.
 func (d *Drainer) NewScanner(prefix string, existing func() sets.Set[types.UID]) *Scanner {
-	find := func(ctx context.Context, rule v1alpha1.ResourceRule) (sets.Set[string], error) {
-		return d.findInTurn(ctx, rule, prefix)
+	read := func(rule v1alpha1.ResourceRule) finalizers {
+		return &finalizersOf{drainer: d, prefix: prefix, rule: rule}
 	}
-	return &Scanner{find: find, existing: existing, scans: map[schema.GroupResource]*scan{}}
+	return &Scanner{queue: d.queue, read: read, existing: existing, scans: map[schema.GroupResource]*scan{}}
 }
 
-// findInTurn returns the finalizers on objects of a resource. If there are more objects than can be
-// listed in one turn, it returns the finalizers on the first of them.
-func (d *Drainer) findInTurn(ctx context.Context, rule v1alpha1.ResourceRule, prefix string) (sets.Set[string], error) {
-	limited, cancel := context.WithTimeout(ctx, turn)
-	defer cancel()
-	found, err := d.find(limited, rule, prefix)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Info("Too many objects to search all of them for finalizers that were left behind",
-			"apiVersion", rule.APIVersion, "resource", rule.Resource)
-		return found, nil
-	}
-	return found, err
+// finalizersOf reads the finalizers on objects of a resource whose names begin with the prefix. It
+// reads metadata only.
+type finalizersOf struct {
+	drainer *Drainer
+	prefix  string
+	rule    v1alpha1.ResourceRule
+	of      object.Type
+	pages   *host.Pages
 }
 
-// find returns the finalizers on objects of a resource whose names begin with the prefix. If it
-// fails, it returns the finalizers that it has found before, and the error. It reads metadata only.
-func (d *Drainer) find(ctx context.Context, rule v1alpha1.ResourceRule, prefix string) (sets.Set[string], error) {
-	of, served, err := d.resolve(ctx, rule)
+func (f *finalizersOf) next(ctx context.Context) (found []string, last bool, err error) {
+	of, served, err := f.drainer.resolve(ctx, f.rule)
 	if !served {
-		return nil, err
+		return nil, err == nil, err
 	}
-	found := sets.New[string]()
-	err = d.Client.MetadataPages(ctx, of, prefix, func(page []metav1.PartialObjectMetadata) error {
-		for _, parent := range page {
-			for _, finalizer := range parent.Finalizers {
-				if strings.HasPrefix(finalizer, prefix) {
-					found.Insert(finalizer)
-				}
+	if f.pages == nil || f.of != of {
+		f.of, f.pages = of, f.drainer.client.Pages(of, f.prefix)
+	}
+	page, err := f.pages.NextMetadata(ctx)
+	for _, parent := range page {
+		for _, finalizer := range parent.Finalizers {
+			if strings.HasPrefix(finalizer, f.prefix) {
+				found = append(found, finalizer)
 			}
 		}
-		return ctx.Err()
-	})
-	return found, err
+	}
+	return found, f.pages.Done(), err
 }
 
-// scan is one list of all objects of a resource.
+// scan is the task to list all objects of a resource. The mutex of the Scanner guards the fields
+// below covers.
 type scan struct {
+	scanner  *Scanner
+	resource schema.GroupResource
+	objects  finalizers
 	// covers are the controllers that the result is valid for.
 	covers sets.Set[types.UID]
-	// done is closed when found and err are known.
-	done chan struct{}
-	// found are the finalizers on the objects, except the removed ones. The mutex of the Scanner
-	// guards found and removed.
+
+	// isOver is true when found is complete. err is why the last turn failed.
+	isOver bool
+	err    error
+	// waiting are the controllers that wait for the end, and how to tell them.
+	waiting map[types.UID]func()
+	// found are the finalizers on the objects, except the removed ones.
 	found sets.Set[string]
 	// removed are the finalizers that were removed since the scan began. The scan may have passed
 	// objects before that.
 	removed sets.Set[string]
-	err     error
 }
 
-// Search reports whether a controller's finalizer is, or may be, on objects of a resource. It runs
-// a new scan only if no earlier one covers the controller.
-func (s *Scanner) Search(ctx context.Context, rule v1alpha1.ResourceRule, controller types.UID, finalizer string) (bool, error) {
-	for {
-		last, isNew := s.scanFor(rule, controller)
-		if isNew {
-			s.run(ctx, rule, last)
-		}
-		select {
-		case <-last.done:
-		case <-ctx.Done():
-			return false, failed(rule, context.Cause(ctx))
-		}
-		if !last.covers.Has(controller) {
-			continue // it began before the controller was created
-		}
-		if last.err != nil {
-			return false, failed(rule, last.err)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return last.found.Has(finalizer), nil
-	}
-}
-
-// scanFor returns the last scan of a resource. If that one is over and does not cover the
-// controller, it returns a new one, which the caller runs.
-func (s *Scanner) scanFor(rule v1alpha1.ResourceRule, controller types.UID) (last *scan, isNew bool) {
+// Search reports whether a controller's finalizer is, or may be, on objects of a resource. It does
+// not wait: done reports whether that is known. The error says why the search has failed so far; it
+// goes on. notify is called when the answer is known, and after each failure. Search begins a new
+// scan only if no earlier one covers the controller.
+func (s *Scanner) Search(rule v1alpha1.ResourceRule, controller types.UID, finalizer string, notify func()) (found, done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last = s.scans[rule.GroupResource()]
-	if last != nil && (!last.isOver() || last.covers.Has(controller)) {
-		return last, false
+	last := s.scans[rule.GroupResource()]
+	if last == nil || last.isOver && !last.covers.Has(controller) {
+		last = &scan{
+			scanner: s, resource: rule.GroupResource(), objects: s.read(rule), covers: s.existing().Insert(controller),
+			waiting: map[types.UID]func(){}, found: sets.New[string](), removed: sets.New[string](),
+		}
+		s.scans[rule.GroupResource()] = last
+		s.queue.add(last)
 	}
-	last = &scan{covers: s.existing().Insert(controller), done: make(chan struct{}), removed: sets.New[string]()}
-	s.scans[rule.GroupResource()] = last
-	return last, true
+	if last.isOver {
+		return last.found.Has(finalizer), true, nil
+	}
+	last.waiting[controller] = notify
+	if last.err != nil {
+		return false, false, failed(rule, last.err)
+	}
+	return false, false, nil
 }
 
-func (s *scan) isOver() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
+// turn reads a page. A scan that no controller waits for any more has no further turns.
+func (s *scan) turn(ctx context.Context) result {
+	if s.dropUnwanted() {
+		return ended
 	}
+	found, last, err := s.objects.next(ctx)
+	if ctx.Err() != nil {
+		return ended
+	}
+	if err != nil {
+		s.fail(err)
+		return failing
+	}
+	s.scanner.mu.Lock()
+	s.err, s.isOver = nil, last
+	s.found = s.found.Insert(found...).Difference(s.removed)
+	s.scanner.mu.Unlock()
+	if !last {
+		return goesOn
+	}
+	s.notify()
+	return ended
 }
 
-// run runs a scan. A panic ends it with an error.
-func (s *Scanner) run(ctx context.Context, rule v1alpha1.ResourceRule, current *scan) {
-	var found sets.Set[string]
-	err := errors.New("the search for finalizers that were left behind did not end")
-	defer func() { s.end(rule, current, found, err) }()
-	found, err = s.find(ctx, rule)
+// dropUnwanted drops the scan if the controllers that wait for it are gone. It reports whether they
+// are.
+func (s *scan) dropUnwanted() bool {
+	s.scanner.mu.Lock()
+	defer s.scanner.mu.Unlock()
+	existing := s.scanner.existing()
+	for controller := range s.waiting {
+		if existing.Has(controller) {
+			return false
+		}
+	}
+	if s.scanner.scans[s.resource] == s {
+		delete(s.scanner.scans, s.resource)
+	}
+	return true
 }
 
-// end stores the result of a scan. A scan that failed is forgotten, so that the next Search
-// begins a new one.
-func (s *Scanner) end(rule v1alpha1.ResourceRule, ended *scan, found sets.Set[string], err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ended.found, ended.err = found.Difference(ended.removed), err
-	if ended.err != nil {
-		delete(s.scans, rule.GroupResource())
+func (s *scan) fail(err error) {
+	s.scanner.mu.Lock()
+	s.err = err
+	s.scanner.mu.Unlock()
+	s.notify()
+}
+
+// notify calls notify of each controller that waits for the scan.
+func (s *scan) notify() {
+	s.scanner.mu.Lock()
+	defer s.scanner.mu.Unlock()
+	for _, notify := range s.waiting {
+		notify()
 	}
-	close(ended.done)
+	if s.isOver {
+		s.waiting = nil
+	}
 }
 
 // Removed notes that a finalizer was removed from all objects of a resource.

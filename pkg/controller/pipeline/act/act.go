@@ -22,10 +22,15 @@ import (
 
 // Actor writes to the host what plans say.
 type Actor struct {
-	// Writer is shared by the whole process and bounds its writes.
+	// Writer bounds the writes of the whole process.
 	Writer *host.Writer
 	// Parallel is the maximal number of writes of one sync at the same time.
 	Parallel int
+}
+
+// For returns an actor whose writes count as those of a controller, which has a share of the bound.
+func (a *Actor) For(controller string) *Actor {
+	return &Actor{Writer: a.Writer.For(controller), Parallel: a.Parallel}
 }
 
 // childPhases are the phases of the steps about children. The steps of one phase are taken in
@@ -58,13 +63,14 @@ func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipe
 				steps = append(steps, step)
 			}
 		}
-		outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps))...)
+		outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps), lastOfParent(outcomes))...)
 	}
 	return outcomes
 }
 
-// execute takes steps in parallel.
-func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step) []pipeline.Outcome {
+// execute takes steps in parallel. Writes of the parent start from the form of it that an earlier
+// write has made; nil if there was none.
+func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step, parent *object.Object) []pipeline.Outcome {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -76,7 +82,7 @@ func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps 
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			outcomes[i] = a.resolveNameConflict(ctx, snapshot, a.executeStep(ctx, step, mayAdopt))
+			outcomes[i] = a.resolveNameConflict(ctx, snapshot, a.executeStep(ctx, step, parent, mayAdopt))
 		})
 	}
 	group.Wait()
@@ -84,7 +90,7 @@ func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps 
 }
 
 // executeStep takes one step. A panic becomes its error.
-func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, mayAdopt func() error) (outcome pipeline.Outcome) {
+func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *object.Object, mayAdopt func() error) (outcome pipeline.Outcome) {
 	logger := klog.FromContext(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -99,12 +105,18 @@ func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, mayAdopt fu
 			return outcome
 		}
 	}
-	result, err := a.write(ctx, step)
+	var result *object.Object
+	var err error
+	if step.Op.OnParent() {
+		result, err = a.writeParent(ctx, &outcome.Step, parent)
+	} else {
+		result, err = a.write(ctx, step)
+	}
 	switch {
 	case err == nil:
 		outcome.Result = result
 		if step.Op == pipeline.Recreate && result != nil {
-			outcome.Op, outcome.Why = pipeline.Keep, "applying it would change nothing"
+			outcome.Op, outcome.Why = insteadOfRecreate(step, result)
 		}
 	case isNameConflict(step, err):
 		outcome.NameConflict = true
@@ -135,7 +147,7 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	case pipeline.Recreate:
 		return a.recreate(ctx, step)
 	case pipeline.Delete:
-		return nil, a.Writer.Delete(ctx, step.Type, name, step.Observed.UID)
+		return nil, a.delete(ctx, step)
 	case pipeline.Status:
 		return a.Writer.UpdateStatus(ctx, step.Type, name, step.Body)
 	default:

@@ -4,6 +4,7 @@
 package act
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestMetadataIsWrittenUponTheStatus(t *testing.T) {
 		actor.Act(t.Context(), snapshot(t), &pipeline.Plan{ParentFirst: true, Steps: []pipeline.Step{step(t, pipeline.Status, "shop"), after}})
 		want := []request{
 			{"PUT", shopURL + "/status?fieldManager=metacontroller", "application/json", `{"a":"shop"}`},
-			{"PUT", changedURL, "application/json", `{"spec":{},"metadata":{"name":"shop","finalizers":[],"resourceVersion":"9"}}`},
+			{"PUT", changedURL, "application/json", `{"metadata":{"name":"shop","resourceVersion":"9","finalizers":[]},"spec":{}}`},
 		}
 		if diff := cmp.Diff(want, api.requests, cmp.AllowUnexported(request{})); diff != "" {
 			t.Errorf("%s: requests (-want +got):\n%s", op, diff)
@@ -112,7 +113,8 @@ func TestQ37ChildrenAreLeftAloneWhenTheTargetCouldNotBeWritten(t *testing.T) {
 				if fails == pipeline.Status {
 					want = want[:1]
 				}
-				if diff := cmp.Diff(want, api.seen()); diff != "" {
+				writes := slices.DeleteFunc(api.seen(), func(made string) bool { return strings.HasPrefix(made, "GET ") })
+				if diff := cmp.Diff(want, slices.Compact(writes)); diff != "" {
 					t.Errorf("requests (-want +got):\n%s", diff)
 				}
 				last := outcomes[len(outcomes)-1]

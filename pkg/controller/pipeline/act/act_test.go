@@ -121,10 +121,10 @@ func TestPhases(t *testing.T) {
 
 func TestStepsOfAPhaseAreTakenInParallelWithinBounds(t *testing.T) {
 	tests := map[string]struct{ ofSync, ofProcess, want int }{
-		"the bound of a sync":     {3, 100, 3},
-		"the bound of a process":  {10, 2, 2},
-		"one at a time":           {1, 100, 1},
-		"as many as there may be": {10, 100, 8},
+		"the bound of a sync":      {3, 100, 3},
+		"the share of the process": {10, 4, 2},
+		"one at a time":            {1, 100, 1},
+		"as many as there may be":  {10, 100, 8},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -125,6 +125,7 @@ func step(t *testing.T, op pipeline.Op, name string) pipeline.Step {
 	case pipeline.Status:
 		s.Type, s.Name = webs, "shop"
 		s.Observed = parsed(t, liveParent)
+		s.Rebase = func(*object.Object) ([]byte, error) { return s.Body, nil }
 	case pipeline.Create:
 	default:
 		s.Observed = parsed(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","namespace":"default","uid":"uid-of-`+name+`"}}`)

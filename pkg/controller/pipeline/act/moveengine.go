@@ -19,12 +19,9 @@ import (
 // moveEngine moves a child from one apply engine to the other. One request changes who owns the
 // fields and the annotation with what was last applied, and nothing else.
 func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Object, error) {
-	live, err := a.Writer.Metadata(ctx, step.Type, step.Key().NamespacedName)
+	live, err := a.liveMetadata(ctx, step)
 	if err != nil {
 		return nil, err
-	}
-	if live.UID != step.Observed.UID {
-		return nil, apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it was replaced"))
 	}
 	patch := moveToServerSideApply
 	if step.Op == pipeline.ToDynamicApply {
@@ -39,6 +36,16 @@ func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Obj
 		return nil, err
 	}
 	return a.Writer.PatchJSON(ctx, step.Type, step.Key().NamespacedName, body)
+}
+
+// liveMetadata reads the metadata of the observed object from the host, with its managedFields. The
+// error is a conflict if the object was replaced.
+func (a *Actor) liveMetadata(ctx context.Context, step pipeline.Step) (*metav1.ObjectMeta, error) {
+	live, err := a.Writer.Metadata(ctx, step.Type, step.Key().NamespacedName)
+	if err == nil && live.UID != step.Observed.UID {
+		err = apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it was replaced"))
+	}
+	return live, err
 }
 
 // operation is one operation of a JSON patch. Replacing the resource version by the one that was

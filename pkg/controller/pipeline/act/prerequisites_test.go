@@ -4,11 +4,13 @@
 package act
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -19,6 +21,9 @@ func lettingGo(t *testing.T) pipeline.Step {
 	s := step(t, pipeline.Status, "shop")
 	s.Op = pipeline.Finalizer
 	s.Body = []byte(`{"metadata":{"name":"shop","resourceVersion":"5","finalizers":[]},"spec":{}}`)
+	s.Rebase = func(current *object.Object) ([]byte, error) {
+		return fmt.Appendf(nil, `{"metadata":{"name":"shop","resourceVersion":%q,"finalizers":[]},"spec":{}}`, current.ResourceVersion), nil
+	}
 	return s
 }
 
@@ -28,7 +33,7 @@ func TestTheFinalizerComesLastAndUponTheStatus(t *testing.T) {
 	want := []request{
 		{"POST", "/api/v1/namespaces/default/configmaps?fieldManager=metacontroller", "application/json", `{"a":"a"}`},
 		{"PUT", shopURL + "/status?fieldManager=metacontroller", "application/json", `{"a":"shop"}`},
-		{"PUT", shopURL + "?fieldManager=metacontroller", "application/json", `{"spec":{},"metadata":{"name":"shop","finalizers":[],"resourceVersion":"9"}}`},
+		{"PUT", shopURL + "?fieldManager=metacontroller", "application/json", `{"metadata":{"name":"shop","resourceVersion":"9","finalizers":[]},"spec":{}}`},
 	}
 	if diff := cmp.Diff(want, api.requests, cmp.AllowUnexported(request{})); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -6,64 +6,115 @@ package act
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // recreate deletes a child that a later sync creates again in another form. If the step has a body,
 // only the host knows whether the child would change, so a dry run asks it first. A child that
-// would not change, or for which the host refuses the dry run, is kept and returned.
+// would not change, or for which the host refuses the dry run, is kept and returned. A higher
+// generation alone is no change.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
-	if step.Body != nil {
-		differs, err := a.wouldChange(ctx, step)
-		if apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
-			klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
-				"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
-			return step.Observed, nil
-		}
-		if err != nil {
+	if step.Body == nil {
+		return nil, a.delete(ctx, step)
+	}
+	tried, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
+	switch {
+	case apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
+		klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
+			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
+		return step.Observed, nil
+	case apierrors.IsInvalid(err) && !isReplaced(err):
+		if err := a.canBeCreatedAgain(ctx, step, err); err != nil {
 			return nil, err
 		}
-		if !differs {
-			return step.Observed, nil
-		}
-	}
-	return nil, a.Writer.Delete(ctx, step.Type, step.Key().NamespacedName, step.Observed.UID)
-}
-
-// wouldChange reports whether applying the body would change the child's content, by a dry run. A
-// higher generation alone is no change.
-func (a *Actor) wouldChange(ctx context.Context, step pipeline.Step) (bool, error) {
-	result, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
-	switch {
-	case apierrors.IsInvalid(err) && !isReplaced(err):
-		return a.canBeCreatedAgain(ctx, step, err)
+		return nil, a.delete(ctx, step)
 	case err != nil:
-		return false, err
-	case result.Hash == step.Observed.Hash:
-		return false, nil
-	case result.ResourceVersion != step.Observed.ResourceVersion:
+		return nil, err
+	case tried.Hash == step.Observed.Hash:
+		return a.changeOwners(ctx, step, tried)
+	case tried.ResourceVersion != step.Observed.ResourceVersion:
 		// The cache may be behind, and the child may not differ.
-		return false, apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it is not as it was observed"))
+		return nil, apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it is not as it was observed"))
 	}
-	return true, nil
+	return nil, a.delete(ctx, step)
 }
 
-// canBeCreatedAgain reports whether a child that cannot be changed in this way can be created in
-// this form, by a dry run. The host validates a new object before it checks that the name is free.
-func (a *Actor) canBeCreatedAgain(ctx context.Context, step pipeline.Step, invalid error) (bool, error) {
+func (a *Actor) delete(ctx context.Context, step pipeline.Step) error {
+	return a.Writer.Delete(ctx, step.Type, step.Key().NamespacedName, step.Observed.UID)
+}
+
+// canBeCreatedAgain returns nil if a child that cannot be changed in this way can be created in this
+// form. A dry run shows that: the host validates a new object before it checks that the name is free.
+func (a *Actor) canBeCreatedAgain(ctx context.Context, step pipeline.Step, invalid error) error {
 	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):
-		return true, nil
+		return nil
 	case apierrors.IsInvalid(err):
-		return false, fmt.Errorf("it was not deleted, since it could not be created again: %w", err)
+		return fmt.Errorf("it was not deleted, since it could not be created again: %w", err)
 	default:
-		// err is not wrapped: recreate would take its reason for that of the first dry run.
-		return false, fmt.Errorf("%w; whether it could be created again is not known: %s", invalid, err.Error())
+		// err is not wrapped: its reason would be taken for that of the child's own dry run.
+		return fmt.Errorf("%w; whether it could be created again is not known: %s", invalid, err.Error())
 	}
+}
+
+// changeOwners decides about a child whose content would stay as it is, by the fields that we would
+// own after the dry run:
+//   - If they are those that we own, the child is kept.
+//   - If another owner keeps a field that the hook has dropped, applying would never remove it. So the
+//     child is deleted.
+//   - Otherwise the body is applied. What we own then is what the hook wants, so a field that the hook
+//     drops later can be told from one that it never wanted.
+func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *object.Object) (*object.Object, error) {
+	change, err := managedfields.ChangeOf(step.Observed.Applied, tried.Applied)
+	if err != nil {
+		return nil, err
+	}
+	if !change.Differs {
+		return step.Observed, nil
+	}
+	if change.Drops() {
+		live, err := a.liveMetadata(ctx, step)
+		if err != nil {
+			return nil, err
+		}
+		kept, err := change.KeptByOthers(a.Writer.Managers().Apply, live.ManagedFields)
+		if err != nil {
+			return nil, err
+		}
+		if kept {
+			return nil, a.delete(ctx, step)
+		}
+	}
+	body, err := inVersion(step.Body, tried.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	return a.Writer.Apply(ctx, step.Type, step.Key().NamespacedName, body)
+}
+
+// inVersion returns a body that the host refuses for any other version of the object than that one:
+// applied to another one, it might change the content.
+func inVersion(body []byte, version string) ([]byte, error) {
+	metadata, err := object.WithMember(object.Lookup(body, "metadata"), "resourceVersion", strconv.AppendQuote(nil, version))
+	if err != nil {
+		return nil, err
+	}
+	return object.WithMember(body, "metadata", metadata)
+}
+
+// insteadOfRecreate returns what a step has come to that was to recreate a child and left it in the
+// form of result.
+func insteadOfRecreate(step pipeline.Step, result *object.Object) (op pipeline.Op, why string) {
+	if result == step.Observed {
+		return pipeline.Keep, "applying it would change nothing"
+	}
+	return pipeline.Apply, "applying it changed only who owns its fields"
 }

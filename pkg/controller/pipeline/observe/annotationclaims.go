@@ -50,6 +50,9 @@ func (c AnnotationClaims) MayClaim(child *object.Object) bool {
 // MayAdopt returns false: targets adopt no orphans.
 func (c AnnotationClaims) MayAdopt(*object.Object) bool { return false }
 
+// Adopters returns none.
+func (c AnnotationClaims) Adopters(*cache.View, *object.Object) []*object.Object { return nil }
+
 // Adopts returns false.
 func (c AnnotationClaims) Adopts(_, _ *object.Object) bool { return false }
 

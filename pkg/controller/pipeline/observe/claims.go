@@ -25,6 +25,9 @@ type Claims interface {
 	MayClaim(child *object.Object) bool
 	// MayAdopt reports whether there may be a parent that adopts the orphan.
 	MayAdopt(orphan *object.Object) bool
+	// Adopters returns the objects of a parents' type that may adopt the orphan: all those for which
+	// Adopts returns true, and maybe others.
+	Adopters(parents *cache.View, orphan *object.Object) []*object.Object
 	// Adopts reports whether the parent adopts the orphan.
 	Adopts(parent, orphan *object.Object) bool
 	// Forget drops what is cached about a parent that is gone.

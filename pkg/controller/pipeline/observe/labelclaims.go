@@ -51,7 +51,7 @@ func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 // matches is adopted. A parent that is being deleted neither adopts nor releases.
 func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
-	return claim(view.Type, parent, snapshot.Selector, view.ControlledBy(parent.UID), view.Orphans(parent.Namespace))
+	return claim(view.Type, parent, snapshot.Selector, view.ControlledBy(parent.UID), c.orphansFor(parent, view))
 }
 
 func claim(of object.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) pipeline.Group {
@@ -86,6 +86,14 @@ func (c *LabelClaims) MayClaim(child *object.Object) bool { return !isAttachment
 // MayAdopt reports whether the selector of any parent can match the orphan.
 func (c *LabelClaims) MayAdopt(orphan *object.Object) bool {
 	return !isAttachment(orphan) && (!c.generate || orphan.Labels[generatedLabel] != "")
+}
+
+// Adopters returns the parents whose selector may match the orphan.
+func (c *LabelClaims) Adopters(parents *cache.View, orphan *object.Object) []*object.Object {
+	if c.generate {
+		return parentsWithUID(parents, orphan)
+	}
+	return parentsBySelector(parents, orphan)
 }
 
 // Adopts reports whether the parent's selector matches the orphan.

@@ -48,8 +48,10 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 		if outcome.Observed != nil {
 			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
 		}
-		if outcome.Result != nil {
-			write.version = outcome.Result.ResourceVersion
+		if outcome.Result != nil || outcome.Op.OnParent() {
+			// The parent that was read anew may be later than the cache, even if nothing was
+			// left to write.
+			write.version = outcome.Latest().ResourceVersion
 		}
 		writes.writes = append(writes.writes, write)
 	}

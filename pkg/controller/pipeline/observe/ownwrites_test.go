@@ -153,6 +153,20 @@ func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
 	}
 }
 
+// A write of the parent may find that another client has made it already, on a form of the parent that
+// the cache does not show yet.
+func TestAParentThatWasReadAnewIsPendingUntilTheCacheShowsIt(t *testing.T) {
+	observer, served := observing(t, webs, NewLabelClaims(false), shop)
+	newer := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "200"}}`)
+	var pending OwnWrites
+	observer.Wrote(&pending, []pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Finalizer, Type: webs, Observed: newer}}})
+	if pending.DropSeen() {
+		t.Fatal("the cache shows an earlier parent")
+	}
+	served.send(t, "MODIFIED", `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "200"}}`)
+	eventually(t, "the parent was seen", pending.DropSeen)
+}
+
 // The parents' watch may show only some objects of the type.
 func TestWritesOfChildrenOfTheParentsTypeAreLookedForAmongChildren(t *testing.T) {
 	observer, _ := observing(t, webs, NewLabelClaims(false))

@@ -115,7 +115,7 @@ func (o *Observer) controllerOf(child *object.Object) *object.Object {
 func (o *Observer) adopters(orphan *object.Object) []object.Key {
 	var adopters []object.Key
 	for _, target := range o.Targets {
-		for _, parent := range target.parentsFor(orphan) {
+		for _, parent := range o.Claims.Adopters(target.View, orphan) {
 			if o.handles(target, parent) && o.adopts(parent, orphan) {
 				adopters = append(adopters, object.KeyOf(parent))
 			}
@@ -132,12 +132,4 @@ func (o *Observer) adopts(parent, orphan *object.Object) bool {
 		o.Claims.Forget(key)
 	}
 	return adopts
-}
-
-// parentsFor returns the objects of the type that can have the child, given its namespace.
-func (t *Target) parentsFor(child *object.Object) []*object.Object {
-	if t.View.Type.Namespaced {
-		return t.View.In(child.Namespace)
-	}
-	return t.View.List()
 }

@@ -26,7 +26,13 @@ type children struct {
 	strict bool
 	// duplicates are the Duplicates of the plan as a set.
 	duplicates sets.Set[string]
+	// protected are the children that are not deleted, since they may be refused ones.
+	protected sets.Set[kindAndName]
 }
+
+// kindAndName is what a child is told by that is refused: its group, version or namespace may be the
+// mistake.
+type kindAndName struct{ kind, name string }
 
 // manage adds the steps that turn the observed children into the desired ones: first all deletions,
 // then all other steps, each type by type in the order of their names. It adds none if the sync
@@ -43,12 +49,8 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
 			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", twice[0])
 	}
-	// A child that seems to be unwanted may be one that was refused for a mistake. So nothing is
-	// deleted when a child is refused.
-	if len(c.plan.Refused) == 0 {
-		for i, group := range observed {
-			c.deleteUnwanted(group, wanted[i])
-		}
+	for i, group := range observed {
+		c.deleteUnwanted(group, wanted[i])
 	}
 	for i, group := range observed {
 		c.apply(group, wanted[i])
@@ -72,13 +74,15 @@ type desiredGroup struct {
 }
 
 // groupDesired groups the desired children like the observed ones, by type. It refuses those that
-// cannot be made.
+// cannot be made, and protects the children that these may be. One that is refused because it has no
+// name protects nothing, since every child has a name.
 func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Object) []desiredGroup {
 	wanted := make([]desiredGroup, len(observed))
 	for _, child := range desired {
 		i, err := c.groupOf(child, observed)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
+			c.protect(child)
 			continue
 		}
 		name := types.NamespacedName{Name: child.Name}
@@ -98,6 +102,14 @@ func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Obj
 		group.byName[name] = child
 	}
 	return wanted
+}
+
+// protect protects the children that a refused one may be.
+func (c *children) protect(refused *object.Object) {
+	if c.protected == nil {
+		c.protected = sets.New[kindAndName]()
+	}
+	c.protected.Insert(kindAndName{refused.Kind, refused.Name})
 }
 
 // addDuplicate adds a child that is listed more than once to the plan, if it is not there yet.
@@ -142,11 +154,13 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (int
 	return i, nil
 }
 
-// deleteUnwanted deletes the children of one type that are not desired.
+// deleteUnwanted deletes the children of one type that are not desired. A child that seems to be
+// unwanted may be one that was refused for a mistake, which must not cost the child.
 func (c *children) deleteUnwanted(group pipeline.Group, wanted desiredGroup) {
 	orphans := orphansOf(group)
 	for _, child := range group.Claimed {
-		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) {
+		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) ||
+			c.protected.Has(kindAndName{group.Type.Kind, child.Name}) {
 			continue
 		}
 		c.add(pipeline.Step{Op: pipeline.Delete, Type: group.Type, Observed: child, Why: "the hook does not list it"})

@@ -4,10 +4,14 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // refusal is a child that cannot be had, and what is said about it.
@@ -101,19 +105,6 @@ func TestEveryRefusedChildIsNamed(t *testing.T) {
 	}
 }
 
-// The refused child may be one that is there, with a slip in it: if it counted as
-// unwanted, the slip would cost the child.
-func TestNothingIsDeletedWhereSomethingIsRefused(t *testing.T) {
-	w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childA, childB)
-	planned := w.plan(w.answer(childAChanged, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: elsewhere, labels: {app: shop}}}`))
-	if diff := cmp.Diff([]string{"update ConfigMap default/a"}, writes(planned)); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
-	if len(planned.Refused) != 1 {
-		t.Errorf("refused %v", planned.Refused)
-	}
-}
-
 // A child that its parent's selector does not match would be created again and again.
 func TestLabelsThatDoNotMatchLeaveEverythingAsItIs(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childA, childB).
@@ -140,7 +131,7 @@ func TestAGeneratedLabelThatTheHookSetsOtherwiseIsRefused(t *testing.T) {
 }
 
 func TestARecordOfWhatWasLastAppliedThatCannotBeRead(t *testing.T) {
-	for _, record := range []string{"", "{", "[1]", `"text"`, "no JSON"} {
+	for _, record := range []string{"{", "[1]", `"text"`, "no JSON"} {
 		t.Run("the record is "+record, func(t *testing.T) {
 			w := newWorld(t, web, configMaps).method(InPlace).has(configMaps, childB)
 			child := decode(t, w.applied(configMaps, childA, childA))
@@ -156,15 +147,45 @@ func TestARecordOfWhatWasLastAppliedThatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a null counts as none", func(t *testing.T) {
-		w := newWorld(t, web, configMaps).method(InPlace)
-		child := decode(t, w.applied(configMaps, childA, childA))
-		child["metadata"].(map[string]any)["annotations"].(map[string]any)["metacontroller.k8s.io/last-applied-configuration"] = "null"
-		w.children[configMaps] = append(w.children[configMaps], w.stored(child, "u"))
-		if diff := cmp.Diff([]string{"update ConfigMap default/a"}, steps(w.plan(w.answer(childA)))); diff != "" {
-			t.Errorf("steps (-want +got):\n%s", diff)
+}
+
+// Somebody may have emptied the annotation. Then nothing is known of what was applied, and the record
+// is written anew.
+func TestARecordThatSaysNothingIsNone(t *testing.T) {
+	for _, record := range []string{"", " \n\t", "null", " null\n"} {
+		emptied := func(w *world) *world {
+			child := decode(t, w.applied(configMaps, childA, childA))
+			child["metadata"].(map[string]any)["annotations"].(map[string]any)[object.LastAppliedAnnotation] = record
+			w.children[configMaps] = append(w.children[configMaps], w.stored(child, "uid-of-a"))
+			return w
 		}
-	})
+		for _, method := range []Method{InPlace, Recreate} {
+			t.Run(fmt.Sprintf("%q, dynamic apply, %s", record, method), func(t *testing.T) {
+				w := emptied(newWorld(t, web, configMaps).method(method))
+				planned := w.plan(w.answer(childA))
+				if diff := cmp.Diff([]string{"update ConfigMap default/a"}, steps(planned)); diff != "" || len(planned.Refused) > 0 {
+					t.Fatalf("refused %v, steps (-want +got):\n%s", planned.Refused, diff)
+				}
+				w.carryOut(planned)
+				if step := stepFor(t, w.plan(w.answer(childA)), "a"); step.Op != pipeline.Keep {
+					t.Errorf("then %s because %s", step.Op, step.Why)
+				}
+			})
+			t.Run(fmt.Sprintf("%q, dynamic apply after server-side apply, %s", record, method), func(t *testing.T) {
+				w := emptied(newWorld(t, web, configMaps).method(method))
+				w.child(configMaps, "a").Applied = []byte(fieldsOfA)
+				if step := stepFor(t, w.plan(w.answer(childA)), "a"); step.Op != pipeline.ToDynamicApply {
+					t.Errorf("%s because %s", step.Op, step.Why)
+				}
+			})
+			t.Run(fmt.Sprintf("%q, server-side apply, %s", record, method), func(t *testing.T) {
+				w := emptied(newWorld(t, web, configMaps).serverSide(method))
+				if step := stepFor(t, w.plan(w.answer(childA)), "a"); step.Op != pipeline.ToServerSideApply {
+					t.Errorf("%s because %s", step.Op, step.Why)
+				}
+			})
+		}
+	}
 }
 
 func TestAChildWithANumberThatNothingHolds(t *testing.T) {

@@ -79,19 +79,19 @@ func TestUpdateMethods(t *testing.T) {
 		},
 		"a child without a record of what was last applied": {
 			observed: childA, desired: childA,
-			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Keep, InPlace: pipeline.Update},
+			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Update, InPlace: pipeline.Update},
 			why: map[Method]string{
 				"": "its update method is OnDelete", OnDelete: "its update method is OnDelete",
-				Recreate: "it is as the hook wants it",
+				Recreate: "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 				InPlace:  "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 			},
 		},
 		"a child with a record that says something else": {
 			observed: childA, last: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}}`, desired: childA,
-			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Keep, InPlace: pipeline.Update},
+			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Update, InPlace: pipeline.Update},
 			why: map[Method]string{
 				"": "its update method is OnDelete", OnDelete: "its update method is OnDelete",
-				Recreate: "it is as the hook wants it",
+				Recreate: "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 				InPlace:  "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 			},
 		},

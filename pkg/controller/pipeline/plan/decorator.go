@@ -56,7 +56,7 @@ func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response)
 	if status != nil && t.parentType.StatusSubresource {
 		steps, status = append(steps, *status), nil
 	}
-	change := t.metadataChange(response)
+	change := metadataChangeOf(t.Object, response)
 	differs := status != nil || !change.isNone()
 	if !differs && !t.finalized {
 		return steps, nil
@@ -68,7 +68,7 @@ func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response)
 	if !t.finalized && t.upToDate.isTargetUpToDate(t.UID, desired, hashTarget(t.parentType, t.Object)) {
 		return steps, nil
 	}
-	write, err := t.write(snapshot, change, status)
+	write, err := t.write(snapshot, response, change, status)
 	if err != nil {
 		return nil, err
 	}
@@ -96,40 +96,65 @@ func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, er
 // none is left behind that could not be deleted. A target that is being deleted loses it at once:
 // the host deletes the attachments with it, and in a namespace that is being deleted some writes
 // can no longer succeed.
-func (t *target) write(snapshot *pipeline.Snapshot, change metadataChange, status *pipeline.Step) (*pipeline.Step, error) {
+func (t *target) write(snapshot *pipeline.Snapshot, response *pipeline.Response, change metadataChange, status *pipeline.Step) (*pipeline.Step, error) {
 	step := &pipeline.Step{
 		Op: pipeline.Metadata, Type: t.parentType, Observed: t.Object, Namespace: t.Namespace, Name: t.Name, Path: change.path(),
+		Rebase: func(current *object.Object) ([]byte, error) { return t.body(current, snapshot, response, status) },
 	}
-	body, err := t.withoutNullStatus()
 	if status != nil {
-		body, step.Path = status.Body, status.Path
-	}
-	if err != nil {
-		return nil, err
+		step.Path = status.Path
 	}
 	step.Why = "it differs at " + step.Path
-	metadata, err := change.apply(t.Lookup("metadata"))
-	if err != nil {
-		return nil, err
-	}
 	if t.finalized {
 		step.Why, step.RemovesFinalizer = whyFinalized, t.DeletionTimestamp != nil
 		if !step.RemovesFinalizer {
 			step.Op = pipeline.Finalizer
 		}
-		if metadata, err = withFinalizers(metadata, without(t.Finalizers, snapshot.Finalizer)); err != nil {
-			return nil, err
-		}
 	}
-	step.Body, err = object.WithMember(body, "metadata", metadata)
+	var err error
+	step.Body, err = step.Rebase(t.Object)
 	return step, err
 }
 
-// withoutNullStatus returns the target's JSON without a status that is null. Metacontroller may
-// have left one, and many types do not allow it.
-func (t *target) withoutNullStatus() ([]byte, error) {
-	if string(t.Lookup("status")) != "null" {
-		return t.JSON(), nil
+// body returns the JSON that write sends if the target is by now current; nil if nothing has to
+// change there.
+func (t *target) body(current *object.Object, snapshot *pipeline.Snapshot, response *pipeline.Response, status *pipeline.Step) ([]byte, error) {
+	var body []byte
+	var err error
+	if status != nil {
+		if body, err = status.Rebase(current); err != nil {
+			return nil, err
+		}
 	}
-	return object.WithMember(t.JSON(), "status", nil)
+	change, finalizers := metadataChangeOf(current, response), current.Finalizers
+	if t.finalized {
+		finalizers = without(finalizers, snapshot.Finalizer)
+	}
+	if body == nil && change.isNone() && len(finalizers) == len(current.Finalizers) {
+		return nil, nil
+	}
+	if body == nil {
+		if body, err = withoutNullStatus(current); err != nil {
+			return nil, err
+		}
+	}
+	metadata, err := change.apply(current.Lookup("metadata"))
+	if err != nil {
+		return nil, err
+	}
+	if t.finalized {
+		if metadata, err = withFinalizers(metadata, finalizers); err != nil {
+			return nil, err
+		}
+	}
+	return object.WithMember(body, "metadata", metadata)
+}
+
+// withoutNullStatus returns the JSON of a target without a status that is null. Metacontroller may
+// have left one, and many types do not allow it.
+func withoutNullStatus(target *object.Object) ([]byte, error) {
+	if string(target.Lookup("status")) != "null" {
+		return target.JSON(), nil
+	}
+	return object.WithMember(target.JSON(), "status", nil)
 }

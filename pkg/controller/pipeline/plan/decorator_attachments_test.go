@@ -101,8 +101,8 @@ func TestAttachmentsOfATargetThatIsLetGo(t *testing.T) {
 	}{
 		"one that opts out":                                            {`, labels: {out: "1"}` + ourHold, nil, []string{"finalizer Web default/shop", "delete ConfigMap default/a"}},
 		"one that is being deleted":                                    {deleting + ourHold, nil, []string{"metadata Web default/shop", "delete ConfigMap default/a"}},
-		"one that opts out stays when an attachment is refused":        {`, labels: {out: "1"}` + ourHold, []string{undeclared}, nil},
-		"one that is being deleted goes when an attachment is refused": {deleting + ourHold, []string{undeclared}, []string{"metadata Web default/shop"}},
+		"one that opts out stays when an attachment is refused":        {`, labels: {out: "1"}` + ourHold, []string{undeclared}, []string{"delete ConfigMap default/a"}},
+		"one that is being deleted goes when an attachment is refused": {deleting + ourHold, []string{undeclared}, []string{"metadata Web default/shop", "delete ConfigMap default/a"}},
 		"one that is being deleted without our finalizer":              {deleting + `, finalizers: [other/one]`, nil, nil},
 	}
 	for name, test := range tests {

@@ -26,21 +26,25 @@ func (d dynamicApply) create(desired *object.Object) (pipeline.Step, error) {
 }
 
 func (d dynamicApply) change(method Method, observed, desired *object.Object) (pipeline.Step, error) {
-	if observed.Applied != nil && !hasLastApplied(observed) {
+	if observed.Applied != nil && !recordsLastApplied(observed) {
 		return d.toDynamicApply(observed)
 	}
 	result, err := d.merge(d.schema, observed, desired)
 	if err != nil {
 		return pipeline.Step{}, err
 	}
+	if !result.contentDiffers && !result.annotationDiffers {
+		return keep(observed, whyUpToDate), nil
+	}
+	step := pipeline.Step{Op: pipeline.Update, Observed: observed, Path: result.path, Why: "it differs at " + result.path}
 	if method == Recreate && result.contentDiffers {
-		return pipeline.Step{Op: pipeline.Recreate, Observed: observed, Path: result.path, Why: "it differs at " + result.path}, nil
+		step.Op = pipeline.Recreate
+		return step, nil
 	}
-	if method == InPlace && (result.contentDiffers || result.annotationDiffers) {
-		body, err := object.Canonical(result.merged)
-		return pipeline.Step{Op: pipeline.Update, Observed: observed, Body: body, Path: result.path, Why: "it differs at " + result.path}, err
-	}
-	return keep(observed, whyUpToDate), nil
+	// Under Recreate too, the annotation follows what the hook wants: a field that is not in it is
+	// never removed. The annotation alone is no reason to replace a child.
+	step.Body, err = object.Canonical(result.merged)
+	return step, err
 }
 
 // newChild returns the JSON to create a desired child with.

@@ -21,8 +21,12 @@ func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 	case hasFinalizer(snapshot) == snapshot.NeedsFinalizer:
 		return nil, nil
 	case snapshot.NeedsFinalizer:
-		finalizers := append(slices.Clone(snapshot.Parent.Finalizers), snapshot.Finalizer)
-		return setFinalizers(snapshot, finalizers, "the finalize hook is to be asked before the parent goes")
+		return setFinalizers(snapshot, "the finalize hook is to be asked before the parent goes", func(current *object.Object) []string {
+			if current.DeletionTimestamp != nil { // the host refuses new finalizers
+				return current.Finalizers
+			}
+			return append(without(current.Finalizers, snapshot.Finalizer), snapshot.Finalizer)
+		})
 	default:
 		return RemoveFinalizerStep(snapshot, "the controller has no finalize hook")
 	}
@@ -34,15 +38,17 @@ func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why string) (*pipeline.Ste
 	if !hasFinalizer(snapshot) {
 		return nil, nil
 	}
-	return setFinalizers(snapshot, without(snapshot.Parent.Finalizers, snapshot.Finalizer), why)
+	return setFinalizers(snapshot, why, func(current *object.Object) []string { return without(current.Finalizers, snapshot.Finalizer) })
 }
 
-// addRemoveFinalizerStep adds the step that ends the controller's care for the parent.
+// addRemoveFinalizerStep adds the step that ends the controller's care for the parent, as the
+// finalize hook has answered.
 func addRemoveFinalizerStep(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
 	step, err := RemoveFinalizerStep(snapshot, whyFinalized)
 	if err != nil {
 		return err
 	}
+	step.AnyGeneration = false
 	plan.Steps = append(plan.Steps, *step)
 	return nil
 }
@@ -62,20 +68,28 @@ func without(finalizers []string, finalizer string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(other string) bool { return other == finalizer })
 }
 
-func setFinalizers(snapshot *pipeline.Snapshot, finalizers []string, why string) (*pipeline.Step, error) {
+// setFinalizers returns the step that gives the parent the finalizers that change returns. It
+// depends on no answer of a hook.
+func setFinalizers(snapshot *pipeline.Snapshot, why string, change func(current *object.Object) []string) (*pipeline.Step, error) {
 	parent := snapshot.Parent
-	metadata, err := withFinalizers(parent.Lookup("metadata"), finalizers)
-	if err != nil {
-		return nil, err
-	}
-	body, err := object.WithMember(parent.JSON(), "metadata", metadata)
-	if err != nil {
-		return nil, err
-	}
-	return &pipeline.Step{
+	step := &pipeline.Step{
 		Op: pipeline.Finalizer, Type: snapshot.ParentType, Observed: parent,
-		Namespace: parent.Namespace, Name: parent.Name, Body: body, Path: "metadata.finalizers", Why: why,
-	}, nil
+		Namespace: parent.Namespace, Name: parent.Name, Path: "metadata.finalizers", Why: why, AnyGeneration: true,
+		Rebase: func(current *object.Object) ([]byte, error) {
+			finalizers := change(current)
+			if slices.Equal(finalizers, current.Finalizers) {
+				return nil, nil
+			}
+			metadata, err := withFinalizers(current.Lookup("metadata"), finalizers)
+			if err != nil {
+				return nil, err
+			}
+			return object.WithMember(current.JSON(), "metadata", metadata)
+		},
+	}
+	var err error
+	step.Body, err = step.Rebase(parent)
+	return step, err
 }
 
 // withFinalizers returns the JSON of metadata with other finalizers. It is for an update of the

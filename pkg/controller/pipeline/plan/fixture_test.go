@@ -74,7 +74,9 @@ type world struct {
 	parent     *object.Object
 	generate   bool
 	// decorates makes the parent the target of a decorator, and the children attachments.
-	decorates  bool
+	decorates bool
+	// finalizes is true if the parent, which has ourFinalizer, is being finalized.
+	finalizes  bool
 	strategies Strategies
 	upToDate   UpToDateCache
 	children   map[object.Type][]*object.Object
@@ -200,6 +202,10 @@ func (w *world) snapshot() *pipeline.Snapshot {
 	if w.generate {
 		snapshot.GeneratedLabels = w.generated()
 		snapshot.Selector = labels.SelectorFromSet(w.generated())
+	}
+	if w.finalizes {
+		snapshot.Managed, snapshot.Finalizing = true, true
+		snapshot.Finalizer, snapshot.NeedsFinalizer = ourFinalizer, true
 	}
 	if w.decorates {
 		return w.ofTarget(snapshot)

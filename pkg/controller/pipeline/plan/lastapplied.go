@@ -18,21 +18,37 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// hasLastApplied reports whether dynamic apply has written a child.
+// hasLastApplied reports whether a child has LastAppliedAnnotation, even if that says nothing.
 func hasLastApplied(observed *object.Object) bool {
 	return observed.Lookup("metadata", "annotations", object.LastAppliedAnnotation) != nil
 }
 
+// recordsLastApplied reports whether a child's LastAppliedAnnotation says what was last applied.
+func recordsLastApplied(observed *object.Object) bool {
+	text, _ := observed.Annotation(object.LastAppliedAnnotation)
+	return !saysNothing(text)
+}
+
+// saysNothing reports whether the text of LastAppliedAnnotation is that of a child to which nothing
+// was applied. Somebody may have emptied it.
+func saysNothing(text string) bool {
+	text = strings.TrimSpace(text)
+	return text == "" || text == "null"
+}
+
 // takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and
 // returns what it holds. Long texts that encodeLastApplied has shortened are restored if have or
-// want has them. The result is nil for a child without the annotation: then merging removes
-// nothing.
+// want has them. The result is nil if the annotation is missing or says nothing: then merging
+// removes nothing.
 func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
+	if saysNothing(text) {
+		return nil, nil
+	}
 	var last map[string]any
 	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
 		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",

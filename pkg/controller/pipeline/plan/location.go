@@ -19,48 +19,78 @@ type location struct {
 	// the host describes the child, even if not this value.
 	schema    *openapi.Type
 	described bool
-	// ownersKnown is true if it is known who owns the value: others has the fields of others, and
-	// all other fields are ours.
-	ownersKnown bool
-	others      fieldSets
+	// ownersKnown is true if it is known who owns the value: ours has the fields that we own, and
+	// others those of others. A field may be in neither.
+	ownersKnown  bool
+	ours, others fieldSets
+	// unset is true if the host treats the desired value like a missing field. The value that the
+	// host fills in for it has no owner.
+	unset bool
 	// root is true if the value is the child itself.
 	root bool
 }
 
 // rootOf returns the location of an observed child as a whole.
 func rootOf(schema *openapi.Type, observed *object.Object) (location, error) {
-	l := location{schema: schema, described: schema != nil, ownersKnown: observed.Others != "", root: true}
+	l := location{schema: schema, described: schema != nil, ownersKnown: observed.Owners != "", root: true}
 	if l.ownersKnown {
-		if err := json.Unmarshal([]byte(observed.Others), &l.others); err != nil {
+		var owners struct{ Ours, Others fieldSets }
+		if err := json.Unmarshal([]byte(observed.Owners), &owners); err != nil {
 			return location{}, fmt.Errorf("managed fields of %s: %w", observed, err)
 		}
+		l.ours, l.others = owners.Ours, owners.Others
 	}
 	return l, nil
 }
 
 // field returns the location of a field of the object here.
 func (l location) field(name string) location {
-	below := location{schema: l.schema.Field(name), described: l.described, ownersKnown: l.ownersKnown, others: l.others.field(name)}
+	below := location{
+		schema: l.schema.Field(name), described: l.described,
+		ownersKnown: l.ownersKnown, ours: l.ours.field(name), others: l.others.field(name),
+	}
 	if l.root && name == "metadata" {
-		below.ownersKnown = false // object.Object.Others leaves out metadata
+		below.ownersKnown = false // object.Object.Owners leaves out metadata
 	}
 	return below
 }
 
+// unsets reports whether the host takes a field that is sent with this value for one that is not set.
+// Of a child that is not described, that may be any field with an empty value.
+func (l location) unsets(name string, value any) bool {
+	if l.described {
+		return l.schema.Drops(name, value)
+	}
+	switch value := value.(type) {
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		return len(value) == 0
+	case int64, float64:
+		return sameNumber(value, int64(0))
+	default:
+		return value == nil || value == "" || value == false
+	}
+}
+
 // item returns the location of an item of the list here.
 func (l location) item(observed any) location {
-	return location{schema: l.schema.Items(), described: l.described, ownersKnown: l.ownersKnown, others: l.others.item(observed)}
+	return location{
+		schema: l.schema.Items(), described: l.described,
+		ownersKnown: l.ownersKnown, ours: l.ours.item(observed), others: l.others.item(observed),
+	}
 }
 
 // isHostsForm reports whether observed is what the host has made of a value that was last applied
 // and is still desired. The host and its admission webhooks fill in, rewrite and extend what they
-// are sent. The result is false if someone else has changed the value since: then it is changed
-// back.
+// are sent. The result is false in two cases, in which the desired value is written again: another
+// client owns the value, because it has changed it; or no client owns it, because another client has
+// changed it and given up its ownership since.
 //
 // Managed fields do not show who has removed an item from a list whose items have owners of their
 // own. If the list may be one of these, all items must be there.
 func (l location) isHostsForm(observed, lastApplied, desired any) bool {
-	if !l.ownersKnown || len(l.others) > 0 || observed == nil {
+	if !l.ownersKnown || len(l.others) > 0 || len(l.ours) == 0 && !l.unset || observed == nil {
 		return false
 	}
 	if _, changed := difference(lastApplied, desired); changed {

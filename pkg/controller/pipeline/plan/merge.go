@@ -36,7 +36,9 @@ func (l location) mergeObjects(observed, lastApplied, desired map[string]any) ma
 		if observed[name] == nil && l.schema.Drops(name, wanted) {
 			continue
 		}
-		merged := l.field(name).merge(observed[name], lastApplied[name], wanted)
+		below := l.field(name)
+		below.unset = l.unsets(name, wanted)
+		merged := below.merge(observed[name], lastApplied[name], wanted)
 		if merged == nil {
 			delete(observed, name)
 			continue

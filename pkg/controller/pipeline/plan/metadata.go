@@ -19,12 +19,13 @@ import (
 // values. The value nil removes a label or annotation.
 type metadataChange struct{ labels, annotations map[string]*string }
 
-// metadataChange returns what differs between the hook's answer and the target.
-func (t *target) metadataChange(response *pipeline.Response) metadataChange {
-	return metadataChange{
-		labels:      differing(t.label, response.Labels),
-		annotations: differing(t.Annotation, response.Annotations),
+// metadataChangeOf returns what differs between the hook's answer and a target.
+func metadataChangeOf(target *object.Object, response *pipeline.Response) metadataChange {
+	label := func(name string) (value string, there bool) {
+		value, there = target.Labels[name]
+		return value, there
 	}
+	return metadataChange{labels: differing(label, response.Labels), annotations: differing(target.Annotation, response.Annotations)}
 }
 
 func (c metadataChange) isNone() bool { return len(c.labels) == 0 && len(c.annotations) == 0 }
@@ -39,11 +40,6 @@ func (c metadataChange) path() string {
 	default:
 		return ""
 	}
-}
-
-func (t *target) label(name string) (value string, there bool) {
-	value, there = t.Labels[name]
-	return value, there
 }
 
 // differing returns the wanted labels or annotations that the target does not have in this way. The

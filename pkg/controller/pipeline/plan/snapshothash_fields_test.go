@@ -62,7 +62,7 @@ var uncovered = map[string]irrelevant{
 	"Parent.Annotations":                {notRead, inHash},
 	"Parent.OwnerReferences":            forBoth(notRead),
 	"Parent.ManagedFields":              forBoth("objects leave it out"),
-	"Parent.Others":                     forBoth(notRead),
+	"Parent.Owners":                     forBoth(notRead),
 	"Parent.Applied":                    forBoth(notRead),
 	"Parent.Shared":                     forBoth(notRead),
 	"Parent.Hash":                       {composite: "the plan compares the status, the generation and the selector alone"},
@@ -82,7 +82,7 @@ var uncovered = map[string]irrelevant{
 	"Children.Claimed.OwnerReferences":            forBoth(inHash),
 	"Children.Claimed.Finalizers":                 forBoth(inHash),
 	"Children.Claimed.ManagedFields":              forBoth("objects leave it out"),
-	"Children.Claimed.Others":                     forBoth(inVersion),
+	"Children.Claimed.Owners":                     forBoth(inVersion),
 	"Children.Claimed.Applied":                    forBoth(inVersion),
 	"Children.Claimed.Shared":                     forBoth(inVersion),
 }

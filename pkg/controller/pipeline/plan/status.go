@@ -48,18 +48,30 @@ func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*p
 	if upToDate.Is(p.UID, hash, xxhash.Sum64(have)) {
 		return nil, nil
 	}
-	observed, err := decodeStatus(have)
-	path, differ := difference(observed, desired)
-	if err == nil && !differ && observed != nil { // a status that is no object is replaced
+	path, differ := differenceOfStatus(have, desired)
+	if !differ {
 		upToDate.Put(p.UID, hash, xxhash.Sum64(have))
 		return nil, nil
 	}
-	path = join("status", path)
 	body, err := object.WithMember(p.JSON(), "status", wanted)
 	return &pipeline.Step{
 		Op: pipeline.Status, Type: p.parentType, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
 		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,
+		Rebase: func(current *object.Object) ([]byte, error) {
+			if _, differ := differenceOfStatus(current.Lookup("status"), desired); !differ {
+				return nil, nil
+			}
+			return object.WithMember(current.JSON(), "status", wanted)
+		},
 	}, err
+}
+
+// differenceOfStatus returns the path of the first field in which a status is not the desired one,
+// and whether there is such a field. A status that is no object differs.
+func differenceOfStatus(have []byte, desired map[string]any) (path string, differ bool) {
+	observed, err := decodeStatus(have)
+	path, differ = difference(observed, desired)
+	return join("status", path), differ || observed == nil || err != nil
 }
 
 func decodeStatus(raw []byte) (map[string]any, error) {

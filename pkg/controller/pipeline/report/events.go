@@ -32,6 +32,7 @@ const (
 	reasonStopped          = "Stopped"
 	reasonCreateError      = "CreateError"
 	reasonSyncError        = "SyncError"
+	reasonSyncStalled      = "SyncStalled"
 	reasonDrainError       = "DrainError"
 	reasonNotFinalized     = "NotFinalized"
 	reasonChildNameTaken   = "ChildNameTaken"
@@ -131,6 +132,11 @@ func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
 // SyncError writes that the sync of a parent failed.
 func (e *Events) SyncError(parent *object.Object, err error) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
+}
+
+// SyncStalled writes that the syncs of a parent have neither succeeded nor failed for long.
+func (e *Events) SyncStalled(parent *object.Object, err error) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonSyncStalled, truncateError(err))
 }
 
 // WriteLoop writes that a child of a parent, or the parent itself, is written less often because it

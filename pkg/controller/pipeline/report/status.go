@@ -72,6 +72,7 @@ const (
 	ReasonHookDown         = "HookDown"
 	ReasonNotSelected      = "NotSelected"
 	ReasonWatchFailed      = "WatchFailed"
+	ReasonTypesNotListed   = "TypesNotListed"
 )
 
 // Status returns the status of a controller object of that generation. before is its present

@@ -6,6 +6,7 @@ package rollout
 import (
 	"bytes"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -14,13 +15,16 @@ import (
 )
 
 // RevisionCache keeps what a sync of one parent has parsed of its revisions for the next sync,
-// which parses only what has changed. The zero value is an empty cache. It belongs to one
+// which parses only what has changed, and since when the condition has its status. The zero value is an empty cache. It belongs to one
 // parent of one controller, and is not safe for concurrent use.
 type RevisionCache struct {
 	// latest is the version of the parent with this UID whose fields have this hash.
 	uid    types.UID
 	fields uint64
 	latest version
+	// status is the last status of the condition of the parent, which it has had since then.
+	status metav1.ConditionStatus
+	since  metav1.Time
 	// restored are the parents as they were at earlier revisions. They were made from the
 	// parent as it was then, which is from.
 	from     *object.Object
@@ -47,6 +51,9 @@ func (c *RevisionCache) latestVersion(snapshot *pipeline.Snapshot, paths []strin
 	patch, err := revisions.Patch(parent, paths)
 	if err != nil {
 		return version{}, err
+	}
+	if c.uid != parent.UID {
+		c.status = "" // that of an earlier parent of the same name
 	}
 	c.uid, c.fields = parent.UID, fields
 	c.latest = version{patch, revisions.Name(snapshot.ParentType, parent.UID, patch)}

@@ -34,14 +34,27 @@ func updated(reason, message string) metav1.Condition {
 	return condition
 }
 
-// lastTransition returns when the condition got its status: the time in the parent's status if
-// the condition has the same status there, otherwise now.
-func lastTransition(parent *object.Object, condition metav1.Condition, now time.Time) metav1.Time {
-	before := findCondition(parent.Lookup("status", "conditions"), condition.Type)
-	if at, err := time.Parse(time.RFC3339, textOf(before, "lastTransitionTime")); err == nil && textOf(before, "status") == string(condition.Status) {
+// lastTransition returns when the condition got its status: the time in the parent's status if the
+// condition has the same status there, otherwise the time since which syncs have decided so.
+//
+// The schema of the parent may drop the time, or all conditions. A time that is not stored must not
+// make the status another one with each sync. So the result is zero, no time, if the condition has
+// the same status in the parent without a time.
+func (r *Rollout) lastTransition(condition metav1.Condition, now time.Time) metav1.Time {
+	if c := r.cache; c.status != condition.Status {
+		c.status, c.since = condition.Status, metav1.NewTime(now)
+	}
+	before := findCondition(r.snapshot.Parent.Lookup("status", "conditions"), condition.Type)
+	if textOf(before, "status") != string(condition.Status) {
+		return r.cache.since
+	}
+	if object.Lookup(before, "lastTransitionTime") == nil {
+		return metav1.Time{}
+	}
+	if at, err := time.Parse(time.RFC3339, textOf(before, "lastTransitionTime")); err == nil {
 		return metav1.NewTime(at)
 	}
-	return metav1.NewTime(now)
+	return r.cache.since
 }
 
 // withCondition returns the status of the hook's answer with the condition in it. The condition
@@ -55,6 +68,9 @@ func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]by
 		status = []byte("{}")
 	}
 	ours, err := json.Marshal(condition)
+	if err == nil && condition.LastTransitionTime.IsZero() {
+		ours, err = object.WithMember(ours, "lastTransitionTime", nil)
+	}
 	if err != nil {
 		return nil, err
 	}

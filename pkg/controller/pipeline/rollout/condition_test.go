@@ -5,6 +5,9 @@ package rollout
 
 import (
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -87,8 +90,13 @@ func TestQ16AnExistingConditionIsRefreshed(t *testing.T) {
 			answered: `{"conditions":[{"type":"Updated","status":"False","lastTransitionTime":"2020-01-01T00:00:00Z"}]}`,
 			want:     `{"conditions":[` + updating(today) + `]}`,
 		},
-		"with the present time if the parent's has none, as the original's": {
+		"without a time if the parent's has none: its schema drops the time, or the original wrote it": {
 			observed: `{conditions: [{type: Updated, status: "False", reason: RolloutWaiting}]}`,
+			answered: `{}`,
+			want:     `{"conditions":[{"type":"Updated","status":"False","reason":"RolloutProgressing","message":"updating Pod a"}]}`,
+		},
+		"with the present time if that of the parent cannot be read": {
+			observed: `{conditions: [{type: Updated, status: "False", lastTransitionTime: yesterday}]}`,
 			answered: `{}`,
 			want:     `{"conditions":[` + updating(today) + `]}`,
 		},
@@ -101,5 +109,36 @@ func TestQ16AnExistingConditionIsRefreshed(t *testing.T) {
 			}
 			checkStatus(t, observed, test.answered, test.want, "")
 		})
+	}
+}
+
+// The schema of a parent may drop all conditions. The time must not move with each sync then.
+func TestTheTimeOfAConditionThatIsNotStoredStays(t *testing.T) {
+	w := newWorld(t, "v2", "Pod a")
+	w.has("Pod a v1")
+	w.remembers("v1: Pod a")
+	decideAt := func(at time.Time) metav1.Time {
+		t.Helper()
+		opened := w.open()
+		decision, err := opened.Decide(w.ask(opened), isUpToDate, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision.Updated.LastTransitionTime
+	}
+	later, latest := noon.Add(time.Hour), noon.Add(2*time.Hour)
+	if first, second := decideAt(noon), decideAt(later); !first.Time.Equal(noon) || !second.Time.Equal(noon) {
+		t.Errorf("the times are %s and %s, want the first to stay", first, second)
+	}
+	w.stored = nil
+	w.remembers("v2: Pod a") // now it is at the latest revision
+	if third := decideAt(latest); !third.Time.Equal(latest) {
+		t.Errorf("after a change of the status the time is %s", third)
+	}
+	replaced := *w.snapshot.Parent
+	replaced.UID = "another"
+	w.snapshot.Parent = &replaced
+	if fourth := decideAt(latest.Add(time.Hour)); !fourth.Time.Equal(latest.Add(time.Hour)) {
+		t.Errorf("of another parent of the name the time is %s", fourth)
 	}
 }

@@ -50,7 +50,7 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 		return nil, err
 	}
 	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waits}
-	d.Updated.LastTransitionTime = lastTransition(r.snapshot.Parent, condition, now)
+	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	return d, err
 }

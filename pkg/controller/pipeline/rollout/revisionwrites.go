@@ -15,17 +15,25 @@ import (
 
 // Abandon returns the writes that remove the revisions of a parent whose controller no longer
 // rolls any kind. If they stayed, they would take the children back to old versions when the
-// controller rolls again. Revisions that only name children of types that the controller does
-// not have stay: they belong to another controller, which may roll.
+// controller rolls again. Revisions that name no children of types that the controller has stay:
+// they may belong to another controller, which rolls.
 func Abandon(snapshot *pipeline.Snapshot, stored []*revisions.Stored) []revisions.Write {
 	var writes []revisions.Write
 	for _, revision := range revisions.OwnedBy(snapshot, stored) {
 		names := revisions.NamesByKind(revision.Children)
-		if len(names) == 0 || slices.ContainsFunc(snapshot.Children, func(group pipeline.Group) bool { return names[group.Type.GroupKind()] != nil }) {
+		if slices.ContainsFunc(snapshot.Children, func(group pipeline.Group) bool { return names[group.Type.GroupKind()] != nil }) {
 			writes = append(writes, remove(revision))
 		}
 	}
-	return writes
+	return permitted(snapshot, writes)
+}
+
+// permitted returns the writes that may be made: none to orphans if the parent is being deleted.
+func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revisions.Write {
+	if snapshot.Parent.DeletionTimestamp == nil {
+		return writes
+	}
+	return slices.DeleteFunc(writes, func(write revisions.Write) bool { return write.Adopts })
 }
 
 // writes returns the writes after which the stored revisions name the children that are at
@@ -44,7 +52,7 @@ func (r *Rollout) writes(c *children) []revisions.Write {
 			removals = append(removals, remove(stored))
 		}
 	}
-	return append(writes, removals...)
+	return permitted(r.snapshot, append(writes, removals...))
 }
 
 func remove(stored *revisions.Stored) revisions.Write {

@@ -19,6 +19,7 @@ func unlabelled(of *record)   { of.Labels = nil }
 func renamed(of *record)      { of.Name = "other" }
 func ofOthers(of *record)     { of.OwnerReferences[0].UID = "other-uid" }
 func uncontrolled(of *record) { of.OwnerReferences[0].Controller = nil }
+func claimless(of *record)    { of.Children = nil }
 func unselected(of *record)   { of.Labels["app"] = "store" }
 
 func TestRevisionsOfTheParentAreAdoptedIfTheyAreOrphans(t *testing.T) {
@@ -29,6 +30,8 @@ func TestRevisionsOfTheParentAreAdoptedIfTheyAreOrphans(t *testing.T) {
 	}{
 		"one that it controls":                                             {},
 		"one that it controls, of a parent being deleted":                  {parentDying: true},
+		"an orphan with the name, of a parent being deleted":               {is: []func(*record){orphaned}, parentDying: true},
+		"an orphan with other claims, of a parent being deleted":           {is: []func(*record){orphaned, claimless}, parentDying: true},
 		"an orphan with the labels":                                        {is: []func(*record){orphaned, renamed}, adopt: true},
 		"one that it owns but does not control":                            {is: []func(*record){uncontrolled}, adopt: true},
 		"an orphan whose name only a revision of the parent can have":      {is: []func(*record){orphaned, unlabelled}, adopt: true},
@@ -71,6 +74,26 @@ func TestAnOrphanThatNothingUsesGoes(t *testing.T) {
 	}
 }
 
+// The user asked to orphan what the parent owns.
+func TestAParentThatIsBeingDeletedLeavesOrphansAlone(t *testing.T) {
+	const dying = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent-uid,
+		deletionTimestamp: "2026-03-04T05:06:07Z"}, spec: {version: v2, children: [Pod a]}}`
+	w := newWorld(t, "v2", "Pod a")
+	w.remembers("v1: Pod b", "v2: Pod a")
+	orphaned(w.stored[0])
+	orphaned(w.stored[1])
+	w.setParent(dying)
+	if opened := w.open(); len(opened.Revisions) != 2 {
+		t.Errorf("the versions are %v", opened.Revisions)
+	}
+	if writes := w.decide().Writes; len(writes) > 0 {
+		t.Errorf("the writes are %v", writes)
+	}
+	if writes := Abandon(&w.snapshot, records(w.stored)); len(writes) > 0 {
+		t.Errorf("of a controller that rolls nothing the writes are %v", writes)
+	}
+}
+
 func TestAControllerThatRollsNothingLeavesNoRevisions(t *testing.T) {
 	w := newWorld(t, "v2", "Pod a")
 	w.remembers("v1: Pod b", "v2: Pod a", "v3: Pod a")
@@ -83,7 +106,7 @@ func TestAControllerThatRollsNothingLeavesNoRevisions(t *testing.T) {
 
 func TestAControllerThatRollsNothingLeavesThoseOfAnother(t *testing.T) {
 	w := newWorld(t, "v2")
-	w.remembers("v1: Pod b", "v2: Pod a")
+	w.remembers("v1: Pod b", "v2: Pod a", "v3") // the current one of a parent without children names none
 	w.snapshot.Children = []pipeline.Group{{Type: files}}
 	if writes := Abandon(&w.snapshot, records(w.stored)); len(writes) > 0 {
 		t.Errorf("the writes are %v", writes)

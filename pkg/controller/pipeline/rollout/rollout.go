@@ -20,6 +20,7 @@ type Rollout struct {
 
 	rules    *Rules
 	snapshot *pipeline.Snapshot
+	cache    *RevisionCache
 }
 
 // Revision is one version of a parent.
@@ -46,7 +47,7 @@ func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored,
 		return nil, err
 	}
 	latest := &Revision{Parent: snapshot.Parent, Name: version.name, patch: version.patch}
-	r := &Rollout{Revisions: []*Revision{latest}, rules: rules, snapshot: snapshot}
+	r := &Rollout{Revisions: []*Revision{latest}, rules: rules, snapshot: snapshot, cache: cache}
 	for _, revision := range revisions.OwnedBy(snapshot, stored) {
 		if err := r.add(revision); err != nil {
 			return nil, err

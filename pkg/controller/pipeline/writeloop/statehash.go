@@ -33,7 +33,7 @@ func (s *state) hashFor(step *pipeline.Step) uint64 {
 	case pipeline.Status:
 		return s.withOthers(s.snapshot.Parent.Hash)
 	case pipeline.Metadata:
-		return s.withOthers(hashContent(s.snapshot.Parent))
+		return s.withOthers(s.snapshot.Parent.ContentHash())
 	default:
 		return s.snapshot.Parent.Hash
 	}
@@ -45,18 +45,6 @@ func (s *state) withOthers(parent uint64) uint64 {
 		s.computed, s.others = true, hashOthers(s.snapshot)
 	}
 	return parent + s.others
-}
-
-// hashContent returns the hash of an object without its metadata and status. The generation
-// cannot be used instead: that of a Deployment increases when its annotations change.
-func hashContent(o *object.Object) uint64 {
-	content := o.JSON()
-	for _, written := range []string{"metadata", "status"} {
-		if without, err := object.WithMember(content, written, nil); err == nil {
-			content = without
-		}
-	}
-	return xxhash.Sum64(content)
 }
 
 // hashOthers returns the hash of the children and the related objects.

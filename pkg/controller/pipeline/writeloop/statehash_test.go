@@ -118,7 +118,7 @@ func TestWhatLabelsAreMadeFrom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return hashContent(parsed)
+		return parsed.ContentHash()
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

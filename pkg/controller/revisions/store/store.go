@@ -106,10 +106,13 @@ func (s *Store) Run(ctx context.Context) {
 	s.informers.Shutdown()
 }
 
+// HasSynced reports whether the informer has synced.
+func (s *Store) HasSynced() bool { return s.cache.HasSynced() }
+
 // WaitForSync waits until the informer has synced or ctx is done. It reports whether the informer
 // has synced.
 func (s *Store) WaitForSync(ctx context.Context) bool {
-	if s.cache.HasSynced() {
+	if s.HasSynced() {
 		return true // without the log message of WaitFor, which each hosted controller would write
 	}
 	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
