@@ -16,6 +16,9 @@ EXTERNAL_NAME ?=
 # measured scenarios change.
 BENCH_ARGS ?=
 
+# How long `make faults` goes on.
+DURATION ?= 10m
+
 # `make demo KEEP=1` leaves the cluster of the demo running; `make demo-stop` ends it.
 KEEP ?=
 
@@ -78,6 +81,15 @@ test: host-binaries ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
 	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m ./...
+
+# FAULTS_SEED=... repeats one walk.
+.PHONY: faults
+faults: host-binaries ## Play random scenarios with random faults for DURATION, until the first one fails.
+	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
+	FAULTS_DURATION="$(DURATION)" \
+	go test $(RACE) -count=1 -timeout 0 -v -run '^TestRandomWalk$$' ./test/faults
 
 .PHONY: bench-micro
 bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no cluster and takes some minutes.
