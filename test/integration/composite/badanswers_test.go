@@ -35,7 +35,7 @@ func TestBadAnswersHarmOneParent(t *testing.T) {
 	}{
 		{"status 500", hook.Text(http.StatusInternalServerError, "no database"), "unsupported status code: 500 body: no database", false},
 		{"status 204", hook.Text(http.StatusNoContent, ""), "unsupported status code: 204", false},
-		{"an HTML page", hook.Text(http.StatusOK, "<html>Welcome</html>"), `it must be a JSON object, but it starts with "<html>Welcome</html>"`, false},
+		{"an HTML page", hook.Text(http.StatusOK, "<html>Welcome</html>"), `it must be a JSON object, but it is "<html>Welcome</html>"`, false},
 		{"a list", hook.Text(http.StatusOK, "[]"), "it must be a JSON object", false},
 		{"half a JSON", hook.Text(http.StatusOK, `{"children":[{"apiVersion":"v1"`), "cannot be read", false},
 		{"nothing", hook.Text(http.StatusOK, ""), "it is empty", false},

@@ -38,7 +38,8 @@ var phantoms = map[string]string{
 	"a status":                                  `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: x}]}, status: {phase: Failed}}`,
 	"system fields":                             `{apiVersion: v1, kind: ConfigMap, metadata: {creationTimestamp: null, selfLink: /x, generation: 7}, data: {a: "1"}}`,
 	"an atomic list with defaults in its items": `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}, ingress: [{ports: [{port: 80}, {port: 81, protocol: UDP}]}]}}`,
-	"a Job": `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}`,
+	"zeros that the host fills in":              `{apiVersion: v1, kind: Service, spec: {type: NodePort, clusterIP: "", sessionAffinity: "", selector: {app: x}, ports: [{name: a, port: 80, nodePort: 0, targetPort: 0}]}}`,
+	"a Job":                                     `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}`,
 }
 
 // Changes that the host itself makes are no difference: neither while the server runs nor after a

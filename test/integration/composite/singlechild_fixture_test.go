@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +26,10 @@ import (
 type singleChildren struct {
 	*fixture
 	method  v1alpha1.ChildUpdateMethod
+	engine  v1alpha1.ChildApplyStrategy
 	types   []schema.GroupVersionResource
+	words   *strings.Replacer
+	mu      sync.Mutex                 // is held to replace desired
 	desired map[string]json.RawMessage // by name
 }
 
@@ -53,21 +57,32 @@ func newSingleChildren(t *testing.T, method v1alpha1.ChildUpdateMethod, texts ma
 	gadgets := env.Install(t, harness.CRD{Kind: "Gadget", Schema: object{"spec": harness.FromYAML(t, spaced(gadgetSchema))}})
 	frees := env.Install(t, harness.CRD{Kind: "Free"})
 	o := &singleChildren{
-		method:  method,
-		types:   append([]schema.GroupVersionResource{gadgets, frees}, singleChildTypes...),
-		desired: map[string]json.RawMessage{},
-	}
-	words := strings.NewReplacer("GADGET", gadgets.GroupVersion().String(), "FREE", frees.GroupVersion().String())
-	for title, text := range texts {
-		child := &unstructured.Unstructured{Object: harness.FromYAML(t, spaced(words.Replace(text)))}
-		child.SetName(nameOf(title))
-		o.desired[child.GetName()] = json.RawMessage(strings.ReplaceAll(harness.JSON(t, child.Object), `"TEN"`, "10.0"))
+		method: method,
+		types:  append([]schema.GroupVersionResource{gadgets, frees}, singleChildTypes...),
+		words:  strings.NewReplacer("GADGET", gadgets.GroupVersion().String(), "FREE", frees.GroupVersion().String()),
 	}
 	o.fixture = prepare(t, hook.Serve(t, answers(t, o.answer)))
+	o.want(texts)
 	return o
 }
 
+// want replaces the children that the hook answers.
+func (o *singleChildren) want(texts map[string]string) {
+	o.Helper()
+	desired := map[string]json.RawMessage{}
+	for title, text := range texts {
+		child := &unstructured.Unstructured{Object: harness.FromYAML(o, spaced(o.words.Replace(text)))}
+		child.SetName(nameOf(title))
+		desired[child.GetName()] = json.RawMessage(strings.ReplaceAll(harness.JSON(o, child.Object), `"TEN"`, "10.0"))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.desired = desired
+}
+
 func (o *singleChildren) answer(asked request) object {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	return object{"children": []json.RawMessage{o.desired[asked.Parent.GetName()]}}
 }
 
@@ -87,6 +102,7 @@ func (o *singleChildren) run() {
 		for _, child := range o.types {
 			spec.ChildResources = append(spec.ChildResources, harness.ChildRule(child.GroupVersion().String(), child.Resource, o.method))
 		}
+		applied(o.engine)(spec)
 	}))
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -183,13 +184,13 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 		"an annotation that is an object":    {`{"annotations":{"a":{}}}`, `field "annotations": the value of "a" must be a string`},
 		"a status that is a string":          {`{"status":"fine"}`, `field "status": must be a JSON object`},
 		"a label that the host refuses":      {`{"labels":{"a":"not a label"},"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":{"value":"1"}}]}`, "can't update Thing"},
-		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad","namespace":"default"}}]}`, "in another namespace"},
+		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"$NAME","namespace":"default"}}]}`, "in another namespace"},
 		"an attachment with no kind":         {`{"attachments":[{"apiVersion":"v1","metadata":{"name":"bad"}}]}`, "Object 'Kind' is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bad := harness.Name("bad")
-			bodies.Store(bad, test.body)
+			bodies.Store(bad, strings.ReplaceAll(test.body, "$NAME", bad))
 			f := *f
 			f.T = t
 			f.CreateParent(bad, object{"value": "1"})

@@ -1,0 +1,119 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// The writes of one controller hang in an admission webhook. Those of another one do not wait for
+// them.
+func TestAHangingAdmissionWebhookHoldsUpOneController(t *testing.T) {
+	slow := start(t, answers(t, func(asked request) object {
+		var children []object
+		for i := range 30 {
+			children = append(children, hook.ConfigMap(fmt.Sprint(asked.Parent.GetName(), "-", i), object{"value": "1"}))
+		}
+		return object{"children": children}
+	}))
+	other := start(t, answers(t, oneConfigMap))
+	other.CreateParent("a", object{"value": "0"})
+	other.WaitForConfigMap("a", harness.HasData("value", "0"))
+
+	admission := hangAdmission(t, slow.Namespace)
+	for i := range 5 { // as many as there are workers
+		slow.CreateParent(fmt.Sprint("p", i), object{})
+	}
+	env.Eventually(t, func(context.Context) error {
+		if hanging := admission.hanging.Load(); hanging < 32 { // half of --parallel-writes
+			return fmt.Errorf("%d writes hang", hanging)
+		}
+		return nil
+	})
+	for i := range 10 {
+		value := strconv.Itoa(i + 1)
+		other.PatchParent("a", object{"spec": object{"value": value}})
+		other.WaitForConfigMap("a", harness.HasData("value", value))
+	}
+	if admission.ended.Load() > 0 {
+		t.Error("the other controller waited until writes that hang were given up")
+	}
+}
+
+// hangingAdmission counts the calls of an admission webhook that does not answer.
+type hangingAdmission struct {
+	hanging, ended atomic.Int32
+	// inEffect is true once it has been called for a dry run, which does not hang.
+	inEffect atomic.Bool
+}
+
+// hangAdmission lets new ConfigMaps of a namespace hang until the test ends.
+func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
+	t.Helper()
+	counted, over := &hangingAdmission{}, make(chan struct{})
+	server, authority := hook.ServeGuarded(t, "", func(ctx context.Context, call hook.Call) hook.Answer {
+		var review struct{ Request struct{ DryRun bool } }
+		if err := call.Decode(&review); err != nil || review.Request.DryRun {
+			counted.inEffect.Store(true)
+			return hook.Text(http.StatusServiceUnavailable, "called")
+		}
+		counted.hanging.Add(1)
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
+		counted.ended.Add(1)
+		return hook.Text(http.StatusServiceUnavailable, "over")
+	})
+	configurations := env.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	name := harness.Name("slow")
+	_, err := configurations.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:         "slow.example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL("/")), CABundle: authority},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			TimeoutSeconds:          ptr.To[int32](30),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		close(over)
+		if err := configurations.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	env.Eventually(t, func(ctx context.Context) error {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+		_, err := env.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil && !counted.inEffect.Load() {
+			err = errors.New("the host does not call the admission webhook yet")
+		}
+		return err
+	})
+	return counted
+}
