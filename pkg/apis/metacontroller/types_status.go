@@ -11,6 +11,7 @@ type ControllerStatus struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition
 	Parents            *ParentCounts
+	Children           *ChildCounts
 	LastError          *LastSyncError
 	HeldResources      []ResourceRule
 }
@@ -20,6 +21,12 @@ type ParentCounts struct {
 	Total   int32
 	Synced  int32
 	Failing int32
+	Warned  int32
+}
+
+// ChildCounts counts children that are not as their hook wants although no sync failed.
+type ChildCounts struct {
+	Outdated int32
 }
 
 // LastSyncError is a failure to sync a parent.

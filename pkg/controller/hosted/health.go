@@ -27,8 +27,10 @@ func (c *Controller) Health() report.Health {
 
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
-	health.Synced, health.Failing = len(c.health.succeeded)-c.health.failing, c.health.failing
-	health.LastError = c.health.lastError
+	health.Synced, health.Failing = c.health.succeeded, c.health.failing
+	health.LastError, health.Failure = c.health.lastError, c.health.failure()
+	health.Warned, health.Warning = c.health.warned, c.health.warning()
+	health.Outdated = c.health.outdated
 	return health
 }
 
@@ -56,48 +58,134 @@ type syncHealth struct {
 	total atomic.Int64
 
 	mu sync.Mutex
-	// succeeded has an entry for each parent that was synced: whether its last sync succeeded.
-	// failing is the number of entries that are false.
-	succeeded map[object.Key]bool
-	failing   int
-	lastError *report.ParentError
+	// parents has an entry for each parent that was synced.
+	parents map[object.Key]parentHealth
+	// succeeded, failing, warned and outdated are the sums over the entries.
+	succeeded, failing, warned, outdated int
+	// shownFailure and shownWarning are the parents whose failure and warning the status shows.
+	shownFailure, shownWarning object.Key
+	lastError                  *report.ParentError
 }
 
-func newSyncHealth() *syncHealth { return &syncHealth{succeeded: map[object.Key]bool{}} }
+// parentHealth is how the last sync of a parent ended.
+type parentHealth struct {
+	// succeeded is true if it did. failure is why it failed; nil if it did not. Neither is there
+	// before the first sync has ended.
+	succeeded bool
+	failure   *report.ParentError
+	// warning is the first warning of the last sync that had a plan; nil if it had none.
+	warning *pipeline.Warning
+	// outdated is the number of children that this sync left as they are.
+	outdated int
+}
 
-// update notes how the last sync of a parent ended. An open circuit makes the parent fail, but
-// lastError stays: the call that was not answered says more.
-func (h *syncHealth) update(parent object.Key, err error) {
+func newSyncHealth() *syncHealth { return &syncHealth{parents: map[object.Key]parentHealth{}} }
+
+// update notes how the last sync of a parent ended. It reports whether the parent failed before and
+// does not any more. An open circuit makes the parent fail, but lastError stays: the call that was
+// not answered says more.
+func (h *syncHealth) update(parent object.Key, err error) (recovered bool) {
 	_, open := errors.AsType[*hook.CircuitOpenError](err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.drop(parent)
-	h.succeeded[parent] = err == nil
+	before := h.parents[parent]
+	after := before
 	switch {
 	case err == nil:
+		after.succeeded, after.failure = true, nil
 		h.markRecovered(parent)
-	case !open:
-		h.lastError = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
+	case open && before.failure != nil:
+	default:
+		after.succeeded = false
+		after.failure = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
+		if !open {
+			h.lastError = after.failure
+		}
 	}
-	if err != nil {
-		h.failing++
+	h.set(parent, after)
+	return before.failure != nil && after.failure == nil
+}
+
+// updateHealth notes how the last sync of a parent ended, and writes an event if the parent has
+// recovered.
+func (c *Controller) updateHealth(key object.Key, err error) {
+	if !c.health.update(key, err) {
+		return
 	}
+	if parent := c.observer.Get(key); parent != nil {
+		c.Events.SyncRecovered(parent)
+	}
+}
+
+// setFindings notes what the last plan about a parent has found.
+func (h *syncHealth) setFindings(parent object.Key, warnings []pipeline.Warning, outdated int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	after := h.parents[parent]
+	after.warning, after.outdated = nil, outdated
+	if len(warnings) > 0 {
+		after.warning = &warnings[0]
+	}
+	h.set(parent, after)
 }
 
 // forget drops a parent that is gone.
 func (h *syncHealth) forget(parent object.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.drop(parent)
+	h.set(parent, parentHealth{})
+	delete(h.parents, parent)
 	h.markRecovered(parent)
 }
 
-// drop removes the result of the last sync of a parent.
-func (h *syncHealth) drop(parent object.Key) {
-	if succeeded, synced := h.succeeded[parent]; synced && !succeeded {
-		h.failing--
+// set replaces the entry of a parent.
+func (h *syncHealth) set(parent object.Key, after parentHealth) {
+	before := h.parents[parent]
+	h.succeeded += count(after.succeeded) - count(before.succeeded)
+	h.failing += count(after.failure != nil) - count(before.failure != nil)
+	h.warned += count(after.warning != nil) - count(before.warning != nil)
+	h.outdated += after.outdated - before.outdated
+	h.parents[parent] = after
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
 	}
-	delete(h.succeeded, parent)
+	return 0
+}
+
+// failure returns why a failing parent failed; nil if none fails. It is the same parent as before as
+// long as that fails.
+func (h *syncHealth) failure() *report.ParentError {
+	if h.failing == 0 {
+		return nil
+	}
+	if h.parents[h.shownFailure].failure == nil {
+		for parent, health := range h.parents {
+			if health.failure != nil {
+				h.shownFailure = parent
+				break
+			}
+		}
+	}
+	return h.parents[h.shownFailure].failure
+}
+
+// warning is failure for the warnings.
+func (h *syncHealth) warning() *report.ParentWarning {
+	if h.warned == 0 {
+		return nil
+	}
+	if h.parents[h.shownWarning].warning == nil {
+		for parent, health := range h.parents {
+			if health.warning != nil {
+				h.shownWarning = parent
+				break
+			}
+		}
+	}
+	return &report.ParentWarning{Parent: h.shownWarning, Warning: *h.parents[h.shownWarning].warning}
 }
 
 // markRecovered notes when the parent stopped failing, if the last error is about it.

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -105,17 +107,17 @@ func TestHowTheLastSyncsEnded(t *testing.T) {
 	c := &Controller{health: h}
 	h.update(a, nil)
 	h.update(b, errors.New("no"))
-	if !h.succeeded[a] || h.succeeded[b] || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {
-		t.Errorf("succeeded %v, last error %v", h.succeeded, h.lastError)
+	if !h.parents[a].succeeded || h.parents[b].succeeded || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {
+		t.Errorf("parents %v, last error %v", h.parents, h.lastError)
 	}
 	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, &overtakenError{}, &finalizerPostponedError{}} {
 		c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", putOff)})
-		if !h.succeeded[a] || h.lastError.Parent != b {
+		if !h.parents[a].succeeded || h.lastError.Parent != b {
 			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
 		}
 	}
 	c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})})
-	if h.succeeded[a] || h.lastError.Parent != b {
+	if h.parents[a].succeeded || h.lastError.Parent != b {
 		t.Error("a parent whose hook is down fails, and the call that was not answered tells why")
 	}
 	h.update(a, nil)
@@ -123,7 +125,7 @@ func TestHowTheLastSyncsEnded(t *testing.T) {
 		t.Error("another parent has recovered")
 	}
 	h.update(b, nil)
-	if !h.succeeded[b] || h.lastError.Message != "no" || h.lastError.Recovered.IsZero() {
+	if !h.parents[b].succeeded || h.lastError.Message != "no" || h.lastError.Recovered.IsZero() {
 		t.Errorf("the last error stays when its parent has recovered, and says so: %+v", h.lastError)
 	}
 	h.update(a, errors.New("once more"))
@@ -134,7 +136,52 @@ func TestHowTheLastSyncsEnded(t *testing.T) {
 	if h.lastError.Recovered.IsZero() {
 		t.Error("a parent that is gone does not fail any more")
 	}
-	if _, known := h.succeeded[a]; known {
+	if _, known := h.parents[a]; known {
 		t.Error("a parent that is gone is still known")
+	}
+}
+
+func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
+	h := newSyncHealth()
+	for i := range 50 {
+		h.update(web(fmt.Sprint(i)), errors.New("no"))
+		h.setFindings(web(fmt.Sprint(i)), []pipeline.Warning{{Message: fmt.Sprint("warning ", i)}}, 2)
+	}
+	failing, warned := h.failure().Parent, h.warning().Parent
+	for range 50 {
+		if h.failure().Parent != failing || h.warning().Parent != warned {
+			t.Fatal("another parent is shown each time")
+		}
+	}
+	h.update(failing, nil)
+	h.setFindings(warned, nil, 0)
+	if h.failure().Parent == failing || h.warning().Parent == warned || h.failing != 49 || h.warned != 49 || h.outdated != 98 {
+		t.Errorf("%d fail and %d are warned, %d children are outdated", h.failing, h.warned, h.outdated)
+	}
+	for i := range 50 {
+		h.forget(web(fmt.Sprint(i)))
+	}
+	if h.failure() != nil || h.warning() != nil || h.outdated != 0 {
+		t.Errorf("without parents, %d fail, %d are warned and %d children are outdated", h.failing, h.warned, h.outdated)
+	}
+}
+
+func TestAParentRecoversOnce(t *testing.T) {
+	h := newSyncHealth()
+	var recovered []bool
+	for _, err := range []error{nil, errors.New("no"), errors.New("no"), nil, nil} {
+		recovered = append(recovered, h.update(web("a"), err))
+	}
+	if want := []bool{false, false, false, true, false}; !slices.Equal(recovered, want) {
+		t.Errorf("it has recovered at %v, want %v", recovered, want)
+	}
+}
+
+// A sync that is put off before it has an end may have had a plan.
+func TestAParentWithFindingsCountsWhenItsSyncHasEnded(t *testing.T) {
+	h := newSyncHealth()
+	h.setFindings(web("a"), nil, 0)
+	if h.succeeded != 0 {
+		t.Errorf("%d have succeeded", h.succeeded)
 	}
 }

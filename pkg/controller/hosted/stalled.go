@@ -55,7 +55,7 @@ func (c *Controller) reportLeaving(ctx context.Context, key object.Key, state *p
 	// A child that is given time to end gracefully is to be gone at its time of deletion.
 	due := child.DeletionTimestamp.Time
 	if left := time.Until(due.Add(stallThreshold)); left > 0 {
-		c.health.update(key, nil)
+		c.updateHealth(key, nil)
 		state.syncErrorEvents = eventDeduplicator{}
 		return next.Within(left)
 	}
@@ -69,7 +69,7 @@ func (c *Controller) reportLeaving(ctx context.Context, key object.Key, state *p
 
 // reportStalled notes that a parent is failing because its syncs have waited since that time.
 func (c *Controller) reportStalled(ctx context.Context, key object.Key, state *parentState, err error, since time.Time) {
-	c.health.update(key, err)
+	c.updateHealth(key, err)
 	// What is waited for may differ each time. One event says enough about one wait.
 	parent := c.observer.Get(key)
 	if parent == nil || !state.syncErrorEvents.markIfDue("stalled "+since.String(), time.Now()) {

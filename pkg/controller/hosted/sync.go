@@ -171,9 +171,11 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		return result
 	}
 	c.reportDuplicates(state, snapshot.Parent, planned.Duplicates)
+	c.reportFindings(state, snapshot.Parent, slices.Concat(decision.Response.Warnings, planned.Warnings), planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
 	outcomes, after := c.act(ctx, started, snapshot, planned)
+	c.reportClusterWarnings(snapshot.Parent, outcomes)
 	result.resyncAfter = sooner(result.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
 	state.upToDate.Wrote(outcomes)
@@ -241,7 +243,7 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 			return c.reportLeaving(ctx, key, state, result)
 		}
 	}
-	c.health.update(key, failure)
+	c.updateHealth(key, failure)
 	if open, ok := errors.AsType[*hook.CircuitOpenError](result.err); ok {
 		return syncqueue.RequeueAfter(open.After)
 	}

@@ -21,6 +21,11 @@ type Plan struct {
 	// Duplicates are the children that the hook lists more than once, as messages name
 	// them. The last one of each counts.
 	Duplicates []string
+	// Warnings are about what is desired. They are the same each time it is planned.
+	Warnings []Warning
+	// Outdated is the number of children that differ from what is desired and are left alone
+	// because their update method is OnDelete.
+	Outdated int
 }
 
 // Step is one thing to do to one object.
@@ -77,6 +82,8 @@ type Outcome struct {
 	// NameConflict is true if a child was not created because an object of its name exists
 	// that is not the parent's.
 	NameConflict bool
+	// Warnings are those with which the host accepted the write.
+	Warnings []string
 }
 
 // Latest returns the last form of the step's object that the step has seen.

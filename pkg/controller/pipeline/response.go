@@ -28,6 +28,8 @@ type Response struct {
 	// Strict is true if a child that is listed twice makes the answer an error. Otherwise
 	// the last one counts.
 	Strict bool
+	// Warnings are about the answer itself.
+	Warnings []Warning
 	// Hash is the hash of the answer's bytes.
 	Hash uint64
 	// IsNoOp is true if the answer is the NoOp of the snapshot. Then only Hash and the

@@ -27,6 +27,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.BasicAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CABundle"):
 		return &metacontrollerv1alpha1.CABundleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ChildCounts"):
+		return &metacontrollerv1alpha1.ChildCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChildUpdateStatusChecks"):
 		return &metacontrollerv1alpha1.ChildUpdateStatusChecksApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientTLS"):

@@ -25,6 +25,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Authorization{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_Authorization(ref),
 		v1alpha1.BasicAuth{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_BasicAuth(ref),
 		v1alpha1.CABundle{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_CABundle(ref),
+		v1alpha1.ChildCounts{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref),
 		v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_ChildUpdateStatusChecks(ref),
 		v1alpha1.ClientTLS{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_ClientTLS(ref),
 		v1alpha1.CompositeController{}.OpenAPIModelName():                         schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref),
@@ -266,6 +267,28 @@ func schema_pkg_apis_metacontroller_v1alpha1_CABundle(ref common.ReferenceCallba
 		},
 		Dependencies: []string{
 			v1alpha1.ResourceKeyRef{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ChildCounts counts children that are not as their hook wants although no sync failed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"outdated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outdated is how many children differ from what their hook wants and stay so until somebody deletes them, because the update method of their type is OnDelete.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"outdated"},
+			},
+		},
 	}
 }
 
@@ -921,7 +944,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Stable: nothing is written again and again. Where one is not True, its reason and message say why.",
+							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. Stable: nothing is written again and again. Where one is not True, its reason and message say why.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -936,6 +959,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 						SchemaProps: spec.SchemaProps{
 							Description: "parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a DecoratorController. Absent until they have been counted.",
 							Ref:         ref(v1alpha1.ParentCounts{}.OpenAPIModelName()),
+						},
+					},
+					"children": {
+						SchemaProps: spec.SchemaProps{
+							Description: "children counts children that are not as their hook wants although no sync failed. Absent until they have been counted.",
+							Ref:         ref(v1alpha1.ChildCounts{}.OpenAPIModelName()),
 						},
 					},
 					"lastError": {
@@ -966,7 +995,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1452,6 +1481,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.",
 							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"warned": {
+						SchemaProps: spec.SchemaProps{
+							Description: "warned is how many of them are synced although their hook's answer is probably not what its author means, such as one with a field that the cluster does not know. Events about these parents say what it is.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

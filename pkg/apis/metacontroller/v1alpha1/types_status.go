@@ -13,6 +13,11 @@ const (
 	ConditionResourcesFound = "ResourcesFound"
 	// ConditionHooksReachable is True if the last calls of the hooks were answered.
 	ConditionHooksReachable = "HooksReachable"
+	// ConditionParentsSynced is True if every parent is as its hook wants since it was synced the last time.
+	ConditionParentsSynced = "ParentsSynced"
+	// ConditionFieldsKnown is True unless answers of hooks have fields that the server or the cluster does not know. Such
+	// fields have no effect.
+	ConditionFieldsKnown = "FieldsKnown"
 	// ConditionStable is True unless children or parents' status are written again and again, because another client
 	// undoes the writes or because the hook answers differently each time. Such writes are slowed down.
 	ConditionStable = "Stable"
@@ -27,8 +32,9 @@ type ControllerStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Stable: nothing is
-	// written again and again. Where one is not True, its reason and message say why.
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
+	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. Stable: nothing is written again
+	// and again. Where one is not True, its reason and message say why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -38,6 +44,11 @@ type ControllerStatus struct {
 	// DecoratorController. Absent until they have been counted.
 	// +optional
 	Parents *ParentCounts `json:"parents,omitempty"`
+
+	// children counts children that are not as their hook wants although no sync failed. Absent until they have been
+	// counted.
+	// +optional
+	Children *ChildCounts `json:"children,omitempty"`
 
 	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.
 	// +optional
@@ -61,6 +72,18 @@ type ParentCounts struct {
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
 	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
 	Failing int32 `json:"failing"`
+
+	// warned is how many of them are synced although their hook's answer is probably not what its author means, such as one
+	// with a field that the cluster does not know. Events about these parents say what it is.
+	// +optional
+	Warned int32 `json:"warned,omitempty"`
+}
+
+// ChildCounts counts children that are not as their hook wants although no sync failed.
+type ChildCounts struct {
+	// outdated is how many children differ from what their hook wants and stay so until somebody deletes them, because the
+	// update method of their type is OnDelete.
+	Outdated int32 `json:"outdated"`
 }
 
 // LastSyncError is a failure to sync a parent.

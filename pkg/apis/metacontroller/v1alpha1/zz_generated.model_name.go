@@ -29,6 +29,11 @@ func (in CABundle) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ChildCounts) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ChildCounts"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ChildUpdateStatusChecks) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ChildUpdateStatusChecks"
 }

@@ -33,6 +33,7 @@ const (
 	reasonCreateError      = "CreateError"
 	reasonSyncError        = "SyncError"
 	reasonSyncStalled      = "SyncStalled"
+	reasonSyncRecovered    = "SyncRecovered"
 	reasonDrainError       = "DrainError"
 	reasonNotFinalized     = "NotFinalized"
 	reasonChildNameTaken   = "ChildNameTaken"
@@ -132,6 +133,16 @@ func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
 // SyncError writes that the sync of a parent failed.
 func (e *Events) SyncError(parent *object.Object, err error) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
+}
+
+// SyncRecovered writes that a parent is as its hook wants after syncs of it have failed.
+func (e *Events) SyncRecovered(parent *object.Object) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced: the last error is over")
+}
+
+// Warning writes that a parent was synced with a warning.
+func (e *Events) Warning(parent *object.Object, warning pipeline.Warning) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, string(warning.Reason), truncate(warning.Message))
 }
 
 // SyncStalled writes that the syncs of a parent have neither succeeded nor failed for long.

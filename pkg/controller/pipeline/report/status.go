@@ -4,6 +4,7 @@
 package report
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,15 @@ type Health struct {
 	// they are not.
 	StaleCredentials error
 	LastError        *ParentError
+	// Failure is why one of the failing parents failed; nil if none fails. It stays with a parent
+	// as long as that fails.
+	Failure *ParentError
+	// Warned is the number of parents that were synced with a warning. Warning is that of one of
+	// them; nil if there are none.
+	Warned  int
+	Warning *ParentWarning
+	// Outdated is the number of children that the update method OnDelete leaves as they are.
+	Outdated int
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
 	// again.
 	WriteLoops []pipeline.WriteLoop
@@ -41,6 +51,12 @@ type ParentError struct {
 	// Recovered is the time at which the parent was synced without an error, or was gone; zero
 	// before.
 	Recovered time.Time
+}
+
+// ParentWarning is a warning with which a parent was synced.
+type ParentWarning struct {
+	Parent object.Key
+	pipeline.Warning
 }
 
 // Problem is why a controller does not run as its spec says.
@@ -73,6 +89,10 @@ const (
 	ReasonNotSelected      = "NotSelected"
 	ReasonWatchFailed      = "WatchFailed"
 	ReasonTypesNotListed   = "TypesNotListed"
+	ReasonAllSynced        = "AllSynced"
+	ReasonNotAllSynced     = "NotAllSyncedYet"
+	ReasonParentsFailing   = "ParentsFailing"
+	ReasonFieldsKept       = "AllKept"
 )
 
 // Status returns the status of a controller object of that generation. before is its present
@@ -90,14 +110,17 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	if said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable); !health.keepsHooksReachable(said, generation) {
 		setHooksReachable(set, health)
 	}
+	setParentsSynced(set, health)
+	setFieldsKnown(set, health)
 	setStable(set, health)
 	if health == nil {
-		after.Parents = nil
+		after.Parents, after.Children = nil, nil
 		return after
 	}
 	after.Parents = &v1alpha1.ParentCounts{
-		Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing),
+		Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing), Warned: int32(health.Warned),
 	}
+	after.Children = &v1alpha1.ChildCounts{Outdated: int32(health.Outdated)}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
 			Message: truncate(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
@@ -154,6 +177,38 @@ func setHooksReachable(set setCondition, health *Health) {
 			"the last call of a hook was answered, but the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
 	default:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
+	}
+}
+
+func setParentsSynced(set setCondition, health *Health) {
+	switch {
+	case health == nil:
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+	case health.Failing > 0:
+		message := fmt.Sprintf("%d of %d parents are not as their hook wants", health.Failing, health.Total)
+		if first := health.Failure; first != nil {
+			message += fmt.Sprintf("; %s: %s", first.Parent, first.Message)
+		}
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, truncate(message))
+	case health.Synced < health.Total:
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced, "some parents have not been synced yet")
+	default:
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonAllSynced, "every parent is as its hook wants")
+	}
+}
+
+func setFieldsKnown(set setCondition, health *Health) {
+	switch {
+	case health == nil:
+		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+	case health.Warning != nil:
+		message := fmt.Sprintf("%s: %s", health.Warning.Parent, health.Warning.Message)
+		if more := health.Warned - 1; more > 0 {
+			message = fmt.Sprintf("%s (%d more parents are warned of something)", message, more)
+		}
+		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionFalse, string(health.Warning.Reason), truncate(message))
+	default:
+		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionTrue, ReasonFieldsKept, "no field that a hook answers is dropped")
 	}
 }
 

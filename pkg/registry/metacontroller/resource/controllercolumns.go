@@ -39,12 +39,15 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},
 		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
 		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
+		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook wants."},
 		{Name: "Parents", Type: "string", Description: "How many objects the controller is for."},
 		{Name: "Failing", Type: "string", Description: "How many of these failed to sync the last time."},
+		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in the answers of their hook."},
 	}
 	wide := []metav1.TableColumnDefinition{
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
 		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with it."},
+		{Name: "Outdated", Type: "string", Description: "How many children differ from what their hook wants and are left alone by the update method OnDelete."},
 		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
@@ -53,12 +56,19 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); condition != nil {
 			ready, reason = string(condition.Status), worstReason(c.Status.Conditions, condition.Reason)
 		}
-		parents, failing := unknown, unknown
-		if counts := c.Status.Parents; counts != nil {
-			parents, failing = fmt.Sprint(counts.Total), fmt.Sprint(counts.Failing)
+		synced := unknown
+		if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionParentsSynced); condition != nil {
+			synced = string(condition.Status)
 		}
-		return []any{resources(c.Parents), resources(c.Children), ready, parents, failing},
-			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds)}
+		parents, failing, warned, outdated := unknown, unknown, unknown, unknown
+		if counts := c.Status.Parents; counts != nil {
+			parents, failing, warned = fmt.Sprint(counts.Total), fmt.Sprint(counts.Failing), fmt.Sprint(counts.Warned)
+		}
+		if counts := c.Status.Children; counts != nil {
+			outdated = fmt.Sprint(counts.Outdated)
+		}
+		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned},
+			[]any{address(c.Sync), reason, outdated, period(c.ResyncPeriodSeconds)}
 	})
 }
 
@@ -66,6 +76,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 func worstReason(conditions []metav1.Condition, otherwise string) string {
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
+		v1alpha1.ConditionParentsSynced, v1alpha1.ConditionFieldsKnown,
 	} {
 		if condition := meta.FindStatusCondition(conditions, kind); condition != nil && condition.Status == metav1.ConditionFalse {
 			return condition.Reason

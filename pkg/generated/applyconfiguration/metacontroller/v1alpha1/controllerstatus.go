@@ -19,12 +19,16 @@ type ControllerStatusApplyConfiguration struct {
 	// the last change of the spec has not been looked at yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. Stable: nothing is
-	// written again and again. Where one is not True, its reason and message say why.
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
+	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. Stable: nothing is written again
+	// and again. Where one is not True, its reason and message say why.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.
 	Parents *ParentCountsApplyConfiguration `json:"parents,omitempty"`
+	// children counts children that are not as their hook wants although no sync failed. Absent until they have been
+	// counted.
+	Children *ChildCountsApplyConfiguration `json:"children,omitempty"`
 	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.
 	LastError *LastSyncErrorApplyConfiguration `json:"lastError,omitempty"`
 	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
@@ -64,6 +68,14 @@ func (b *ControllerStatusApplyConfiguration) WithConditions(values ...*v1.Condit
 // If called multiple times, the Parents field is set to the value of the last call.
 func (b *ControllerStatusApplyConfiguration) WithParents(value *ParentCountsApplyConfiguration) *ControllerStatusApplyConfiguration {
 	b.Parents = value
+	return b
+}
+
+// WithChildren sets the Children field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Children field is set to the value of the last call.
+func (b *ControllerStatusApplyConfiguration) WithChildren(value *ChildCountsApplyConfiguration) *ControllerStatusApplyConfiguration {
+	b.Children = value
 	return b
 }
 

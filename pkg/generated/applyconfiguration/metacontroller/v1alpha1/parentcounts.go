@@ -17,6 +17,9 @@ type ParentCountsApplyConfiguration struct {
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
 	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
 	Failing *int32 `json:"failing,omitempty"`
+	// warned is how many of them are synced although their hook's answer is probably not what its author means, such as one
+	// with a field that the cluster does not know. Events about these parents say what it is.
+	Warned *int32 `json:"warned,omitempty"`
 }
 
 // ParentCountsApplyConfiguration constructs a declarative configuration of the ParentCounts type for use with
@@ -46,5 +49,13 @@ func (b *ParentCountsApplyConfiguration) WithSynced(value int32) *ParentCountsAp
 // If called multiple times, the Failing field is set to the value of the last call.
 func (b *ParentCountsApplyConfiguration) WithFailing(value int32) *ParentCountsApplyConfiguration {
 	b.Failing = &value
+	return b
+}
+
+// WithWarned sets the Warned field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Warned field is set to the value of the last call.
+func (b *ParentCountsApplyConfiguration) WithWarned(value int32) *ParentCountsApplyConfiguration {
+	b.Warned = &value
 	return b
 }
