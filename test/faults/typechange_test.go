@@ -20,10 +20,22 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// The type of the children goes, comes back with another scope, goes again and comes back as it was.
-// While it cannot have children, the controller says so; then it makes them again.
-func TestATypeThatComesBackWithAnotherScope(t *testing.T) {
+// The type of the children goes, comes back as another one, goes again and comes back as it was. While
+// it cannot have children, the controller says so; then it makes them again.
+func TestATypeThatComesBackAsAnotherOne(t *testing.T) {
 	t.Parallel()
+	for name, change := range map[string]func(*harness.CRD){
+		"with another scope":   func(crd *harness.CRD) { crd.ClusterScoped = true },
+		"with another version": func(crd *harness.CRD) { crd.Version = "v2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playTypeChange(t, change)
+		})
+	}
+}
+
+func playTypeChange(t *testing.T, change func(*harness.CRD)) {
 	group := harness.Name("test") + ".example.com"
 	widgets := harness.CRD{Kind: "Widget", Group: group}
 	resource := env.Install(t, widgets)
@@ -47,13 +59,13 @@ func TestATypeThatComesBackWithAnotherScope(t *testing.T) {
 	r.awaitWidget(resource, "1")
 
 	r.removeType(resource)
-	widgets.ClusterScoped = true
-	env.Install(t, widgets)
+	another := widgets
+	change(&another)
+	env.Install(t, another)
 	r.PatchParent("p", object{"spec": object{"value": "2"}})
 	r.awaitTrouble()
 
 	r.removeType(resource)
-	widgets.ClusterScoped = false
 	env.Install(t, widgets)
 	r.awaitWidget(resource, "2")
 	r.PatchParent("p", object{"spec": object{"value": "3"}})

@@ -38,19 +38,20 @@ func Name(prefix string) string { return prefix + "-" + rand.String(8) }
 type CRD struct {
 	Kind          string // the plural resource is its lower-case form with an s
 	Group         string // "" is one of its own
+	Version       string // "" is v1
 	ClusterScoped bool
 	NoStatus      bool // without the status subresource
 	// Schema holds the properties of an object beside apiVersion, kind and metadata.
 	Schema map[string]any
 }
 
-// Install creates the CustomResourceDefinition in version v1. It returns the resource once the host
+// Install creates the CustomResourceDefinition. It returns the resource once the host
 // serves it and lists it in its discovery document.
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	resource := schema.GroupVersionResource{
 		Group:    cmp.Or(crd.Group, Name("test")+".example.com"),
-		Version:  "v1",
+		Version:  cmp.Or(crd.Version, "v1"),
 		Resource: strings.ToLower(crd.Kind) + "s",
 	}
 	scope := "Namespaced"
