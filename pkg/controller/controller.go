@@ -196,6 +196,7 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 	}
 	running.Go(func() { dependencies.Revisions.Run(ctx) })
 	running.Go(func() { drainer.Run(ctx) })
+	running.Go(func() { announce(ctx, informers, config.LeaderElection.Enabled) })
 	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
 	if config.DiscoveryInterval > 0 {
 		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
