@@ -138,7 +138,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Events:    events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Metrics: calls, Sources: objects,
+			Metrics: calls, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
 		WriteLoops: writeloop.NewRegistry(),
 		Engine:     config.ApplyStrategy.engine(),
@@ -146,6 +146,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Resync:     config.CacheFlushInterval,
 		Metrics:    config.Metrics,
 
+		DeveloperMode:     config.DeveloperMode,
 		Revisions:         stored,
 		RevisionNamespace: config.Namespace,
 	}, undo, nil
