@@ -12,6 +12,10 @@ PORT ?= 7443
 ARGS ?=
 EXTERNAL_NAME ?=
 
+# `make run-clean FORCE=1` takes the registration away although controllers with finalize hooks are
+# left.
+FORCE ?=
+
 # More flags of test/bench for `make bench`. With --document= it only prints. Only the rows of
 # measured scenarios change.
 BENCH_ARGS ?=
@@ -64,12 +68,12 @@ host: host-binaries tools ## Run an empty host cluster in the foreground and pri
 	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster
 
 .PHONY: run
-run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the foreground (DATA_DIR, PORT, ARGS, EXTERNAL_NAME).
+run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the foreground and in developer mode (DATA_DIR, PORT, ARGS, EXTERNAL_NAME).
 	@exec bin/attach run -server bin/metacontroller-apiserver -data-dir "$(DATA_DIR)" -port "$(PORT)" -external-name "$(EXTERNAL_NAME)" -- $(ARGS)
 
 .PHONY: run-clean
-run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECONFIG.
-	@bin/attach clean
+run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECONFIG (DATA_DIR, FORCE=1).
+	@bin/attach clean -data-dir "$(DATA_DIR)" $(if $(FORCE),-force)
 
 ##@ Check
 

@@ -138,7 +138,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Events:    events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Metrics: calls, Sources: objects,
+			Metrics: calls, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
 		WriteLoops: writeloop.NewRegistry(),
 		Engine:     config.ApplyStrategy.engine(),
@@ -146,6 +146,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Resync:     config.CacheFlushInterval,
 		Metrics:    config.Metrics,
 
+		DeveloperMode:     config.DeveloperMode,
 		Revisions:         stored,
 		RevisionNamespace: config.Namespace,
 	}, undo, nil
@@ -196,6 +197,7 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 	}
 	running.Go(func() { dependencies.Revisions.Run(ctx) })
 	running.Go(func() { drainer.Run(ctx) })
+	running.Go(func() { announce(ctx, informers, config.LeaderElection.Enabled) })
 	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
 	if config.DiscoveryInterval > 0 {
 		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })

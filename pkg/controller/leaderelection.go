@@ -44,6 +44,7 @@ func lead(ctx context.Context, config Config, work func(context.Context, Config)
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
+	klog.FromContext(ctx).Info("Waiting to become the leader", "lease", klog.KRef(config.LeaderElection.Namespace, config.LeaderElection.Name))
 	for ctx.Err() == nil {
 		if err := term(ctx, config.LeaderElection.Name, lock, func(ctx context.Context) error { return work(ctx, config) }); err != nil {
 			return err
@@ -70,10 +71,16 @@ func term(ctx context.Context, name string, lock resourcelock.Interface, work fu
 					result <- nil
 					return
 				}
+				klog.FromContext(ctx).Info("This process is the leader")
 				leader, stop := context.WithCancel(leader)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
 				result <- work(leader)
+			},
+			OnNewLeader: func(identity string) {
+				if identity != lock.Identity() {
+					klog.FromContext(ctx).Info("Another process is the leader", "leader", identity)
+				}
 			},
 			OnStoppedLeading: func() { klog.FromContext(ctx).Info("No longer the leader") },
 		},

@@ -6,13 +6,17 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 )
 
 // candidate is one process that may become the leader.
@@ -26,12 +30,17 @@ type candidate struct {
 
 func startCandidate(t *testing.T, client *fake.Clientset, identity string) *candidate {
 	t.Helper()
+	return startCandidateIn(t.Context(), t, client, identity)
+}
+
+func startCandidateIn(ctx context.Context, t *testing.T, client *fake.Clientset, identity string) *candidate {
+	t.Helper()
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, "default", "metacontroller",
 		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(ctx)
 	c := &candidate{stop: stop, working: make(chan struct{}), finish: make(chan struct{}), result: make(chan error, 1)}
 	go func() {
 		c.result <- term(ctx, "metacontroller", lock, func(ctx context.Context) error {
@@ -127,5 +136,38 @@ func TestErrorOfTheWorkEndsTheTerm(t *testing.T) {
 		if err := term(t.Context(), "metacontroller", lock, func(context.Context) error { return broken }); !errors.Is(err, broken) {
 			t.Errorf("term should return the error of the work, but returned %v", err)
 		}
+	})
+}
+
+func TestWhoLeadsIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		said := map[string]string{}
+		logging := func(identity string) context.Context {
+			return klog.NewContext(t.Context(), funcr.New(func(_, line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				said[identity] += line + "\n"
+			}, funcr.Options{}))
+		}
+		client := fake.NewClientset()
+		first := startCandidateIn(logging("first"), t, client, "first")
+		if !first.isWorking() {
+			t.Fatal("the only candidate should lead at once")
+		}
+		second := startCandidateIn(logging("second"), t, client, "second")
+		pass(leaseDuration)
+		mu.Lock()
+		for identity, want := range map[string]string{"first": `"This process is the leader"`, "second": `"Another process is the leader" "leader"="first"`} {
+			if !strings.Contains(said[identity], want) {
+				t.Errorf("the %s says\n%swant in it %s", identity, said[identity], want)
+			}
+		}
+		if strings.Contains(said["first"], "Another process") {
+			t.Errorf("the leader says\n%s", said["first"])
+		}
+		mu.Unlock()
+		second.end(t)
+		first.end(t)
 	})
 }

@@ -58,7 +58,12 @@ type Options struct {
 	HookMaxResponseBytes int64
 	// HookDenied are the networks that hooks must not be in.
 	HookDenied hookaddress.Denied
+	// DeveloperMode says more to the authors of hooks, and says it each time.
+	DeveloperMode bool
 }
+
+// DeveloperEvents are the limits of events in the developer's mode: none that a person would reach.
+func DeveloperEvents() report.EventOptions { return report.EventOptions{QPS: 1000, Burst: 100_000} }
 
 // DefaultOptions returns the settings of a server without flags.
 func DefaultOptions() Options {

@@ -19,8 +19,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// leaderElectionFlag is a constant because the default of the flag depends on another flag.
-const leaderElectionFlag = "leader-election"
+// The flags whose defaults depend on other flags.
+const (
+	leaderElectionFlag = "leader-election"
+	eventsQPSFlag      = "events-qps"
+	eventsBurstFlag    = "events-burst"
+)
 
 // defaultClientBurst is the default of --client-go-burst if requests are limited.
 const defaultClientBurst = 10
@@ -59,8 +63,8 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
 	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
 		"at once. Default: %d.", defaultClientBurst))
-	flags.Float32Var(&o.Events.QPS, "events-qps", o.Events.QPS, "How many events a second are written about one object in the long run.")
-	flags.IntVar(&o.Events.Burst, "events-burst", o.Events.Burst, "How many events may be written about one object at once.")
+	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "How many events a second are written about one object in the long run.")
+	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst, "How many events may be written about one object at once.")
 	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy), "How children are written whose type "+
 		"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
 	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager, "The field manager under which "+
@@ -69,6 +73,9 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"answer of a hook is refused.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
 		"What is given replaces the default, the link-local addresses; empty denies none.")
+	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode, "For the time in which hooks are written: events without "+
+		"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for each sync that "+
+		"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more than half of its timeout.")
 	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
 		"that holds a Lease of the host cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
 		"processes can share a storage, else false.")
@@ -82,6 +89,9 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bool, namespace string) error {
 	if !changed(leaderElectionFlag) {
 		o.LeaderElection.Enabled = !embedded
+	}
+	if o.DeveloperMode {
+		o.raiseEventLimits(changed)
 	}
 	o.Namespace = namespace
 	if o.LeaderElection.Namespace == "" {
@@ -100,6 +110,17 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	// The UUID keeps apart processes that run one after the other on the same host.
 	o.LeaderElection.Identity = host + "_" + string(uuid.NewUUID())
 	return nil
+}
+
+// raiseEventLimits sets the limits of the developer's mode, except those that were given.
+func (o *ControllerOptions) raiseEventLimits(changed func(flag string) bool) {
+	raised := controller.DeveloperEvents()
+	if !changed(eventsQPSFlag) {
+		o.Events.QPS = raised.QPS
+	}
+	if !changed(eventsBurstFlag) {
+		o.Events.Burst = raised.Burst
+	}
 }
 
 func (o *ControllerOptions) validate() []error {

@@ -39,7 +39,11 @@ const (
 // hostConfig reads a kubeconfig file of the host. If kubeconfig is "", the host is the cluster that
 // this process runs in.
 func hostConfig(kubeconfig string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	read := rest.InClusterConfig
+	if kubeconfig != "" {
+		read = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }
+	}
+	config, err := read()
 	if err != nil {
 		return nil, fmt.Errorf("reading how to reach the host cluster: %w", err)
 	}
@@ -68,23 +72,26 @@ func prepareForHost(ctx context.Context, options *genericoptions.RecommendedOpti
 	if err != nil {
 		return err
 	}
-	if err := awaitHost(ctx, client.Discovery(), config.Host); err != nil {
+	version, err := awaitHost(ctx, client.Discovery(), config.Host)
+	if err != nil {
 		return err
 	}
+	klog.FromContext(ctx).Info("Extending the cluster", "address", config.Host, "version", version)
 	if err := checkAggregation(ctx, client, options.Authentication); err != nil {
 		return err
 	}
 	return trimToHost(ctx, client.Discovery(), options)
 }
 
-// awaitHost returns when the host answers.
-func awaitHost(ctx context.Context, host discovery.ServerVersionInterface, address string) error {
+// awaitHost waits until the host answers, and returns its version.
+func awaitHost(ctx context.Context, host discovery.ServerVersionInterface, address string) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, hostTimeout)
 	defer cancel()
 	var last error
-	err := wait.PollUntilContextCancel(ctx, hostInterval, true, func(ctx context.Context) (bool, error) {
-		_, err := host.ServerVersion()
+	err = wait.PollUntilContextCancel(ctx, hostInterval, true, func(ctx context.Context) (bool, error) {
+		info, err := host.ServerVersion()
 		if err == nil {
+			version = info.GitVersion
 			return true, nil
 		}
 		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
@@ -97,9 +104,9 @@ func awaitHost(ctx context.Context, host discovery.ServerVersionInterface, addre
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("host cluster %s cannot be reached: %w", address, errors.Join(last, err))
+		return "", fmt.Errorf("host cluster %s cannot be reached: %w", address, errors.Join(last, err))
 	}
-	return nil
+	return version, nil
 }
 
 const (

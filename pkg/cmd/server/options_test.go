@@ -229,6 +229,20 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "discovery interval", o.Controllers.DiscoveryInterval, 30*time.Second)
 			},
 		},
+		"the developer's mode raises the limits of events": {
+			args: []string{"--developer-mode"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "developer's mode", o.Controllers.DeveloperMode, true)
+				want(t, "events", o.Controllers.Events, controller.DeveloperEvents())
+			},
+		},
+		"it leaves those that were given": {
+			args: []string{"--developer-mode", "--events-qps=2", "--events-burst=3"},
+			check: func(t *testing.T, o *Options) {
+				want(t, "events QPS", o.Controllers.Events.QPS, 2)
+				want(t, "events burst", o.Controllers.Events.Burst, 3)
+			},
+		},
 		"requests to the host are not limited here": {
 			check: func(t *testing.T, o *Options) { want(t, "limits", o.Controllers.Client, controller.ClientLimits{}) },
 		},

@@ -58,6 +58,8 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 		}
 		closeStorage := keepStorage(kept, stop)
 		defer func() { err = errors.Join(err, closeStorage()) }()
+	} else {
+		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
 	}
 	config, err := o.config(serving, endpoint)
 	if err != nil {
@@ -79,6 +81,8 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 		return err
 	}
 	defer closePlain()
+	klog.FromContext(ctx).Info("Serving", "address", config.GenericConfig.SecureServing.Listener.Addr().String())
+	defer context.AfterFunc(serving, func() { klog.FromContext(ctx).Info("Stopping") })()
 	return server.Run(serving)
 }
 

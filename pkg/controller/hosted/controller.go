@@ -44,6 +44,9 @@ type Dependencies struct {
 	Workers int
 	// Resync is the period in which all parents of all controllers are synced again; zero is never.
 	Resync time.Duration
+	// DeveloperMode logs what each sync has done, shows whole errors, and writes events about a
+	// warning or an error each time.
+	DeveloperMode bool
 	// Metrics is where a running controller registers the metrics of its queue.
 	Metrics prometheus.Registerer
 	// Revisions reads and writes ControllerRevisions.

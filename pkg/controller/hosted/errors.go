@@ -67,18 +67,26 @@ func (l errorList) Unwrap() []error { return l }
 
 // maxErrorLength is the maximum length, in bytes, of the text of a sync's error. The host may quote
 // what it refuses, and it may refuse thousands of children at once.
-const maxErrorLength = 4096
+// In the developer's mode it is wholeErrorLength.
+const (
+	maxErrorLength   = 4096
+	wholeErrorLength = 32768
+)
 
-// truncate returns the error with a text of at most maxErrorLength.
-func truncate(err error) error {
+// truncate returns the error with a text that is not too long.
+func (c *Controller) truncate(err error) error {
 	if err == nil {
 		return nil
 	}
+	most := maxErrorLength
+	if c.DeveloperMode {
+		most = wholeErrorLength
+	}
 	text := err.Error()
-	if len(text) <= maxErrorLength {
+	if len(text) <= most {
 		return err
 	}
-	return &truncatedError{text: strings.ToValidUTF8(text[:maxErrorLength], "") + "…", err: err}
+	return &truncatedError{text: strings.ToValidUTF8(text[:most], "") + "…", err: err}
 }
 
 // truncatedError is an error that shows only the beginning of its text.

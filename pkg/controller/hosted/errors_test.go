@@ -13,18 +13,19 @@ import (
 )
 
 func TestErrorsAreBrief(t *testing.T) {
-	if truncate(nil) != nil {
+	c := &Controller{}
+	if c.truncate(nil) != nil {
 		t.Error("no error becomes one")
 	}
 	short := errors.New("no")
-	if truncate(short) != short { //nolint:errorlint // it is the very error
+	if c.truncate(short) != short { //nolint:errorlint // it is the very error
 		t.Error("a short error becomes another")
 	}
 	var refused []error
 	for range 5000 {
 		refused = append(refused, fmt.Errorf("can't create it: %s", strings.Repeat("ü", 100)))
 	}
-	long := truncate(joinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
+	long := c.truncate(joinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
 	if text := long.Error(); len(text) > maxErrorLength+len("…") || !strings.HasPrefix(text, "5001 errors: can't create it: ü") || strings.ToValidUTF8(text, "") != text {
 		t.Errorf("it is told in %d bytes: %.100s", len(text), text)
 	}

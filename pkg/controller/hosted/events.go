@@ -33,9 +33,15 @@ func (e *eventDeduplicator) markIfDue(message string, now time.Time) bool {
 	return true
 }
 
+// isDue reports whether an event of this message is written: a repeated one only after a while or, in
+// the developer's mode, each time.
+func (c *Controller) isDue(events *eventDeduplicator, message string) bool {
+	return events.markIfDue(message, time.Now()) || c.DeveloperMode
+}
+
 // reportDuplicates writes an event about the children that the hook lists more than once.
 func (c *Controller) reportDuplicates(state *parentState, parent *object.Object, duplicates []string) {
-	if len(duplicates) > 0 && state.duplicateEvents.markIfDue(strings.Join(duplicates, "\n"), time.Now()) {
+	if len(duplicates) > 0 && c.isDue(&state.duplicateEvents, strings.Join(duplicates, "\n")) {
 		c.Events.DuplicateChildren(parent, duplicates)
 	}
 }
@@ -43,7 +49,7 @@ func (c *Controller) reportDuplicates(state *parentState, parent *object.Object,
 // reportNameConflicts writes one event about all children whose names other objects have.
 func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []object.Key) {
 	children := keyNames(names)
-	if len(children) > 0 && state.nameConflictEvents.markIfDue(strings.Join(children, "\n"), time.Now()) {
+	if len(children) > 0 && c.isDue(&state.nameConflictEvents, strings.Join(children, "\n")) {
 		c.Events.NameConflict(parent, children)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // Health returns how the controller is doing. Its cost does not depend on the number of parents.
 func (c *Controller) Health() report.Health {
-	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load())}
+	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load()), WholeErrors: c.DeveloperMode}
 	health.HookCalled, health.HookErr = c.hookCalls.status()
 	health.StaleCredentials = c.staleCredentials.err()
 

@@ -32,7 +32,8 @@ const (
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
 func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Result {
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
+	logger := klog.FromContext(ctx)
+	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state := c.parents.get(parent)
 	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
 		return c.report(ctx, parent, state, syncResult{err: err})
@@ -40,7 +41,10 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
 	result := c.syncParent(ctx, parent, state)
-	result.err, result.incomplete = truncate(result.err), truncate(result.incomplete)
+	if c.DeveloperMode {
+		logSync(logger, parent, result.outcomes)
+	}
+	result.err, result.incomplete = c.truncate(result.err), c.truncate(result.incomplete)
 	switch {
 	case ctx.Err() != nil:
 		return syncqueue.Done(0)
@@ -93,7 +97,9 @@ type syncResult struct {
 	overtaken error
 	// leaving is the child that has been being deleted for the longest time; nil if none is.
 	leaving *object.Object
-	err     error
+	// outcomes are those of the steps of the plan.
+	outcomes []pipeline.Outcome
+	err      error
 }
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
@@ -175,6 +181,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
 	outcomes, after := c.act(ctx, started, snapshot, planned)
+	result.outcomes = outcomes
 	c.reportClusterWarnings(snapshot.Parent, outcomes)
 	result.resyncAfter = sooner(result.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
@@ -249,7 +256,7 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	}
 	if result.err != nil {
 		klog.FromContext(ctx).Error(result.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
-		if parent := c.observer.Get(key); parent != nil && state.syncErrorEvents.markIfDue(result.err.Error(), time.Now()) {
+		if parent := c.observer.Get(key); parent != nil && c.isDue(&state.syncErrorEvents, result.err.Error()) {
 			c.Events.SyncError(parent, result.err)
 		}
 		return syncqueue.Backoff(result.resyncAfter)

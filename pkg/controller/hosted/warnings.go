@@ -13,7 +13,7 @@ import (
 )
 
 // reportFindings notes what a plan has found in the answer about a parent, and writes an event about
-// each warning that the last plan did not have.
+// each warning that the last plan did not have or, in the developer's mode, about each warning.
 func (c *Controller) reportFindings(state *parentState, parent *object.Object, warnings []pipeline.Warning, outdated int) {
 	c.health.setFindings(object.KeyOf(parent), warnings, outdated)
 	var told sets.Set[string]
@@ -21,7 +21,7 @@ func (c *Controller) reportFindings(state *parentState, parent *object.Object, w
 		if told == nil {
 			told = sets.New[string]()
 		}
-		if !told.Has(warning.Message) && (warning.EachTime || !state.told.Has(warning.Message)) {
+		if !told.Has(warning.Message) && (warning.EachTime || c.DeveloperMode || !state.told.Has(warning.Message)) {
 			c.Events.Warning(parent, warning)
 		}
 		told.Insert(warning.Message)

@@ -114,7 +114,7 @@ func (r *Reconciler) build(ctx context.Context, object controllerObject, spec *h
 func (r *Reconciler) start(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller) {
 	r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
-	logger.Info("Starting controller")
+	logger.V(2).Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
 	running := &running{controller: next, object: object, spec: spec, since: time.Now()}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -140,7 +140,7 @@ func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 	}
 	state.setRunning(nil)
 	logger := klog.FromContext(ctx).WithValues("controller", state.name)
-	logger.Info("Stopping controller")
+	logger.V(2).Info("Stopping controller")
 	r.Events.Stopping(running.object, state.name)
 	running.stop()
 	logger.Info("Stopped controller")

@@ -110,7 +110,8 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if err := s.reclaimSpace(ctx, quotaBytes); err != nil {
 		return err
 	}
-	s.logger.Info("Embedded etcd is ready", "dataDir", dataDir, "endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
+	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir)
+	s.logger.V(2).Info("Embedded etcd is ready", "endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -157,6 +157,17 @@ func ownAPIService(ctx context.Context, client dynamic.Interface) (*unstructured
 	return apiService, nil
 }
 
+// Registered reports whether our API is registered at the cluster. It is an error if that was done for
+// another server than those of this package.
+func Registered(ctx context.Context, config *rest.Config) (bool, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return false, err
+	}
+	apiService, err := ownAPIService(ctx, client)
+	return apiService != nil, err
+}
+
 // CheckFree returns nil if nothing is registered at the cluster, or a server with the authority
 // whose PEM is caBundle. A server with another one has another storage: taking its place would make
 // all controllers seem lost.

@@ -49,10 +49,14 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	posted.bytes = q.request(posted.bytes)
 	w.logRequest(ctx, posted.bytes)
 	etags := w.etagCacheFor(q.snapshot)
-	cached := etags.get(parent.UID, time.Now())
+	began := time.Now()
+	cached := etags.get(parent.UID, began)
 	reply, err := w.post(ctx, posted, cached.etag)
 	if err != nil {
 		return w.explain(err)
+	}
+	if w.developerMode {
+		w.logIfSlow(ctx, time.Since(began))
 	}
 	answer := cached.body
 	if !reply.notModified {
@@ -60,12 +64,13 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	}
 	d := &protocol.Decoder{
 		Redactor:       protocol.Redactor{Credentials: reply.credentials, Request: posted.bytes, Answer: answer},
-		FindDuplicates: w.strict() || logsStrictErrors(ctx),
+		FindDuplicates: w.strict() || w.logsStrictErrors(ctx),
+		Whole:          w.developerMode,
 	}
 	// An answer is logged before it is judged: what is wrong with it is best seen in it.
 	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
 	if reply.status != http.StatusOK && !reply.notModified {
-		return w.explain(&statusError{status: reply.status, body: protocol.HeadAndTail(d.Redactor.Body(answer))})
+		return w.explain(&statusError{status: reply.status, body: d.Show(answer)})
 	}
 	free, err := q.decode(d, answer)
 	if err != nil {
@@ -97,7 +102,7 @@ func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 // Otherwise it logs them.
 func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
 	found := d.StrictErrors()
-	if len(found) == 0 || !w.strict() && !logsStrictErrors(ctx) {
+	if len(found) == 0 || !w.strict() && !w.logsStrictErrors(ctx) {
 		return nil
 	}
 	all := d.Redactor.Values(utilerrors.NewAggregate(found).Error())
@@ -105,7 +110,7 @@ func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
 		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %s",
 			ErrUnreadable, w.version, w.name, w.mode, all)
 	}
-	klog.FromContext(ctx).V(strictErrorVerbosity).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all)
+	klog.FromContext(ctx).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all)
 	return nil
 }
 
@@ -113,8 +118,16 @@ func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
 func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
 
 // logsStrictErrors reports whether strict errors are logged.
-func logsStrictErrors(ctx context.Context) bool {
-	return klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
+func (w *Webhook) logsStrictErrors(ctx context.Context) bool {
+	return w.developerMode || klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
+}
+
+// logIfSlow logs a call that comes near the timeout.
+func (w *Webhook) logIfSlow(ctx context.Context, took time.Duration) {
+	if took > w.timeout/2 {
+		klog.FromContext(ctx).Info("Hook call took more than half of its timeout", "hook", w.name, "url", w.shown,
+			"took", took.Round(time.Millisecond), "timeout", w.timeout)
+	}
 }
 
 // logRequest logs the body of a request.

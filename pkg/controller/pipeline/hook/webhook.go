@@ -37,6 +37,9 @@ type Options struct {
 	Controller ControllerRef
 	// Sources is where Secrets and ConfigMaps with credentials are read from.
 	Sources transport.Sources
+	// DeveloperMode logs calls that are slow and fields that are ignored, and has errors quote whole
+	// answers.
+	DeveloperMode bool
 }
 
 // Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook
@@ -64,6 +67,8 @@ type Webhook struct {
 	lastSize atomic.Int64
 	// bodies has the buffers of answers that are no longer used.
 	bodies sync.Pool
+	// developerMode is that of the Options.
+	developerMode bool
 }
 
 // The names of the hooks of a controller.
@@ -104,6 +109,8 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		transport:    connections,
 		unmeasure:    unmeasure,
 		etags:        newETagCache(spec.Etag),
+
+		developerMode: options.DeveloperMode,
 	}, nil
 }
 
@@ -165,7 +172,7 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 		request:  func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			hash := xxhash.Sum64(answer)
-			if response = noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
+			if response = w.noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
 				return true, nil
 			}
 			if response, err = d.Response(format, answer); err == nil {
@@ -185,8 +192,8 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 
 // noOpResponse returns the response for an answer with that hash if the answer is known to be a
 // no-op, else nil. If strict errors are logged, every answer is read.
-func noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash uint64) *pipeline.Response {
-	if noOp == nil || noOp.Answer != hash || logsStrictErrors(ctx) {
+func (w *Webhook) noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash uint64) *pipeline.Response {
+	if noOp == nil || noOp.Answer != hash || w.logsStrictErrors(ctx) {
 		return nil
 	}
 	return &pipeline.Response{ResyncAfter: noOp.ResyncAfter, Hash: hash, IsNoOp: true}

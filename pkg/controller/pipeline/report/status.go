@@ -40,6 +40,8 @@ type Health struct {
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
 	// again.
 	WriteLoops []pipeline.WriteLoop
+	// WholeErrors is true if the errors of hooks and of syncs are shown whole.
+	WholeErrors bool
 }
 
 // ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
@@ -123,7 +125,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	after.Children = &v1alpha1.ChildCounts{Outdated: int32(health.Outdated)}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
-			Message: truncate(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+			Message: health.message(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
 		}
 		if !last.Recovered.IsZero() {
 			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Recovered.Truncate(time.Second)))
@@ -169,9 +171,9 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil && health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
-			truncateError(health.HookErr)+"; the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
+			health.message(health.HookErr.Error())+"; the credentials in use are the last good ones: "+health.message(health.StaleCredentials.Error()))
 	case health.HookErr != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, truncateError(health.HookErr))
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, health.message(health.HookErr.Error()))
 	case health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonCredentialsStale,
 			"the last call of a hook was answered, but the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
@@ -189,7 +191,7 @@ func setParentsSynced(set setCondition, health *Health) {
 		if first := health.Failure; first != nil {
 			message += fmt.Sprintf("; %s: %s", first.Parent, first.Message)
 		}
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, truncate(message))
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(message))
 	case health.Synced < health.Total:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced, "some parents have not been synced yet")
 	default:

@@ -24,7 +24,7 @@ import (
 
 const usage = `usage:
   attach run -server BINARY -data-dir DIR -port PORT [-external-name NAME] [-- SERVER FLAGS...]
-  attach clean`
+  attach clean [-data-dir DIR] [-force]`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,7 +44,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	case "run":
 		return run(ctx, args[1:], out)
 	case "clean":
-		return clean(ctx, out)
+		return clean(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 	}
@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		BindAddress:  place.bindAddress,
 		ExternalName: place.externalName,
 		Port:         *port,
-		Args:         flags.Args(),
+		Args:         append([]string{"--developer-mode"}, flags.Args()...),
 	})
 	if err != nil {
 		return err
@@ -102,7 +102,9 @@ metacontroller-apiserver serves the cluster %[1]s. Registered there:
   namespace   %[2]s
   service     %[2]s/%[3]s (%[4]s)
   apiservice  %[5]s, Available
-Its storage is in %[6]s. Ctrl-C stops the server; 'make run-clean' takes the registration away.
+Its storage is in %[6]s. It runs in developer mode: it logs what each sync changes.
+When you are done, delete your controllers, take the registration away with 'make run-clean' in another terminal, and
+then stop the server with Ctrl-C.
 
 `, cluster.Host, aggregation.Namespace, aggregation.ServiceName, server.Registration, aggregation.APIServiceName, absoluteDataDir)
 
@@ -110,8 +112,8 @@ Its storage is in %[6]s. Ctrl-C stops the server; 'make run-clean' takes the reg
 	case <-server.Done():
 		return server.Exited()
 	case <-ctx.Done():
-		fmt.Fprintln(out, "Stopping. The registration stays; while no server runs, namespaces cannot be deleted:",
-			"'make run-clean' takes it away.")
+		fmt.Fprintln(out, "Stopping. If the registration is still there, it stays; while no server runs, namespaces cannot be deleted:",
+			"'make run' starts the server again, and 'make run-clean' takes the registration away.")
 		return server.Stop()
 	}
 }
@@ -124,16 +126,4 @@ func checkFree(ctx context.Context, cluster *rest.Config, dataDir string) error 
 		return fmt.Errorf("read the server's authority: %w", err)
 	}
 	return aggregation.CheckFree(ctx, cluster, ca)
-}
-
-func clean(ctx context.Context, out io.Writer) error {
-	cluster, _, err := currentCluster()
-	if err != nil {
-		return err
-	}
-	if err := aggregation.Remove(ctx, cluster); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "The cluster %s has no registration of 'make run' any more.\n", cluster.Host)
-	return nil
 }

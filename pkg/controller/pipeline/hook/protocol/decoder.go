@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -27,6 +28,8 @@ type Decoder struct {
 	// FindDuplicates adds duplicate fields inside the status, labels and annotations to
 	// StrictErrors. The search takes time.
 	FindDuplicates bool
+	// Whole makes errors quote an answer as a whole, unless it is very long.
+	Whole bool
 
 	strictErrors strictErrors
 }
@@ -101,6 +104,13 @@ func (d *Decoder) redacted(err error) error {
 func (d *Decoder) quote(value []byte) string { return excerpt(d.Redactor.Body(value)) }
 
 // quoteAll returns an answer, which may not be JSON, as errors show it.
-func (d *Decoder) quoteAll(answer []byte) string {
-	return strconv.Quote(HeadAndTail(d.Redactor.Body(answer)))
+func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(answer)) }
+
+// Show returns an answer of any form as errors show it.
+func (d *Decoder) Show(answer []byte) string {
+	text := d.Redactor.Body(answer)
+	if d.Whole && len(text) <= maxWholeBytes {
+		return strings.TrimSpace(text)
+	}
+	return HeadAndTail(text)
 }

@@ -12,6 +12,8 @@ const (
 	// tail is longer, because the last lines of a traceback tell what happened.
 	maxHeadBytes = 150
 	maxTailBytes = 350
+	// maxWholeBytes is the length up to which errors can quote all of an answer.
+	maxWholeBytes = 16384
 )
 
 // excerpt returns the beginning of a text on one line, enough to recognise the text by.
