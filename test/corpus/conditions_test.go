@@ -16,13 +16,15 @@ import (
 
 // Every reason of a condition is explained, and nothing else is.
 func TestReasonsOfConditionsAreDocumented(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "controller", "pipeline", "report", "status.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var given, told []string
-	for _, match := range regexp.MustCompile(`(?m)^\tReason\w+ += "(\w+)"$`).FindAllSubmatch(source, -1) {
-		given = append(given, string(match[1]))
+	for file, reasons := range map[string]string{"report/status.go": `(?m)^\tReason\w+ += "(\w+)"$`, "warning.go": `(?m)^\tUnknown\w+ WarningReason = "(\w+)"$`} {
+		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "controller", "pipeline", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(reasons).FindAllSubmatch(source, -1) {
+			given = append(given, string(match[1]))
+		}
 	}
 	_, below, found := strings.Cut(readDocs(t), "\n| reason | at |")
 	if !found || len(given) == 0 {

@@ -33,6 +33,7 @@ func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config = rest.CopyConfig(config)
 	objects := object.NewReader(applier)
 	config.QPS = -1
+	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
 	config.NegotiatedSerializer = newNegotiatedSerializer(objects)
 	config.ContentType, config.AcceptContentTypes = jsonMediaType, jsonMediaType
 	config.GroupVersion = &schema.GroupVersion{}

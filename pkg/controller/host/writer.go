@@ -67,9 +67,10 @@ func (w *Writer) Create(ctx context.Context, of object.Type, namespace string, b
 	return w.write(ctx, w.create(of, namespace, body))
 }
 
-// TryCreate is a dry run of Create: it returns the result and changes nothing.
+// TryCreate is a dry run of Create: it returns the result and changes nothing. Its warnings are those of
+// the write that may follow, so they are dropped.
 func (w *Writer) TryCreate(ctx context.Context, of object.Type, namespace string, body []byte) (*object.Object, error) {
-	return w.write(ctx, w.create(of, namespace, body).Param("dryRun", metav1.DryRunAll))
+	return w.write(withoutWarnings(ctx), w.create(of, namespace, body).Param("dryRun", metav1.DryRunAll))
 }
 
 func (w *Writer) create(of object.Type, namespace string, body []byte) *rest.Request {
@@ -106,9 +107,10 @@ func (w *Writer) Apply(ctx context.Context, of object.Type, name types.Namespace
 	return w.send(ctx, w.apply(of, name, configuration))
 }
 
-// TryApply is a dry run of Apply: it returns the result and changes nothing.
+// TryApply is a dry run of Apply: it returns the result and changes nothing. Its warnings are dropped,
+// like those of TryCreate.
 func (w *Writer) TryApply(ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
-	return w.send(ctx, w.apply(of, name, configuration).Param("dryRun", metav1.DryRunAll))
+	return w.send(withoutWarnings(ctx), w.apply(of, name, configuration).Param("dryRun", metav1.DryRunAll))
 }
 
 func (w *Writer) apply(of object.Type, name types.NamespacedName, configuration []byte) *rest.Request {

@@ -122,9 +122,15 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 // SetObject sets the JSON of the controller object that is sent to hooks.
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
-// SetSchemas sets the schemas that the host publishes of the child types.
+// SetSchemas sets the schemas that the host publishes of the types of parents and children. If they
+// differ from the former ones, it enqueues the parents with warnings: what was unknown may be known now.
 func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
-	c.observer.Schemas.Update(published)
+	if !c.observer.Schemas.Update(published) {
+		return
+	}
+	for _, parent := range c.health.warnedParents() {
+		c.queue.EnqueueLowPriority(parent)
+	}
 }
 
 // Run syncs parents until ctx ends, and then releases what New acquired.

@@ -73,7 +73,7 @@ type parentHealth struct {
 	// before the first sync has ended.
 	succeeded bool
 	failure   *report.ParentError
-	// warning is the first warning of the last sync that had a plan; nil if it had none.
+	// warning has the messages of the warnings of the last sync that had a plan; nil if it had none.
 	warning *pipeline.Warning
 	// outdated is the number of children that this sync left as they are.
 	outdated int
@@ -124,9 +124,33 @@ func (h *syncHealth) setFindings(parent object.Key, warnings []pipeline.Warning,
 	after := h.parents[parent]
 	after.warning, after.outdated = nil, outdated
 	if len(warnings) > 0 {
-		after.warning = &warnings[0]
+		after.warning = joinWarnings(warnings)
 	}
 	h.set(parent, after)
+}
+
+// joinWarnings returns one warning with the messages of all.
+func joinWarnings(warnings []pipeline.Warning) *pipeline.Warning {
+	joined := pipeline.Warning{Reason: warnings[0].Reason, Message: warnings[0].Message}
+	for _, warning := range warnings[1:] {
+		joined.Message += "; " + warning.Message
+	}
+	return &joined
+}
+
+// warnedParents returns the parents whose last plan had warnings.
+func (h *syncHealth) warnedParents() (parents []object.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.warned == 0 {
+		return nil
+	}
+	for parent, health := range h.parents {
+		if health.warning != nil {
+			parents = append(parents, parent)
+		}
+	}
+	return parents
 }
 
 // forget drops a parent that is gone.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -37,9 +36,7 @@ type parentState struct {
 	unfinishedSince int64
 	upToDate        plan.UpToDateCache
 	noOp            knownNoOp
-	// told are the messages of the warnings of the last plan, about which events were written; nil
-	// if there were none.
-	told sets.Set[string]
+	told            toldWarnings
 	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
 	customizeAnswer *related.Answer
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.

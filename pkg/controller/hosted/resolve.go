@@ -94,10 +94,24 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery,
 	return child, nil
 }
 
-// ResolveSchemas sets the schemas that the host publishes of the child types.
+// ResolveSchemas sets the schemas that the host publishes of the types of parents and children.
 func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
-	s.Schemas, s.SchemasStable, s.SchemasErr = discovery.Schemas(ctx, s.Children)
+	s.Schemas, s.SchemasStable, s.SchemasErr = discovery.Schemas(ctx, s.types())
 }
+
+// types returns the types of parents and children, each once.
+func (s *Spec) types() []object.Type {
+	types := slices.Clone(s.Children)
+	for _, target := range s.Targets {
+		if !slices.Contains(types, target.Type) {
+			types = append(types, target.Type)
+		}
+	}
+	return types
+}
+
+// LacksSchemas reports whether the host publishes no schema of some types.
+func (s *Spec) LacksSchemas() bool { return len(s.Schemas) < len(s.types()) }
 
 // ResolveResync sets the period in which all parents are synced again, at least one second.
 func (s *Spec) ResolveResync(seconds *int32) {

@@ -34,8 +34,8 @@ type Spec struct {
 	// Claims finds the parents of children and the children of parents. It has state of the one
 	// Controller that is made of the Spec.
 	Claims observe.Claims
-	// Schemas are the schemas that the host publishes of the child types. SchemasErr is why some
-	// are not known; children of these types are handled without a schema. SchemasStable is true if
+	// Schemas are the schemas that the host publishes of the types of parents and children. SchemasErr is
+	// why some are not known; objects of these types are handled without a schema. SchemasStable is true if
 	// the host is not expected to publish other schemas soon.
 	Schemas       map[object.Type]*openapi.Type
 	SchemasErr    error

@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
 const (
@@ -177,12 +178,13 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		return result
 	}
 	c.reportDuplicates(state, snapshot.Parent, planned.Duplicates)
-	c.reportFindings(state, snapshot.Parent, slices.Concat(decision.Response.Warnings, planned.Warnings), planned.Outdated)
+	findings := findingsOf(decision.Response, planned)
+	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
 	outcomes, after := c.act(ctx, started, snapshot, planned)
 	result.outcomes = outcomes
-	c.reportClusterWarnings(snapshot.Parent, outcomes)
+	c.reportWriteWarnings(state, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
 	result.resyncAfter = sooner(result.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
 	state.upToDate.Wrote(outcomes)

@@ -12,33 +12,71 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// reportFindings notes what a plan has found in the answer about a parent, and writes an event about
-// each warning that the last plan did not have or, in the developer's mode, about each warning.
-func (c *Controller) reportFindings(state *parentState, parent *object.Object, warnings []pipeline.Warning, outdated int) {
-	c.health.setFindings(object.KeyOf(parent), warnings, outdated)
-	var told sets.Set[string]
-	for _, warning := range warnings {
-		if told == nil {
-			told = sets.New[string]()
-		}
-		if !told.Has(warning.Message) && (warning.EachTime || c.DeveloperMode || !state.told.Has(warning.Message)) {
-			c.Events.Warning(parent, warning)
-		}
-		told.Insert(warning.Message)
-	}
-	state.told = told
+// toldWarnings are the keys of the warnings about a parent about which events were written.
+type toldWarnings struct {
+	// planned are those of the last plan.
+	planned sets.Set[string]
+	// ofWrites are those of the host's answers to writes. A warning that was told stays told although
+	// the next sync writes something else.
+	ofWrites sets.Set[string]
 }
 
-// reportClusterWarnings writes an event about each warning with which the host has accepted a write.
-// Several writes may have the same one.
-func (c *Controller) reportClusterWarnings(parent *object.Object, outcomes []pipeline.Outcome) {
-	var told []string
-	for _, outcome := range outcomes {
-		for _, warning := range outcome.Warnings {
-			if !slices.Contains(told, warning) {
-				told = append(told, warning)
-				c.Events.Warning(parent, pipeline.Warning{Reason: pipeline.ClusterWarning, Message: outcome.Key().String() + ": " + warning})
-			}
+// maxToldOfWrites bounds the memory for warnings of writes. After so many, they are told anew.
+const maxToldOfWrites = 100
+
+func (t *toldWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
+
+// reportFindings notes what an answer and its plan have in them that is probably a mistake, and writes an
+// event about each warning that the last plan did not have or, in the developer's mode, about each
+// warning.
+func (c *Controller) reportFindings(state *parentState, parent *object.Object, warnings []pipeline.Warning, outdated int) {
+	c.health.setFindings(object.KeyOf(parent), warnings, outdated)
+	var planned sets.Set[string]
+	for _, warning := range warnings {
+		if planned == nil {
+			planned = sets.New[string]()
+		}
+		key := warning.Key()
+		if !planned.Has(key) && (warning.EachTime || c.DeveloperMode || !state.told.has(key)) {
+			c.Events.Warning(parent, warning)
+		}
+		planned.Insert(key)
+	}
+	state.told.planned = planned
+}
+
+// reportWriteWarnings writes an event about each warning in the host's answers to writes that was not
+// told before. It adds the unknown fields to the findings about the parent.
+func (c *Controller) reportWriteWarnings(state *parentState, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {
+	if len(ofWrites) == 0 {
+		return
+	}
+	if state.told.ofWrites == nil || len(state.told.ofWrites) >= maxToldOfWrites {
+		state.told.ofWrites = sets.New[string]()
+	}
+	findings = slices.Clone(findings)
+	for _, warning := range ofWrites {
+		if key := warning.Key(); c.DeveloperMode || !state.told.has(key) {
+			state.told.ofWrites.Insert(key)
+			c.Events.Warning(parent, warning)
+		}
+		if warning.Reason == pipeline.UnknownField {
+			findings = append(findings, warning)
 		}
 	}
+	c.health.setFindings(object.KeyOf(parent), findings, outdated)
+}
+
+// findingsOf returns the warnings of an answer and of its plan, each once.
+func findingsOf(response *pipeline.Response, planned *pipeline.Plan) []pipeline.Warning {
+	if len(response.Warnings) == 0 {
+		return planned.Warnings
+	}
+	findings := slices.Clone(response.Warnings)
+	for _, warning := range planned.Warnings {
+		if !slices.ContainsFunc(findings, func(other pipeline.Warning) bool { return other.Key() == warning.Key() }) {
+			findings = append(findings, warning)
+		}
+	}
+	return findings
 }

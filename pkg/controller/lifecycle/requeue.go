@@ -66,13 +66,13 @@ func (r *Reconciler) misses(name, group string) bool {
 
 const (
 	// schemasRecheck is when a controller is reconciled again if the host may soon publish other
-	// schemas of its child types.
+	// schemas of its types.
 	schemasRecheck = 5 * time.Second
-	// schemasRetry is when it is reconciled again if the host publishes no schema of a child type.
+	// schemasRetry is when it is reconciled again if the host publishes no schema of one of them.
 	schemasRetry = time.Minute
 )
 
-// recheckSchemas requeues a controller that may not have the schemas of its child types yet.
+// recheckSchemas requeues a controller that may not have the schemas of its types yet.
 func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
 	if spec.SchemasErr != nil {
 		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without the schemas of their types", "controller", spec.Name)
@@ -80,7 +80,7 @@ func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
 	switch {
 	case !spec.SchemasStable:
 		r.queue.AddAfter(spec.Name, schemasRecheck)
-	case len(spec.Schemas) < len(spec.Children):
+	case spec.LacksSchemas():
 		r.queue.AddAfter(spec.Name, schemasRetry)
 	}
 }

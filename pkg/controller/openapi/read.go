@@ -49,6 +49,9 @@ func Read(document []byte, goType func(schema.GroupVersionKind) reflect.Type, ki
 			if types[kind], err = r.named(name, goType(kind)); err != nil {
 				return nil, fmt.Errorf("%s: %w", kind, err)
 			}
+			if types[kind] != nil {
+				types[kind].resource = true
+			}
 		}
 	}
 	return types, nil
@@ -75,6 +78,7 @@ type node struct {
 	Items                *node           `json:"items"`
 	Default              json.RawMessage `json:"default"`
 	Preserve             bool            `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded             bool            `json:"x-kubernetes-embedded-resource"`
 	ListType             List            `json:"x-kubernetes-list-type"`
 	ListMapKeys          []string        `json:"x-kubernetes-list-map-keys"`
 	PatchMergeKey        string          `json:"x-kubernetes-patch-merge-key"`
@@ -145,7 +149,7 @@ func (n *node) isLeaf() bool {
 
 // fill reads a schema into a type.
 func (r *reader) fill(t *Type, n *node, goType reflect.Type) (err error) {
-	t.open = n.Preserve
+	t.open, t.resource = n.Preserve, n.Embedded
 	if n.Properties != nil {
 		t.fields = make(map[string]field, len(n.Properties))
 	}

@@ -85,6 +85,17 @@ components:
             oldReplaced: {type: array, items: {type: string}, x-kubernetes-patch-strategy: replace}
             self: {$ref: "#/components/schemas/com.example.v1.Tree"}
       x-kubernetes-group-version-kind: [{group: example.com, kind: Thing, version: v1}]
+    com.example.v1.Wrapper:
+      properties:
+        spec:
+          type: object
+          properties:
+            template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+            open: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+            port: {x-kubernetes-int-or-string: true}
+            rooms: {type: object, additionalProperties: {type: object, properties: {size: {type: integer}}}}
+            half: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {strict: {type: object, properties: {x: {type: integer}}}}}
+      x-kubernetes-group-version-kind: [{group: example.com, kind: Wrapper, version: v1}]
     com.example.v1.Tree:
       properties:
         children: {type: array, items: {$ref: "#/components/schemas/com.example.v1.Tree"}}
@@ -94,6 +105,8 @@ components:
 var (
 	pod   = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	thing = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+	// wrapper has what few types have.
+	wrapper = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Wrapper"}
 )
 
 func goType(kind schema.GroupVersionKind) reflect.Type {

@@ -20,6 +20,8 @@ type Type struct {
 	open bool
 	// values is the type of an object's other fields.
 	values *Type
+	// resource is true if an object is a whole resource, alone or within another.
+	resource bool
 }
 
 // List is how lists are merged.

@@ -82,7 +82,7 @@ type Outcome struct {
 	// NameConflict is true if a child was not created because an object of its name exists
 	// that is not the parent's.
 	NameConflict bool
-	// Warnings are those with which the host accepted the write.
+	// Warnings are those with which the host answered the write, each once.
 	Warnings []string
 }
 

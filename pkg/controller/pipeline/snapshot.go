@@ -16,6 +16,10 @@ type Snapshot struct {
 	Controller []byte
 	// ParentType is the type of Parent.
 	ParentType object.Type
+	// ParentSchema is what the host publishes about ParentType; nil if that is not known.
+	ParentSchema *openapi.Type
+	// SchemasVersion changes when the schema of a type does.
+	SchemasVersion uint64
 	// Parent is the object that is synced: the parent of a CompositeController, or the
 	// target of a DecoratorController.
 	Parent *object.Object

@@ -6,6 +6,7 @@ package composite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,7 @@ func TestAConditionThatTheSchemaDropsIsWrittenOnce(t *testing.T) {
 			r.makeReady("a-0", "a-1")
 			r.waitUntilPartsAreSeen()
 			r.waitForRevisions(1)
+			r.waitUntilTheDroppedConditionIsTold()
 			r.expectStatusIsLeftAlone(0)
 			r.rollOut("2")
 			r.waitForVersions("2", "1")
@@ -53,6 +55,19 @@ func TestAConditionThatTheSchemaDropsIsWrittenOnce(t *testing.T) {
 			r.expectStatusIsLeftAlone(0)
 		})
 	}
+}
+
+// waitUntilTheDroppedConditionIsTold waits until the controller says that the condition Updated, or its
+// time, is dropped. The host may publish the schema a while after it serves the type.
+func (r *rolling) waitUntilTheDroppedConditionIsTold() {
+	r.Helper()
+	env.WaitForEvent(r, r.Namespace, "a", "UnknownField", "the cluster does not know the field status.conditions")
+	env.Eventually(r, func(context.Context) error {
+		if said := r.fieldsKnown(); !strings.Contains(said, "so the condition Updated") {
+			return fmt.Errorf("FieldsKnown says %q", said)
+		}
+		return nil
+	})
 }
 
 // expectStatusIsLeftAlone checks that parent a is written at most so many times although it is

@@ -98,6 +98,7 @@ func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *obj
 			outcome = pipeline.Outcome{Step: step, Err: describeError(step, fmt.Errorf("panic: %v", panicked))}
 		}
 	}()
+	ctx, warnings := host.CollectWarnings(ctx)
 	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
 	outcome = pipeline.Outcome{Step: step}
 	if step.Op == pipeline.Adopt {
@@ -112,6 +113,7 @@ func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *obj
 	} else {
 		result, err = a.write(ctx, step)
 	}
+	outcome.Warnings = warnings.Texts()
 	switch {
 	case err == nil:
 		outcome.Result = result

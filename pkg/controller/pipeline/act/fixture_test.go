@@ -42,7 +42,9 @@ type apiServer struct {
 	mu       sync.Mutex
 	requests []request
 	answer   func(request) (status int, body string)
-	client   *host.Client
+	// warning comes with each answer; empty if none does.
+	warning string
+	client  *host.Client
 }
 
 // serve starts an API server. Without answer, writes succeed and the parent is there.
@@ -70,6 +72,9 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	status, answer := a.answer(asked)
 	w.Header().Set("Content-Type", "application/json")
+	if a.warning != "" {
+		w.Header().Set("Warning", `299 - "`+a.warning+`"`)
+	}
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, answer)
 }

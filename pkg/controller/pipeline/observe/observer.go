@@ -26,7 +26,7 @@ type Observer struct {
 	// Finalizes is true if the controller has a finalize hook, and so puts its finalizer on
 	// its parents.
 	Finalizes bool
-	// Schemas are the schemas of the child types.
+	// Schemas are the schemas of the types of parents and children.
 	Schemas *Schemas
 }
 

@@ -19,7 +19,12 @@ func TestSchemas(t *testing.T) {
 	if schemas.of(pods) != old || schemas.of(webs) != nil {
 		t.Error("it does not know what it was made with, or more")
 	}
-	schemas.Update(map[object.Type]*openapi.Type{webs: new})
+	if changed := schemas.Update(map[object.Type]*openapi.Type{webs: new}); !changed || schemas.currentVersion() != 1 {
+		t.Errorf("it changed: %v, and has the version %d", changed, schemas.currentVersion())
+	}
+	if changed := schemas.Update(map[object.Type]*openapi.Type{webs: new}); changed || schemas.currentVersion() != 1 {
+		t.Errorf("the same again: it changed: %v, and has the version %d", changed, schemas.currentVersion())
+	}
 	if schemas.of(pods) != old || schemas.of(webs) != new {
 		t.Error("what is not told of a type should leave what was known")
 	}
@@ -28,7 +33,7 @@ func TestSchemas(t *testing.T) {
 		t.Error("what is told of a type should count")
 	}
 	var none *Schemas
-	if none.of(pods) != nil {
+	if none.of(pods) != nil || none.currentVersion() != 0 {
 		t.Error("no schemas should know nothing")
 	}
 	empty := NewSchemas(nil)

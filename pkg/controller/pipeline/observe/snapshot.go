@@ -33,6 +33,8 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	needsFinalizer := o.Finalizes && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
 		ParentType:     target.View.Type,
+		ParentSchema:   o.Schemas.of(target.View.Type),
+		SchemasVersion: o.Schemas.currentVersion(),
 		Parent:         parent,
 		ForeignStatus:  target.ForeignStatus,
 		Finalizer:      o.Finalizer,

@@ -178,6 +178,7 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	orphans := orphansOf(group)
 	for _, name := range wanted.inOrder {
 		desired := wanted.byName[name]
+		c.warnOfChild(group, observed[name], desired)
 		step, err := c.step(engine, strategy.Method, orphans, observed[name], desired)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
@@ -201,6 +202,9 @@ func (c *children) step(engine engine, method Method, orphans sets.Set[*object.O
 		return keep(observed, "it is adopted first"), nil
 	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
 		return keep(observed, whyUpToDate), nil
+	}
+	if method != Recreate && method != InPlace {
+		c.countOutdated(engine, observed, desired)
 	}
 	return updateChild(method, engine, c.upToDate, observed, desired)
 }

@@ -16,6 +16,8 @@
 //   - claim.go adopts and releases children.
 //   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
 //   - status.go, metadata.go and finalizer.go are about the parent itself.
+//   - unknownfields.go finds what is desired and the host would drop; fieldwarnings.go and
+//     writewarnings.go make warnings of that, and of what the host says at writes.
 //   - snapshothash.go hashes what a plan depends on, so that a sync can skip a plan that was made
 //     before.
 package plan

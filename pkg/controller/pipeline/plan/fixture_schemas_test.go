@@ -101,6 +101,29 @@ components:
                     properties:
                       limits: {additionalProperties: {$ref: "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}}
       x-kubernetes-group-version-kind: [{group: "", version: v1, kind: Pod}]
+    Deployment:
+      properties:
+        apiVersion: *kind
+        kind: *kind
+        metadata: *meta
+        spec:
+          properties:
+            replicas: {type: integer}
+            paused: {type: boolean}
+            template: {properties: {metadata: *meta, spec: {properties: {containers: {x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {properties: {name: {type: string}, image: {type: string}}}}}}}}
+        status: {properties: {readyReplicas: {type: integer}}}
+      x-kubernetes-group-version-kind: [{group: apps, version: v1, kind: Deployment}]
+    Web:
+      properties:
+        metadata: *meta
+        spec: {properties: {text: {type: string}}}
+        status: {properties: {ready: {type: integer}}}
+      x-kubernetes-group-version-kind: [{group: ctl.example, version: v1, kind: Web}]
+    Fleet:
+      properties:
+        metadata: *meta
+        spec: {properties: {text: {type: string}}}
+      x-kubernetes-group-version-kind: [{group: ctl.example, version: v1, kind: Fleet}]
     Gadget:
       properties:
         apiVersion: *kind

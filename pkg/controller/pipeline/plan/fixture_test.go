@@ -82,6 +82,8 @@ type world struct {
 	children   map[object.Type][]*object.Object
 	// schemas are how the host describes the types.
 	schemas map[object.Type]*openapi.Type
+	// schemasVersion changes when the host describes a type in another way.
+	schemasVersion uint64
 	// defaults is what the API server adds to an object that is written.
 	defaults func(map[string]any)
 	version  int
@@ -196,7 +198,7 @@ func (w *world) storedBy(manager string, content map[string]any, uid types.UID) 
 func (w *world) snapshot() *pipeline.Snapshot {
 	snapshot := &pipeline.Snapshot{
 		Managed:    w.parent.DeletionTimestamp == nil,
-		ParentType: w.parentType, Parent: w.parent,
+		ParentType: w.parentType, ParentSchema: w.schemas[w.parentType], SchemasVersion: w.schemasVersion, Parent: w.parent,
 		Selector: labels.SelectorFromSet(labels.Set{"app": "shop"}),
 	}
 	if w.generate {

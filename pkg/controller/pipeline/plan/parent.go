@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -17,7 +18,11 @@ import (
 type parent struct {
 	*object.Object
 	parentType object.Type
-	selector   labels.Selector
+	// schema is how the host describes the parent; nil if it does not. schemasVersion changes with it
+	// and with those of the children.
+	schema         *openapi.Type
+	schemasVersion uint64
+	selector       labels.Selector
 	// generatedLabels are put on desired children that lack them.
 	generatedLabels map[string]string
 	// generatedAnnotations are put on all children that are written.
@@ -26,18 +31,33 @@ type parent struct {
 	foreignStatus bool
 	// rulesField is the field of the controller that declares the types of the children.
 	rulesField string
+	// unknown are the fields that are desired and that the host does not know.
+	unknown fieldWarnings
 }
 
 func newParent(snapshot *pipeline.Snapshot, rulesField string) *parent {
 	return &parent{
 		Object:               snapshot.Parent,
 		parentType:           snapshot.ParentType,
+		schema:               snapshot.ParentSchema,
+		schemasVersion:       snapshot.SchemasVersion,
 		selector:             snapshot.Selector,
 		generatedLabels:      snapshot.GeneratedLabels,
 		generatedAnnotations: snapshot.GeneratedAnnotations,
 		foreignStatus:        snapshot.ForeignStatus,
 		rulesField:           rulesField,
 	}
+}
+
+// key returns the key of the parent.
+func (p *parent) key() object.Key {
+	return object.Key{GroupKind: p.parentType.GroupKind(), NamespacedName: p.Key()}
+}
+
+// warn adds the warnings about what is desired to the plan.
+func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, desired []*object.Object) {
+	plan.Warnings = p.unknown.warnings()
+	upToDate.unknown.prune(p.schemasVersion, desired)
 }
 
 // checkLabels refuses the whole answer if the selector does not match one of the desired children:

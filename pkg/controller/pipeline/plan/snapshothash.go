@@ -14,8 +14,7 @@ import (
 
 // CompositeInputs returns the hash of what the plan for a CompositeController's parent depends on, apart
 // from the hook's answer. As long as both stay, so does the plan. The hash leaves out what changes
-// no plan: what others write on the parent, such as its annotations, and how the host describes the
-// children, since a child that needs no write by one description needs none by any.
+// no plan, which is what others write on the parent, such as its annotations.
 func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {
 	h := snapshotHash{}
 	h.addSnapshot(snapshot)
@@ -43,6 +42,7 @@ func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
 	h.digest.Reset()
 	parent := snapshot.Parent
 	h.addText(string(parent.UID))
+	h.addNumber(snapshot.SchemasVersion)
 	h.addBytes(parent.Lookup("status"))
 	for _, value := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
 		h.addBool(value)

@@ -29,6 +29,7 @@ const (
 	notRead     = "plans do not read it of a parent"
 	followsUID  = "it is made of the parent's UID"
 	identityUID = "the UID stands for it"
+	schemas     = "SchemasVersion stands for it"
 )
 
 // uncovered are the fields that the hash does not cover, with the reasons. A new field of a snapshot
@@ -46,7 +47,8 @@ var uncovered = map[string]irrelevant{
 	"NoOp":                 forBoth("the hash decides whether it is used"),
 
 	"Children.Type":   forBoth(fixed),
-	"Children.Schema": forBoth("a child that needs no write by one description needs none by any"),
+	"Children.Schema": forBoth(schemas),
+	"ParentSchema":    forBoth(schemas),
 
 	"Parent.Kind":                       forBoth(fixed),
 	"Parent.APIVersion":                 forBoth(fixed),

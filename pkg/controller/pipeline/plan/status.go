@@ -45,6 +45,7 @@ func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*p
 	}
 	have := p.Lookup("status")
 	hash := xxhash.Sum64(wanted)
+	p.warnOfStatus(upToDate, hash, wanted)
 	if upToDate.Is(p.UID, hash, xxhash.Sum64(have)) {
 		return nil, nil
 	}

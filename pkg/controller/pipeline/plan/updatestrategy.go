@@ -80,6 +80,23 @@ func updateChild(method Method, engine engine, upToDate *UpToDateCache, observed
 	}
 }
 
+// countOutdated counts a child that OnDelete leaves alone if its content differs from what is desired.
+func (c *children) countOutdated(engine engine, observed, desired *object.Object) {
+	pair := hashPair{desired.Hash, observed.Hash}
+	if c.upToDate.outdated[observed.UID] == pair {
+		c.plan.Outdated++
+		return
+	}
+	switch step, err := engine.change(Recreate, observed, desired); {
+	case err != nil:
+	case step.Op == pipeline.Recreate:
+		c.plan.Outdated++
+		c.upToDate.putOutdated(observed.UID, pair)
+	default:
+		c.upToDate.Put(observed.UID, desired.Hash, observed.Hash)
+	}
+}
+
 // keep returns the step that leaves a child as it is.
 func keep(observed *object.Object, why string) pipeline.Step {
 	return pipeline.Step{Op: pipeline.Keep, Observed: observed, Why: why}

@@ -11,8 +11,9 @@ import (
 )
 
 // UpToDateCache is a cache of comparisons that found nothing to write. For each object of one parent
-// it holds the hashes of what was desired and observed then. The zero value is empty. It is not safe
-// for concurrent use.
+// it holds the hashes of what was desired and observed then. It also holds what was found to be wrong
+// with what is desired, so that this is not searched again either. The zero value is empty. It is not
+// safe for concurrent use.
 type UpToDateCache struct {
 	objects map[types.UID]hashPair
 	// target is about the labels and annotations of a decorator's target, and about the
@@ -21,6 +22,9 @@ type UpToDateCache struct {
 		uid types.UID
 		hashPair
 	}
+	// outdated has the children that differ from what is desired and that OnDelete leaves alone.
+	outdated map[types.UID]hashPair
+	unknown  unknownFieldsCache
 }
 
 // hashPair are the hashes of what the hook wanted and of what the host had.
@@ -40,6 +44,17 @@ func (c *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
 	c.objects[uid] = hashPair{desired, observed}
 }
 
+// putOutdated adds that the child of the pair differs and is left alone.
+func (c *UpToDateCache) putOutdated(uid types.UID, pair hashPair) {
+	if c.outdated == nil {
+		c.outdated = map[types.UID]hashPair{}
+	}
+	c.outdated[uid] = pair
+}
+
+// forget removes what is known of an object, so that it is compared again.
+func (c *UpToDateCache) forget(uid types.UID) { delete(c.objects, uid) }
+
 // isTargetUpToDate reports whether nothing of a target is left to write for the pair.
 func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64) bool {
 	return c.target.uid == uid && c.target.hashPair == hashPair{desired, observed}
@@ -48,7 +63,11 @@ func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64
 // Wrote adds what the host made of what was written: as long as that and what is desired stay,
 // writing it again would change nothing.
 func (c *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
-	for _, outcome := range outcomes {
+	for i, outcome := range outcomes {
+		if len(outcome.Warnings) > 0 && outcome.Desired != 0 {
+			paths, _ := toldUnknown(&outcomes[i])
+			c.unknown.add(outcome.Desired, paths)
+		}
 		switch result := outcome.Result; {
 		case result == nil:
 		case outcome.Op.YieldsDesired():
@@ -68,12 +87,18 @@ func (c *UpToDateCache) Prune(snapshot *pipeline.Snapshot) {
 	for _, group := range snapshot.Children {
 		shown += len(group.Claimed)
 	}
-	if len(c.objects) <= shown {
-		return
+	c.objects = pruned(c.objects, snapshot, shown)
+	c.outdated = pruned(c.outdated, snapshot, shown)
+}
+
+// pruned returns the pairs of the objects that the snapshot shows, whose number is shown.
+func pruned(pairs map[types.UID]hashPair, snapshot *pipeline.Snapshot, shown int) map[types.UID]hashPair {
+	if len(pairs) <= shown {
+		return pairs
 	}
 	kept := make(map[types.UID]hashPair, shown)
 	keep := func(uid types.UID) {
-		if at, known := c.objects[uid]; known {
+		if at, known := pairs[uid]; known {
 			kept[uid] = at
 		}
 	}
@@ -83,5 +108,5 @@ func (c *UpToDateCache) Prune(snapshot *pipeline.Snapshot) {
 			keep(child.UID)
 		}
 	}
-	c.objects = kept
+	return kept
 }

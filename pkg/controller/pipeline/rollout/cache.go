@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
@@ -25,6 +26,11 @@ type RevisionCache struct {
 	// status is the last status of the condition of the parent, which it has had since then.
 	status metav1.ConditionStatus
 	since  metav1.Time
+	// conditionWarnings are about the condition in parents with that schema.
+	conditionWarnings struct {
+		schema   *openapi.Type
+		warnings []pipeline.Warning
+	}
 	// restored are the parents as they were at earlier revisions. They were made from the
 	// parent as it was then, which is from.
 	from     *object.Object

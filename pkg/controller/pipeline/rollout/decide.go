@@ -52,6 +52,9 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waits}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
+	if d.Response.Status != nil {
+		d.Response.Warnings = slices.Concat(d.Response.Warnings, r.conditionWarnings())
+	}
 	return d, err
 }
 

@@ -52,6 +52,7 @@ func TestTheHashOfTheStateCoversTheRequest(t *testing.T) {
 	unsent := []string{
 		"Snapshot.ParentType", "Snapshot.Present", "Snapshot.Selector", "Snapshot.GeneratedLabels", "Snapshot.GeneratedAnnotations",
 		"Snapshot.Finalizer", "Snapshot.NeedsFinalizer", "Snapshot.Managed", "Snapshot.ForeignStatus", "Snapshot.NoOp",
+		"Snapshot.ParentSchema", "Snapshot.SchemasVersion",
 		"Group.Schema", "Group.Adopt", "Group.Release",
 	}
 	known := slices.Concat(slices.Collect(maps.Keys(hashed)), slices.Collect(maps.Keys(steady)), unsent)

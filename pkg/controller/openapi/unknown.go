@@ -1,0 +1,73 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openapi
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
+)
+
+// UnknownField is a field of a value that the type of the value does not have.
+type UnknownField struct {
+	// Path leads to the field, such as "spec.template.spec.containers[0].imagee".
+	Path string
+	// Meant is the path of the field that was probably meant; empty if no known one has nearly that
+	// name.
+	Meant string
+}
+
+// UnknownFields returns the fields of a JSON value that its type does not have, so that the host drops
+// them. Of a field that is unknown as a whole, it does not return the fields below.
+func (t *Type) UnknownFields(value []byte) (unknown []UnknownField) {
+	if t == nil {
+		return nil
+	}
+	// What was found before the value turns out to be no JSON is right all the same.
+	_ = object.Walk(value, t, func(of *Type, name []byte, path func() string) (*Type, bool) {
+		if of.lacks(name) {
+			at := path()
+			unknown = append(unknown, UnknownField{Path: at, Meant: of.meant(at, string(name))})
+			return nil, false
+		}
+		below := of.values
+		if known, ok := of.fields[string(name)]; ok {
+			below = known.of
+		}
+		return below, below.isStructured()
+	}, func(of *Type) (*Type, bool) { return of.items, of.items.isStructured() })
+	return unknown
+}
+
+// lacks reports whether an object has no field of that name and may not have it.
+func (t *Type) lacks(name []byte) bool {
+	if t.fields == nil || t.open {
+		return false
+	}
+	if _, known := t.fields[string(name)]; known {
+		return false
+	}
+	return !t.resource || !slices.Contains(resourceFields[:], string(name))
+}
+
+// resourceFields are the fields that every resource has, whether its schema has them or not.
+var resourceFields = [...]string{"apiVersion", "kind", "metadata"}
+
+// isStructured reports whether anything is known of what is below a value.
+func (t *Type) isStructured() bool {
+	return t != nil && (t.fields != nil || t.values != nil || t.items != nil)
+}
+
+// meant returns the path of the field that was probably meant by the unknown one at the path; empty if
+// there is none.
+func (t *Type) meant(path, name string) string {
+	known := nearest.To(name, slices.Collect(maps.Keys(t.fields)))
+	if known == "" {
+		return ""
+	}
+	return strings.TrimSuffix(path, name) + known
+}

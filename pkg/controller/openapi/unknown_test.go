@@ -1,0 +1,66 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package openapi
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+func TestUnknownFields(t *testing.T) {
+	none := []UnknownField(nil)
+	tests := map[string]struct {
+		of    schema.GroupVersionKind
+		value string
+		want  []UnknownField
+	}{
+		"known fields only":                          {pod, `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwork: true}}`, none},
+		"a misspelt field":                           {pod, `{spec: {hostNetwrk: true}}`, []UnknownField{{"spec.hostNetwrk", "spec.hostNetwork"}}},
+		"a field in another case":                    {pod, `{Spec: {}}`, []UnknownField{{"Spec", "spec"}}},
+		"a field that nothing is like":               {pod, `{spec: {nonsense: {x: 1}}}`, []UnknownField{{"spec.nonsense", ""}}},
+		"a field that is null":                       {pod, `{spec: {nonsense: null}}`, []UnknownField{{"spec.nonsense", ""}}},
+		"fields in items of a list":                  {pod, `{spec: {containers: [{name: a}, {name: b, prots: []}]}}`, []UnknownField{{"spec.containers[1].prots", "spec.containers[1].ports"}}},
+		"several fields":                             {pod, `{metadata: {lables: {}}, spec: {containers: [{nam: a}]}, extra: 1}`, []UnknownField{{"extra", ""}, {"metadata.lables", "metadata.labels"}, {"spec.containers[0].nam", "spec.containers[0].name"}}},
+		"metadata of a custom resource":              {thing, `{metadata: {lables: {}}}`, []UnknownField{{"metadata.lables", "metadata.labels"}}},
+		"any name in a map":                          {pod, `{metadata: {labels: {x: y}}, spec: {nodeSelector: {z: w}}}`, none},
+		"a quantity":                                 {pod, `{spec: {containers: [{name: a, resources: {limits: {cpu: 1, "example.com/gpu": 1}}}]}}`, none},
+		"below a value without a schema":             {pod, `{spec: {tolerations: [{x: 1}]}}`, none},
+		"an object in place of a list":               {pod, `{spec: {containers: {x: 1}}}`, none},
+		"a list in place of an object":               {pod, `{spec: [{x: 1}]}`, none},
+		"no object":                                  {pod, `text`, none},
+		"apiVersion and kind that no schema has":     {thing, `{apiVersion: example.com/v1, kind: Thing, spec: {flag: true}}`, none},
+		"apiVersion below, where it is none":         {thing, `{spec: {empty: {apiVersion: v1}}}`, []UnknownField{{"spec.empty.apiVersion", ""}}},
+		"any field of an object that may have any":   {thing, `{spec: {any: {x: {y: 1}}}}`, none},
+		"any field where unknown ones are preserved": {thing, `{spec: {free: {x: {y: 1}}, known: {x: a, z: 1}}}`, none},
+		"where the schema allows no other":           {thing, `{spec: {none: {x: 1}}}`, []UnknownField{{"spec.none.x", ""}}},
+		"far down in a type that holds itself":       {thing, `{spec: {self: {children: [{children: [{siez: 1}]}]}}}`, []UnknownField{{"spec.self.children[0].children[0].siez", "spec.self.children[0].children[0].size"}}},
+		"an embedded resource":                       {wrapper, `{spec: {template: {apiVersion: v1, kind: Pod, metadata: {anything: 1}, spec: {x: 1}, extra: 1}}}`, []UnknownField{{"spec.template.extra", ""}}},
+		"an embedded resource that is open":          {wrapper, `{spec: {open: {apiVersion: v1, extra: 1}}}`, none},
+		"a number or a text":                         {wrapper, `{spec: {port: {x: 1}}}`, none},
+		"values of a map that have a schema":         {wrapper, `{spec: {rooms: {kitchen: {size: 1, sizee: 2}}}}`, []UnknownField{{"spec.rooms.kitchen.sizee", "spec.rooms.kitchen.size"}}},
+		"a schema below an object that is open":      {wrapper, `{spec: {half: {x: 1, strict: {z: 1}}}}`, []UnknownField{{"spec.half.strict.z", ""}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			value, err := yaml.YAMLToJSON([]byte(test.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			types := read(t, test.of)
+			if diff := cmp.Diff(test.want, types.UnknownFields(value)); diff != "" {
+				t.Errorf("unknown (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWithoutASchemaNoFieldIsUnknown(t *testing.T) {
+	var none *Type
+	if unknown := none.UnknownFields([]byte(`{"a":1}`)); unknown != nil {
+		t.Errorf("unknown are %v", unknown)
+	}
+}

@@ -1,0 +1,182 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// deployment is a desired Deployment with some of its spec.
+func deployment(name, spec string) string {
+	return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, labels: {app: shop}}, spec: {%s}}`, name, spec)
+}
+
+const replicaIsUnknown = "Deployment default/%s: the cluster does not know the field spec.replica and drops it; did you mean spec.replicas?"
+
+// warned are the warnings of a plan, which all are about unknown fields.
+func warned(t *testing.T, planned *pipeline.Plan) (messages []string) {
+	t.Helper()
+	for _, warning := range planned.Warnings {
+		if warning.Reason != pipeline.UnknownField || warning.About == "" || warning.EachTime {
+			t.Errorf("the warning is %+v", warning)
+		}
+		messages = append(messages, warning.Message)
+	}
+	return messages
+}
+
+func checkWarned(t *testing.T, planned *pipeline.Plan, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, warned(t, planned)); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnknownFieldsOfChildren(t *testing.T) {
+	tests := map[string]struct{ desired, want []string }{
+		"known fields":   {[]string{deployment("a", "replicas: 5")}, nil},
+		"a misspelt one": {[]string{deployment("a", "replica: 5")}, []string{fmt.Sprintf(replicaIsUnknown, "a")}},
+		"one without any that is near": {[]string{deployment("a", "nonsense: 5")},
+			[]string{"Deployment default/a: the cluster does not know the field spec.nonsense and drops it; check its spelling and its place"}},
+		"the same of several children": {[]string{deployment("a", "replica: 5"), deployment("b", "replica: 1"), deployment("c", "replicas: 1"), deployment("d", "replica: 1")},
+			[]string{"Deployment default/a and 2 more: the cluster does not know the field spec.replica and drops it; did you mean spec.replicas?"}},
+		"the same in several items of a list": {[]string{deployment("a", "template: {spec: {containers: [{name: a, imag: x}, {name: b, imag: y}]}}")},
+			[]string{"Deployment default/a: the cluster does not know the field spec.template.spec.containers[0].imag and drops it; did you mean spec.template.spec.containers[0].image?"}},
+		"several": {[]string{deployment("a", "replica: 5, pausd: true"), `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, lables: {x: y}, labels: {app: shop}}, dat: {a: b}}`}, []string{
+			"ConfigMap default/c: the cluster does not know the field dat and drops it; did you mean data?",
+			"ConfigMap default/c: the cluster does not know the field metadata.lables and drops it; did you mean metadata.labels?",
+			"Deployment default/a: the cluster does not know the field spec.pausd and drops it; did you mean spec.paused?",
+			fmt.Sprintf(replicaIsUnknown, "a")}},
+		"a status, which is not written":       {[]string{strings.TrimSuffix(deployment("a", ""), "}") + ", status: {nonsense: 1}}"}, nil},
+		"a type that the host says nothing of": {[]string{`{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: shop}}, spec: {nonsense: 1}}`}, nil},
+	}
+	existing := map[string][]string{"new children": nil, "existing children": {deployment("a", "replicas: 3"), deployment("b", "replicas: 3")}}
+	for name, test := range tests {
+		for age, children := range existing {
+			for _, engine := range []Engine{DynamicApply, ServerSideApply} {
+				for _, method := range []Method{OnDelete, Recreate, InPlace} {
+					t.Run(fmt.Sprintf("%s, %s, %s, %s", name, age, engine, method), func(t *testing.T) {
+						w := newWorld(t, web, deployments, configMaps, pods).has(deployments, children...)
+						w.schemas[deployments], w.schemas[configMaps] = described(t, deployments), described(t, configMaps)
+						for of := range w.children {
+							w.strategies[of.GroupKind()] = Strategy{Method: method, Engine: engine}
+						}
+						for range 2 {
+							checkWarned(t, w.plan(w.answer(test.desired...)), test.want...)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func TestUnknownFieldsOfAttachments(t *testing.T) {
+	w := newTarget(t, web, deployments)
+	w.schemas[deployments] = described(t, deployments)
+	checkWarned(t, w.plan(w.answer(deployment("a", "replica: 5"))), fmt.Sprintf(replicaIsUnknown, "a"))
+}
+
+func TestOnlySomeUnknownFieldsHaveAWarningEach(t *testing.T) {
+	w := newWorld(t, web, deployments)
+	w.schemas[deployments] = described(t, deployments)
+	var fields []string
+	for i := range 13 {
+		fields = append(fields, fmt.Sprintf("unknown%02d: 1", i))
+	}
+	got := warned(t, w.plan(w.answer(deployment("a", strings.Join(fields, ", ")))))
+	if want := "the cluster does not know 3 more fields and drops them"; len(got) != 11 || got[10] != want {
+		t.Errorf("there are %d warnings: %q", len(got), got)
+	}
+}
+
+func TestUnknownFieldsOfTheStatus(t *testing.T) {
+	const declare = "add it to the schema in the CustomResourceDefinition, or leave it out of the status"
+	tests := map[string]struct {
+		parent, status string
+		foreign        bool
+		want           []string
+	}{
+		"a known field": {parent: web, status: `{"ready":1}`},
+		"an unknown one": {parent: web, status: `{"ready":1,"foo":1}`,
+			want: []string{"Web default/shop: the cluster does not know the field status.foo and drops it; " + declare}},
+		"a misspelt one": {parent: web, status: `{"reddy":1}`,
+			want: []string{"Web default/shop: the cluster does not know the field status.reddy and drops it; did you mean status.ready? If not, " + declare}},
+		"a status that the type has not": {parent: fleet, status: `{"ready":1}`,
+			want: []string{"Fleet shop: the cluster does not know the field status and drops it; " + declare}},
+		"a foreign status": {parent: web, status: `{"foo":1}`, foreign: true,
+			want: []string{"Web default/shop: the cluster does not know the field status.foo and drops it; check its spelling and its place"}},
+		"none":                           {parent: web},
+		"none of a type that has none":   {parent: fleet},
+		"an empty one of such a type":    {parent: fleet, status: `{}`},
+		"only what is added to each one": {parent: fleet, status: `{"observedGeneration":2}`},
+	}
+	for name, test := range tests {
+		for _, kind := range []string{"composite", "decorator"} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				w := newWorld(t, test.parent).withSubresource(true)
+				w.decorates = kind == "decorator"
+				w.schemas[w.parentType] = described(t, w.parentType)
+				snapshot := w.snapshot()
+				snapshot.ForeignStatus = test.foreign
+				plan := Composite
+				if w.decorates {
+					plan = Decorator
+				}
+				response := &pipeline.Response{}
+				if test.status != "" {
+					response.Status = []byte(test.status)
+				}
+				for range 2 {
+					planned, err := plan(snapshot, response, w.strategies, &w.upToDate)
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkWarned(t, planned, test.want...)
+				}
+			})
+		}
+	}
+}
+
+func TestAFieldOfTheStatusThatBecomesKnownIsWritten(t *testing.T) {
+	w := newWorld(t, web).withSubresource(true)
+	w.schemas[w.parentType] = described(t, webs)
+	answer := w.answer()
+	answer.Status = []byte(`{"foo":1}`)
+	written := stepFor(t, w.plan(answer), "shop")
+	w.upToDate.Wrote([]pipeline.Outcome{{Step: written, Result: w.parent}}) // the host has dropped the field
+	if planned := w.plan(answer); len(planned.Steps) != 0 || len(planned.Warnings) != 1 {
+		t.Fatalf("before, the steps are %v and the warnings %v", steps(planned), planned.Warnings)
+	}
+	w.schemas[w.parentType] = described(t, pods) // any field of its status is known
+	w.schemasVersion++
+	if planned := w.plan(answer); len(planned.Steps) != 1 || len(planned.Warnings) != 0 {
+		t.Errorf("after, the steps are %v and the warnings %v", steps(planned), planned.Warnings)
+	}
+}
+
+func TestWhatIsDesiredIsSearchedOnce(t *testing.T) {
+	w := newWorld(t, web, deployments)
+	answer := w.answer(deployment("a", "replica: 5"))
+	checkWarned(t, w.plan(answer))
+	w.schemas[deployments] = described(t, deployments)
+	checkWarned(t, w.plan(answer), fmt.Sprintf(replicaIsUnknown, "a"))
+	w.schemas[deployments] = described(t, pods)
+	checkWarned(t, w.plan(answer), fmt.Sprintf(replicaIsUnknown, "a"))
+	w.schemasVersion++
+	checkWarned(t, w.plan(answer), "Deployment default/a: the cluster does not know the field spec.replica and drops it; check its spelling and its place")
+	for i := range 20 {
+		w.plan(w.answer(deployment("a", fmt.Sprint("replicas: ", i))))
+		if known := len(w.upToDate.unknown.found); known > 2 {
+			t.Fatalf("after %d answers, %d are remembered", i, known)
+		}
+	}
+}

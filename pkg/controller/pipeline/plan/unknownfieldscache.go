@@ -1,0 +1,78 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+)
+
+// unknownFieldsCache has the fields of what is desired for one parent that the host does not know. So
+// what is desired is searched once, and not with each sync. The zero value is empty.
+type unknownFieldsCache struct {
+	// schemas is the SchemasVersion with which the entries were found.
+	schemas uint64
+	// found has an entry for everything that was searched, by the hash of what is desired. It is nil if
+	// all fields are known.
+	found map[uint64]*[]openapi.UnknownField
+	// status is the hash of the status that was searched last.
+	status uint64
+}
+
+// get returns the entry of what is desired, and whether it is right for schemas of that version.
+func (c *unknownFieldsCache) get(desired, schemas uint64) (fields []openapi.UnknownField, current bool) {
+	found, known := c.found[desired]
+	if found != nil {
+		fields = *found
+	}
+	return fields, known && c.schemas == schemas
+}
+
+func (c *unknownFieldsCache) put(desired uint64, fields []openapi.UnknownField) {
+	if c.found == nil {
+		c.found = map[uint64]*[]openapi.UnknownField{}
+	}
+	c.found[desired] = nil
+	if len(fields) > 0 {
+		c.found[desired] = &fields
+	}
+}
+
+// add adds fields that the host called unknown when it was sent what is desired. It may know more than
+// the schema says.
+func (c *unknownFieldsCache) add(desired uint64, paths []string) {
+	if len(paths) == 0 {
+		return
+	}
+	fields, _ := c.get(desired, c.schemas)
+	fields = slices.Clone(fields)
+	for _, path := range paths {
+		if !slices.ContainsFunc(fields, func(known openapi.UnknownField) bool { return known.Path == path }) {
+			fields = append(fields, openapi.UnknownField{Path: path})
+		}
+	}
+	c.put(desired, fields)
+}
+
+// prune removes what is not among the desired children, except for the status. The entries that stay
+// count as found with schemas of that version.
+func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
+	c.schemas = schemas
+	if len(c.found) <= len(desired)+1 {
+		return
+	}
+	kept := make(map[uint64]*[]openapi.UnknownField, len(desired)+1)
+	keep := func(hash uint64) {
+		if fields, known := c.found[hash]; known {
+			kept[hash] = fields
+		}
+	}
+	keep(c.status)
+	for _, child := range desired {
+		keep(child.Hash)
+	}
+	c.found = kept
+}
