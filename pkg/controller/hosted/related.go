@@ -27,10 +27,10 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 }
 
 // customize calls the customize hook.
-func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
-	rules, err := c.hooks.customize.Customize(ctx, snapshot)
+func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
+	rules, warnings, err := c.hooks.customize.Customize(ctx, snapshot)
 	c.hookCalls.update(hook.Customize, snapshot, err)
-	return rules, err
+	return rules, warnings, err
 }
 
 // customizeAnswerOf returns the customize hook's answer about a parent, empty before its first

@@ -22,8 +22,8 @@ type Config struct {
 	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
-	// Ask calls the customize hook about the parent of a snapshot.
-	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error)
+	// Ask calls the customize hook about the parent of a snapshot. The warnings are about its answer.
+	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error)
 	// Confined keeps the rules of namespaced parents within their namespaces, as
 	// protocol version v1 of the customize hook does.
 	Confined bool
@@ -91,11 +91,11 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeli
 // host. While neither changes, the rules stay the same.
 func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	if !answer.lasts(snapshot.Parent, time.Now()) {
-		written, err := o.Ask(ctx, snapshot)
+		written, warnings, err := o.Ask(ctx, snapshot)
 		if err != nil {
 			return err
 		}
-		*answer = Answer{about: versionOf(snapshot.Parent), given: time.Now(), written: written}
+		*answer = Answer{about: versionOf(snapshot.Parent), given: time.Now(), written: written, warnings: warnings}
 	}
 	found, err := o.Resolve.find(ctx, answer.written)
 	if err != nil {
