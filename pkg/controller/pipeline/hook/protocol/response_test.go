@@ -65,7 +65,7 @@ type refusalTest struct{ body, want string } // in the words of the composite fo
 // These are the answers of hooks under construction. Each error must tell its author
 // what to do.
 func TestDecodeResponseRefuses(t *testing.T) {
-	long := strings.Repeat("x", 500)
+	long := strings.Repeat("x", 1000)
 	tests := map[string]refusalTest{
 		"nothing":                    {"", "it is empty; a hook answers with a JSON object"},
 		"white space":                {" \n", "it is empty; a hook answers with a JSON object"},
@@ -74,7 +74,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		"a number":                   {`5`, `it must be a JSON object, but it is "5"`},
 		"plain text":                 {`ok`, `it must be a JSON object, but it is "ok"`},
 		"HTML":                       {`<!DOCTYPE html><html>`, `it must be a JSON object, but it is "<!DOCTYPE html><html>"`},
-		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", 144) + " … " + strings.Repeat("x", 350) + `"`},
+		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", 244) + " … " + strings.Repeat("x", 550) + `"`},
 		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, "unexpected EOF"},
 		"half a JSON string":         {`{"status":{"a":"b`, "unexpected EOF"},
 		"JSON with a comma too many": {`{"status":{},}`, "invalid character ','"},
