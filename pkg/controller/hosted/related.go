@@ -6,7 +6,6 @@ package hosted
 import (
 	"context"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
@@ -18,11 +17,11 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 		return nil
 	}
 	return related.New(related.Config{
-		Informers: c.Informers,
-		Resolve:   c.Discovery.Resolve,
-		Ask:       c.customize,
-		Confined:  c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
-		Changed:   c.queue.Enqueue,
+		Informers:   c.Informers,
+		Resolve:     c.Discovery.Resolve,
+		Ask:         c.customize,
+		Confinement: confinement(c.spec),
+		Changed:     c.queue.Enqueue,
 	})
 }
 

@@ -119,7 +119,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %q, want it to say %q", err, want)
 		}
-		if len(err.Error()) > 600 {
+		if len(err.Error()) > 900 {
 			t.Errorf("the error has %d characters", len(err.Error()))
 		}
 	})

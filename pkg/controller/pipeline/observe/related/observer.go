@@ -24,9 +24,9 @@ type Config struct {
 	Resolve ResolveFunc
 	// Ask calls the customize hook about the parent of a snapshot. The warnings are about its answer.
 	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error)
-	// Confined keeps the rules of namespaced parents within their namespaces, as
-	// protocol version v1 of the customize hook does.
-	Confined bool
+	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
+	// change that; empty if they are not.
+	Confinement string
 	// Changed enqueues parents.
 	Changed func(parents ...object.Key)
 }
@@ -105,7 +105,7 @@ func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *
 		return nil
 	}
 	answer.found = found
-	answer.rules, err = narrow(snapshot.Parent, o.Confined, found)
+	answer.rules, err = narrow(snapshot.Parent, o.Confinement, found)
 	return err
 }
 
