@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -99,7 +100,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 	case invalid != nil:
 		return invalid
 	case err != nil:
-		return fmt.Errorf("%w; the answer is %s", d.redacted(err), d.quoteAll(answer))
+		return fmt.Errorf("it is no valid JSON: %s; the answer is %s", strings.TrimPrefix(d.redacted(err).Error(), "jsontext: "), d.quoteAll(answer))
 	default:
 		return nil
 	}
