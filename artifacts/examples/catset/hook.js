@@ -79,15 +79,24 @@ function claims(parent, template, ordinals, existing) {
   }));
 }
 
+const hooks = new Map([["/sync", sync]]);
+
+/** Answers with what the function for the path returns, or with the stack of its error. */
 const server = http.createServer((request, response) => {
   const chunks = [];
   request.on("data", (chunk) => chunks.push(chunk));
   request.on("end", () => {
+    const answer = (status, type, text) => response.writeHead(status, {"Content-Type": type}).end(text);
+    const hook = hooks.get(request.url);
+    if (hook === undefined) {
+      answer(404, "text/plain", `there is no hook ${request.url}, only ${[...hooks.keys()].join(", ")}`);
+      return;
+    }
     try {
-      const answer = JSON.stringify(sync(JSON.parse(Buffer.concat(chunks))));
-      response.writeHead(200, {"Content-Type": "application/json"}).end(answer);
+      answer(200, "application/json", JSON.stringify(hook(JSON.parse(Buffer.concat(chunks)))));
     } catch (error) {
-      response.writeHead(500, {"Content-Type": "text/plain"}).end(String(error));
+      console.error(error);
+      answer(500, "text/plain", error.stack);
     }
   });
 });

@@ -3,6 +3,7 @@
 
 import json
 import sys
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -49,13 +50,22 @@ HOOKS = {"/customize": customize, "/sync": sync}
 
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = json.dumps(HOOKS[self.path](request)).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        """Answers with what the function for the path returns, or with the traceback of its error."""
+        request = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            if self.path in HOOKS:
+                status, text = 200, json.dumps(HOOKS[self.path](json.loads(request)))
+            else:
+                status, text = 404, f"there is no hook {self.path}, only {', '.join(HOOKS)}"
+        except Exception:
+            traceback.print_exc()
+            status, text = 500, traceback.format_exc()
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if status == 200 else "text/plain")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(body)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 
 import json
 import sys
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def customize(parent):
+def customize(request):
     """Selects what sync sees besides the copies: the source, and the namespaces to copy it into."""
-    spec = parent["spec"]
+    spec = request["parent"]["spec"]
     return {
         "relatedResources": [
             {
@@ -22,9 +23,10 @@ def customize(parent):
     }
 
 
-def sync(parent, children, related):
+def sync(request):
     """Returns the copies that should exist. Without a source there are none."""
-    home = parent["spec"]["source"]["namespace"]
+    children, related = request["children"], request["related"]
+    home = request["parent"]["spec"]["source"]["namespace"]
     copies = [
         {
             "apiVersion": "v1",
@@ -39,16 +41,24 @@ def sync(parent, children, related):
     return {"status": {"copies": len(children["ConfigMap.v1"])}, "children": copies}
 
 
+HOOKS = {"/customize": customize, "/sync": sync}
+
+
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/customize":
-            answer = customize(request["parent"])
-        else:
-            answer = sync(request["parent"], request["children"], request["related"])
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        """Answers with what the function for the path returns, or with the traceback of its error."""
+        request = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            if self.path in HOOKS:
+                status, text = 200, json.dumps(HOOKS[self.path](json.loads(request)))
+            else:
+                status, text = 404, f"there is no hook {self.path}, only {', '.join(HOOKS)}"
+        except Exception:
+            traceback.print_exc()
+            status, text = 500, traceback.format_exc()
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if status == 200 else "text/plain")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -3,10 +3,12 @@
 
 import json
 import sys
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def sync(parent, children):
+def sync(request):
+    parent, children = request["parent"], request["children"]
     name = parent["metadata"]["name"] + "-immortalpod"
     pod = {
         "apiVersion": "v1",
@@ -15,19 +17,32 @@ def sync(parent, children):
         "spec": {"containers": [{"name": "immortal", "image": parent["spec"]["image"]}]},
     }
     # The status is what exists, and the children are what should exist. After a deletion they differ for a moment.
-    current = name if name in children["Pod.v1"] else ""
+    exists = f"{parent['metadata']['namespace']}/{name}" in children["Pod.v1"]
+    current = name if exists else ""
     return {"status": {"currentPod": current}, "children": [pod]}
+
+
+HOOKS = {"/sync": sync}
 
 
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = json.dumps(sync(request["parent"], request["children"])).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        """Answers with what the function for the path returns, or with the traceback of its error."""
+        request = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            if self.path in HOOKS:
+                status, text = 200, json.dumps(HOOKS[self.path](json.loads(request)))
+            else:
+                status, text = 404, f"there is no hook {self.path}, only {', '.join(HOOKS)}"
+        except Exception:
+            traceback.print_exc()
+            status, text = 500, traceback.format_exc()
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if status == 200 else "text/plain")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(body)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,18 @@
 import hashlib
 import json
 import sys
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 SERVER = Path(__file__).with_name("server.py").read_text()
 
 
-def sync(parent, children):
+def sync(request):
+    parent, children = request["parent"], request["children"]
     name, namespace = parent["metadata"]["name"], parent["metadata"]["namespace"]
     files = {"function.py": parent["spec"]["code"], "server.py": SERVER}
-    deployed = children["Deployment.apps/v1"].get(name, {})
+    deployed = children["Deployment.apps/v1"].get(f"{namespace}/{name}", {})
     status = {
         "url": f"http://{name}.{namespace}",
         "readyReplicas": deployed.get("status", {}).get("readyReplicas", 0),
@@ -72,15 +74,27 @@ def labels(name):
     return {"example.com/python-lambda": name}
 
 
+HOOKS = {"/sync": sync}
+
+
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = json.dumps(sync(request["parent"], request["children"])).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        """Answers with what the function for the path returns, or with the traceback of its error."""
+        request = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            if self.path in HOOKS:
+                status, text = 200, json.dumps(HOOKS[self.path](json.loads(request)))
+            else:
+                status, text = 404, f"there is no hook {self.path}, only {', '.join(HOOKS)}"
+        except Exception:
+            traceback.print_exc()
+            status, text = 500, traceback.format_exc()
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if status == 200 else "text/plain")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(body)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import json
 import sys
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -65,19 +66,21 @@ HOOKS = {
 
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path not in HOOKS:
-            self.answer(404, "text/plain", f"there is no hook {self.path}")
-            return
+        """Answers with what the function for the path returns, or with the traceback of its error."""
+        request = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            self.answer(200, "application/json", json.dumps(HOOKS[self.path](request)))
+            if self.path in HOOKS:
+                status, text = 200, json.dumps(HOOKS[self.path](json.loads(request)))
+            else:
+                status, text = 404, f"there is no hook {self.path}, only {', '.join(HOOKS)}"
         except Mistake as mistake:
-            self.answer(400, "text/plain", str(mistake))
-
-    def answer(self, status, media_type, text):
+            status, text = 400, str(mistake)
+        except Exception:
+            traceback.print_exc()
+            status, text = 500, traceback.format_exc()
         body = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Type", "application/json" if status == 200 else "text/plain")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -74,8 +74,8 @@ type hookResponses struct {
 	responses []*pipeline.Response
 	// rollout knows the versions; nil if no children roll out.
 	rollout *rollout.Rollout
-	// planInputs is the hash of the inputs of the plan other than the response. It is set if
-	// rollout is nil.
+	// planInputs is the hash of the inputs of the plan other than the response, and of the warnings
+	// about the answer of the customize hook. It is set if rollout is nil.
 	planInputs uint64
 }
 
@@ -84,18 +84,23 @@ func (c *Controller) callHooks(ctx context.Context, state *parentState, snapshot
 	if rules := c.spec.Rollout; rules != nil && rules.Active(snapshot) {
 		return c.callHooksOfRollout(ctx, state, snapshot, webhook)
 	}
-	planInputs := c.spec.Kind.PlanInputsHash(snapshot)
-	snapshot.NoOp = state.noOp.matching(planInputs)
-	response, err := c.callHook(ctx, c.customizeAnswerOf(state), webhook, snapshot)
-	return &hookResponses{responses: []*pipeline.Response{response}, planInputs: planInputs}, err
-}
-
-// callHook adds the related objects to the snapshot and calls the webhook about its parent.
-func (c *Controller) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+	answer := c.customizeAnswerOf(state)
 	if err := c.observeRelated(ctx, answer, snapshot); err != nil {
 		return nil, err
 	}
+	planInputs := c.spec.Kind.PlanInputsHash(snapshot) + answer.WarningsHash()
+	snapshot.NoOp = state.noOp.matching(planInputs)
+	response, err := c.callHook(ctx, answer, webhook, snapshot)
+	return &hookResponses{responses: []*pipeline.Response{response}, planInputs: planInputs}, err
+}
+
+// callHook calls the webhook about the snapshot's parent. The response has the warnings about the
+// answer of the customize hook, too.
+func (c *Controller) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	response, err := c.spec.Kind.CallHook(webhook, ctx, snapshot)
 	c.hookCalls.update(webhook.Name(), snapshot, err)
+	if err == nil && !response.IsNoOp {
+		response.Warnings = append(response.Warnings, answer.Warnings()...)
+	}
 	return response, err
 }

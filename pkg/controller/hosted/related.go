@@ -6,7 +6,6 @@ package hosted
 import (
 	"context"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
@@ -18,19 +17,19 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 		return nil
 	}
 	return related.New(related.Config{
-		Informers: c.Informers,
-		Resolve:   c.Discovery.Resolve,
-		Ask:       c.customize,
-		Confined:  c.spec.Customize.GetVersion() == v1alpha1.HookVersionV1,
-		Changed:   c.queue.Enqueue,
+		Informers:   c.Informers,
+		Resolve:     c.Discovery.Resolve,
+		Ask:         c.customize,
+		Confinement: confinement(c.spec),
+		Changed:     c.queue.Enqueue,
 	})
 }
 
 // customize calls the customize hook.
-func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
-	rules, err := c.hooks.customize.Customize(ctx, snapshot)
+func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
+	rules, warnings, err := c.hooks.customize.Customize(ctx, snapshot)
 	c.hookCalls.update(hook.Customize, snapshot, err)
-	return rules, err
+	return rules, warnings, err
 }
 
 // customizeAnswerOf returns the customize hook's answer about a parent, empty before its first

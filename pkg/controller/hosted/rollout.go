@@ -74,7 +74,9 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 	responses, errs := make([]*pipeline.Response, len(revisions)), make([]error, len(revisions))
 	call := func(i int, answer *related.Answer, about *pipeline.Snapshot) {
 		defer recoverInto(ctx, &errs[i])
-		responses[i], errs[i] = c.callHook(ctx, answer, webhook, about)
+		if errs[i] = c.observeRelated(ctx, answer, about); errs[i] == nil {
+			responses[i], errs[i] = c.callHook(ctx, answer, webhook, about)
+		}
 	}
 	// All calls share the state of the parent, so none may outlive this sync.
 	var calls sync.WaitGroup

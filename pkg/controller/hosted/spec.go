@@ -57,6 +57,8 @@ type Kind struct {
 	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
 	// is stored in users' clusters.
 	FinalizerPrefix string
+	// ChildrenField is the field in which the children are in the requests and answers of hooks.
+	ChildrenField string
 	// CallHook calls a sync or finalize hook with the kind's form of request and response.
 	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
 	// Plan makes a plan of the hook's response.

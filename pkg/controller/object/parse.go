@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -270,6 +271,9 @@ func decode[T any](s *scanner, path string) (decoded T, err error) {
 func explain(err error) error {
 	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("a JSON %s is not allowed here", wrongType.Value)
+	}
+	if _, ok := errors.AsType[*time.ParseError](err); ok {
+		return errors.New("expected a time such as 2026-01-31T12:00:00Z")
 	}
 	return err
 }

@@ -214,7 +214,7 @@ func TestParseRefuses(t *testing.T) {
 		"a truth value for an annotation":   {`{"metadata":{"annotations":{"on":true}}}`, "metadata.annotations[on]: expected a string, found true"},
 		"an object for finalizers":          {`{"metadata":{"finalizers":{}}}`, "metadata.finalizers: a JSON object is not allowed here"},
 		"a number for an owner's UID":       {`{"metadata":{"ownerReferences":[{"uid":5}]}}`, "metadata.ownerReferences: a JSON number is not allowed here"},
-		"a date that is none":               {`{"metadata":{"deletionTimestamp":"yesterday"}}`, `metadata.deletionTimestamp: parsing time "yesterday"`},
+		"a date that is none":               {`{"metadata":{"deletionTimestamp":"yesterday"}}`, `metadata.deletionTimestamp: expected a time such as 2026-01-31T12:00:00Z`},
 		"a text for the grace period":       {`{"metadata":{"deletionGracePeriodSeconds":"30"}}`, "metadata.deletionGracePeriodSeconds: a JSON string is not allowed here"},
 		"a number for a date":               {`{"metadata":{"creationTimestamp":5}}`, "metadata.creationTimestamp: a JSON number is not allowed here"},
 	}

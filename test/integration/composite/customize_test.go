@@ -182,7 +182,14 @@ func TestRelatedObjectsByRuleAndProtocolVersions(t *testing.T) {
 						f.waitForRelated(parent(test.name), test.group, test.want[i])
 						return
 					}
-					env.WaitForEvent(t, f.Namespace, parent(test.name), "SyncError", "relatedResources[0] (configmaps in v1)")
+					toChange := "set spec.hooks.customize.version to v2"
+					if pair.sync == v1alpha1.HookVersionV1 {
+						toChange = "set spec.hooks.customize.version and spec.hooks.sync.version to v2"
+					}
+					event := env.WaitForEvent(t, f.Namespace, parent(test.name), "SyncError", toChange)
+					if named := "relatedResources[0] (configmaps in v1)"; !strings.Contains(event.Message, named) {
+						t.Errorf("the event does not name %s: %s", named, event.Message)
+					}
 					if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, parent(test.name)); len(calls) > 0 {
 						t.Errorf("the sync hook was called %d times", len(calls))
 					}

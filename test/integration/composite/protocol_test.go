@@ -100,8 +100,8 @@ func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 		says   string // empty if the children are deleted
 	}{
 		"v1":           {version(v1alpha1.HookVersionV1), ""},
-		"v1 in strict": {mode(v1alpha1.ResponseUnmarshallModeStrict), `strict validation failed for v1 webhookResponse (type: sync, mode: strict): unknown field "chlidren"`},
-		"v2":           {version(v1alpha1.HookVersionV2), `strict validation failed for v2 webhookResponse (type: sync, mode: strict): unknown field "chlidren"`},
+		"v1 in strict": {mode(v1alpha1.ResponseUnmarshallModeStrict), `strict validation failed for v1 webhookResponse (type: sync, mode: strict): unknown field "chlidren" (did you mean "children"?)`},
+		"v2":           {version(v1alpha1.HookVersionV2), `strict validation failed for v2 webhookResponse (type: sync, mode: strict): unknown field "chlidren" (did you mean "children"?)`},
 		"v2 in loose": {func(spec *v1alpha1.CompositeControllerSpec) {
 			version(v1alpha1.HookVersionV2)(spec)
 			mode(v1alpha1.ResponseUnmarshallModeLoose)(spec)
@@ -119,6 +119,7 @@ func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 			f.PatchParent("a", object{"spec": object{"value": "2"}})
 			if test.says == "" {
 				f.WaitUntilConfigMapIsGone("a")
+				env.WaitForEvent(t, f.Namespace, "a", "UnknownAnswerField", `It has the field "chlidren", which is not read: did you mean "children"?`)
 				return
 			}
 			env.WaitForEvent(t, f.Namespace, "a", "SyncError", test.says)

@@ -36,7 +36,7 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 	}
 	controllers := strings.ReplaceAll(string(text), "127.0.0.1:"+usualPort, "127.0.0.1:"+port)
 	if protocol != "" {
-		controllers = strings.ReplaceAll(controllers, "      webhook:", "      version: "+protocol+"\n      webhook:")
+		controllers = strings.ReplaceAll(controllers, "      version: v2\n      webhook:", "      version: "+protocol+"\n      webhook:")
 	}
 
 	crd := filepath.Join(directory, "crd.yaml")

@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
@@ -23,6 +24,7 @@ func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "CompositeController",
 		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
+		ChildrenField:   protocol.Composite().ChildrenField(),
 		CallHook:        (*hook.Webhook).SyncComposite,
 		Plan:            plan.Composite,
 		PlanInputsHash:  plan.CompositeInputs,

@@ -12,6 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
@@ -21,6 +22,7 @@ func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
 		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
+		ChildrenField:   protocol.Decorator().ChildrenField(),
 		CallHook:        (*hook.Webhook).SyncDecorator,
 		Plan:            plan.Decorator,
 		PlanInputsHash:  plan.DecoratorInputs,

@@ -173,6 +173,7 @@ func isReplaced(err error) bool {
 
 // describeError adds to an error which write failed.
 func describeError(step pipeline.Step, err error) error {
+	err = inPlainWords(err, step.Body)
 	switch {
 	case step.Op == pipeline.Status:
 		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)

@@ -78,7 +78,7 @@ func TestErrorsDoNotQuoteTheValuesOfSecrets(t *testing.T) {
 		about := snapshot(t)
 		about.Parent = parsed(t, secret)
 		address := serve(t, answer(200, `{"relatedResources":[{"apiVersion":"v1","resource":"pods","labelSelector":{"matchLabels":{"a":"aHVudGVyMiE="}}}]}`))
-		_, err := customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), about)
+		_, _, err := customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), about)
 		if err == nil || strings.Contains(err.Error(), "aHVu") || !strings.Contains(err.Error(), "xxxxx") {
 			t.Errorf("error is %v", err)
 		}

@@ -69,21 +69,21 @@ func TestHowStrictlyAnswersAreRead(t *testing.T) {
 
 func TestWhatStrictReadersObjectToInRules(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
-		"an unknown field":           {`{"related":[]}`, `unknown field "related"`},
-		"one in a rule":              {`{"relatedResources":[{"apiVersion":"v1","resource":"pods"},{"apiVersion":"v1","resource":"pods","Names":["a"]}]}`, `unknown field "relatedResources[1].Names"`},
-		"one in a selector":          {`{"relatedResources":[{"apiVersion":"v1","resource":"pods","labelSelector":{"labels":{}}}]}`, `unknown field "relatedResources[0].labelSelector.labels"`},
+		"an unknown field":           {`{"related":[]}`, `unknown field "related" (did you mean "relatedResources"?)`},
+		"one in a rule":              {`{"relatedResources":[{"apiVersion":"v1","resource":"pods"},{"apiVersion":"v1","resource":"pods","Names":["a"]}]}`, `unknown field "relatedResources[1].Names" (did you mean "names"?)`},
+		"one in a selector":          {`{"relatedResources":[{"apiVersion":"v1","resource":"pods","labelSelector":{"labels":{}}}]}`, `unknown field "relatedResources[0].labelSelector.labels" (did you mean "matchLabels"?)`},
 		"a name twice in a rule":     {`{"relatedResources":[{"apiVersion":"v1","resource":"pods","resource":"pods"}]}`, `duplicate field "relatedResources[0].resource"`},
 		"a name twice among labels":  {`{"relatedResources":[{"apiVersion":"v1","resource":"pods","labelSelector":{"matchLabels":{"a":"1","a":"2"}}}]}`, `duplicate field "relatedResources[0].labelSelector.matchLabels.a"`},
 		"a name twice in the answer": {`{"relatedResources":[],"relatedResources":null}`, `duplicate field "relatedResources"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, answer(200, test.body))
-			rules, err := ofMode(t, Customize, address, v1alpha1.HookVersionV2, "").Customize(t.Context(), snapshot(t))
+			rules, _, err := ofMode(t, Customize, address, v1alpha1.HookVersionV2, "").Customize(t.Context(), snapshot(t))
 			want := "customize hook failed: " + address + ": the hook's answer cannot be read: strict validation failed for v2 webhookResponse (type: customize, mode: strict): " + test.want
 			if rules != nil || err == nil || err.Error() != want {
 				t.Errorf("rules %v and error\n%v\nwant\n%s", rules, err, want)
 			}
-			if _, err := ofMode(t, Customize, address, v1alpha1.HookVersionV1, "").Customize(t.Context(), snapshot(t)); err != nil {
+			if _, _, err := ofMode(t, Customize, address, v1alpha1.HookVersionV1, "").Customize(t.Context(), snapshot(t)); err != nil {
 				t.Errorf("a loose reader does not overlook it: %v", err)
 			}
 		})
@@ -93,7 +93,7 @@ func TestWhatStrictReadersObjectToInRules(t *testing.T) {
 func TestWhatLooseReadersOverlookIsLogged(t *testing.T) {
 	address := serve(t, answer(200, `{"chlidren":[],"status":{"a":1,"a":2}}`))
 	for verbosity, want := range map[int]string{
-		4: `"fields"="[unknown field \"chlidren\", duplicate field \"status.a\"]"`,
+		4: `"fields"="[unknown field \"chlidren\" (did you mean \"children\"?), duplicate field \"status.a\"]"`,
 		3: "",
 	} {
 		var logged strings.Builder

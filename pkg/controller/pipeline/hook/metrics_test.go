@@ -128,7 +128,7 @@ func TestRequestsInFlightAreMeasured(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	})
 	hook = measuredHook(t, metrics, Customize, address, of)
-	if _, err := hook.Customize(t.Context(), snapshot(t)); err != nil {
+	if _, _, err := hook.Customize(t.Context(), snapshot(t)); err != nil {
 		t.Fatal(err)
 	}
 }

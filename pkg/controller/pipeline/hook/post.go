@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -108,5 +109,21 @@ func httpError(ctx context.Context, err error) error {
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
 		err = errors.New("the hook redirects to what is no URL") // without the location, which may contain a password
 	}
+	switch {
+	case isClosed(err):
+		return fmt.Errorf("http error: %w: the hook closed the connection before it had answered; it has probably crashed, so look at its log", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("http error: %w: nothing listens there; if the hook was running, look at its log for why it ended", err)
+	}
 	return fmt.Errorf("http error: %w", err)
+}
+
+// isClosed reports whether the other side closed the connection instead of answering.
+func isClosed(err error) bool {
+	for _, closed := range [...]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	return false
 }

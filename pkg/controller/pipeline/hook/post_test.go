@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -68,20 +69,84 @@ func TestOnlyStatus200IsAnAnswer(t *testing.T) {
 	}
 }
 
+// longTraceback is what the hook of the example bluegreen answers about an annotation that somebody has
+// broken.
+const longTraceback = `Traceback (most recent call last):
+  File "/hooks/hook.py", line 108, in do_POST
+    status, text = 200, json.dumps(HOOKS[self.path](json.loads(request)))
+                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/hooks/hook.py", line 16, in sync
+    blue, green = (Color(color, parent, children["ReplicaSet.apps/v1"]) for color in ("blue", "green"))
+    ^^^^^^^^^^^
+  File "/hooks/hook.py", line 16, in <genexpr>
+    blue, green = (Color(color, parent, children["ReplicaSet.apps/v1"]) for color in ("blue", "green"))
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/hooks/hook.py", line 53, in __init__
+    self.template = json.loads(observed["metadata"]["annotations"][TEMPLATE])
+                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/usr/local/lib/python3.11/json/__init__.py", line 346, in loads
+    return _default_decoder.decode(s)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/usr/local/lib/python3.11/json/decoder.py", line 337, in decode
+    obj, end = self.raw_decode(s, idx=_w(s, 0).end())
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/usr/local/lib/python3.11/json/decoder.py", line 353, in raw_decode
+    obj, end = self.scan_once(s, idx)
+               ^^^^^^^^^^^^^^^^^^^^^^
+json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 (char 23)
+`
+
 // The first line of a traceback tells that it is one, and the last lines tell what happened.
 func TestTheErrorOfAFailingAnswerQuotesItsHeadAndItsTail(t *testing.T) {
-	traceback := "Traceback (most recent call last):\n" + strings.Repeat("  File \"/usr/lib/python3/http/server.py\", line 436, in handle\n    method()\n", 8) +
-		"  File \"/app/hook.py\", line 12, in sync\n    size = parent['spec']['size']\nKeyError: 'size'\n"
-	const head = `Traceback (most recent call last): File "/usr/lib/python3/http/server.py", line 436, in handle method()`
-	const tail = `File "/app/hook.py", line 12, in sync size = parent['spec']['size'] KeyError: 'size'`
+	const head = `Traceback (most recent call last): File "/hooks/hook.py", line 108, in do_POST status, text = 200,`
+	const tail = `self.template = json.loads(observed["metadata"]["annotations"][TEMPLATE]) File "/usr/local/lib/python3.11/json/__init__.py", line 346, in loads ` +
+		`return _default_decoder.decode(s) File "/usr/local/lib/python3.11/json/decoder.py", line 337, in decode obj, end = self.raw_decode(s, idx=_w(s, 0).end()) ` +
+		`File "/usr/local/lib/python3.11/json/decoder.py", line 353, in raw_decode obj, end = self.scan_once(s, idx) ` +
+		`json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 (char 23)`
 	for status, want := range map[int]string{500: "unsupported status code: 500 body: " + head, 200: `it is "` + strings.ReplaceAll(head, `"`, `\"`)} {
-		_, err := webhook(t, serve(t, answer(status, traceback)), "").SyncComposite(t.Context(), snapshot(t))
+		about := webhook(t, serve(t, answer(status, longTraceback)), "")
+		about.limit = 1 << 20
+		_, err := about.SyncComposite(t.Context(), snapshot(t))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.ReplaceAll(err.Error(), `\"`, `"`), tail) {
 			t.Errorf("error is\n%v\nwant in it\n%s\n%s", err, want, tail)
 		}
-		if err != nil && len(err.Error()) > 800 {
+		if err != nil && len(err.Error()) > 1100 {
 			t.Errorf("the error has %d bytes", len(err.Error()))
 		}
+	}
+}
+
+// A hook that has crashed says why in its log, and nowhere else.
+func TestAHookThatClosesTheConnectionHasProbablyCrashed(t *testing.T) {
+	closing := func(written string, reset bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(connection, written)
+			if reset {
+				_ = connection.(*net.TCPConn).SetLinger(0)
+			}
+			_ = connection.Close()
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"before it answers":        closing("", false),
+		"within its answer":        closing("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", false),
+		"by a reset":               closing("", true),
+		"by a reset in the answer": closing("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, handler)
+			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+			const want = ": the hook closed the connection before it had answered; it has probably crashed, so look at its log"
+			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("error is\n%v\nwant it to end with\n%s", err, want)
+			}
+		})
 	}
 }
 
@@ -143,7 +208,7 @@ func TestAHookThatIsNotThere(t *testing.T) {
 	address := server.URL
 	server.Close()
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-	want := "sync hook failed: " + address + ": http error: dial tcp " + strings.TrimPrefix(address, "http://") + ": connect: connection refused"
+	want := "sync hook failed: " + address + ": http error: dial tcp " + strings.TrimPrefix(address, "http://") + ": connect: connection refused: nothing listens there; if the hook was running, look at its log for why it ended"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

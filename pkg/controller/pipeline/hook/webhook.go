@@ -175,10 +175,16 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 			if response = w.noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
 				return true, nil
 			}
-			if response, err = d.Response(format, answer); err == nil {
-				response.Hash = hash
+			if response, err = d.Response(format, answer); err != nil {
+				return false, err
 			}
-			return false, err
+			response.Hash = hash
+			deleted := ""
+			if losesChildren(snapshot) {
+				deleted = format.ChildrenField()
+			}
+			response.Warnings = w.warnings(d, deleted)
+			return false, nil
 		},
 	})
 	if err != nil {
@@ -200,21 +206,21 @@ func (w *Webhook) noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash ui
 }
 
 // Customize asks which related objects the other hooks are shown for the snapshot's parent. It
-// sends only Controller and Parent of the snapshot.
-func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
-	var rules []pipeline.RelatedRule
-	err := w.call(ctx, question{
+// sends only Controller and Parent of the snapshot. The warnings are about the answer.
+func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (rules []pipeline.RelatedRule, warnings []pipeline.Warning, err error) {
+	err = w.call(ctx, question{
 		snapshot: snapshot,
 		request:  func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			rules, err = d.RelatedRules(answer)
+			warnings = w.warnings(d, "")
 			return false, err
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return rules, nil
+	return rules, warnings, nil
 }
 
 // endpoint returns the URL that a webhook is called at.

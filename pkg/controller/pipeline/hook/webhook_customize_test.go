@@ -40,7 +40,7 @@ func TestACustomizeRequestIsControllerAndParent(t *testing.T) {
 				sent <- string(body)
 				_, _ = io.WriteString(w, `{"relatedResources":[{"apiVersion":"v1","resource":"secrets"}]}`)
 			})
-			rules, err := customizeHook(t, address, version).Customize(t.Context(), about)
+			rules, _, err := customizeHook(t, address, version).Customize(t.Context(), about)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,13 +56,13 @@ func TestACustomizeRequestIsControllerAndParent(t *testing.T) {
 
 func TestACustomizeHookThatCannotBeAsked(t *testing.T) {
 	address := serve(t, answer(500, "no"))
-	rules, err := customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
+	rules, _, err := customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
 	want := "customize hook failed: " + address + ": unsupported status code: 500 body: no (200 is expected)"
 	if rules != nil || err == nil || err.Error() != want {
 		t.Errorf("rules %v and error\n%v\nwant\n%s", rules, err, want)
 	}
 	address = serve(t, answer(429, ""))
-	_, err = customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
+	_, _, err = customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
 	if _, ok := errors.AsType[*ThrottledError](err); !ok {
 		t.Errorf("error is %v, want it to be a wish to be asked later", err)
 	}

@@ -151,7 +151,7 @@ func parseSelector(text []byte) (labels.Selector, error) {
 	var spec *metav1.LabelSelector
 	if text != nil {
 		if err := json.Unmarshal(text, &spec); err != nil {
-			return nil, fmt.Errorf(".spec.selector is no label selector: %w", err)
+			return nil, fmt.Errorf(".spec.selector is no label selector: %w", explainSelector(err))
 		}
 	}
 	if spec == nil || len(spec.MatchLabels) == 0 && len(spec.MatchExpressions) == 0 {
@@ -163,4 +163,16 @@ func parseSelector(text []byte) (labels.Selector, error) {
 		return nil, fmt.Errorf(".spec.selector: %w", err)
 	}
 	return selector, nil
+}
+
+// explainSelector names the field of a selector that has a value of the wrong type.
+func explainSelector(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("it must be an object, not a JSON %s", wrong.Value)
+	}
+	return fmt.Errorf("a JSON %s is not allowed in %s", wrong.Value, wrong.Field)
 }

@@ -141,7 +141,7 @@ func TestARecordOfWhatWasLastAppliedThatCannotBeRead(t *testing.T) {
 			if diff := cmp.Diff([]string{"keep ConfigMap default/b"}, steps(planned)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			const want = "ConfigMap default/a: the annotation metacontroller.k8s.io/last-applied-configuration is no JSON object; delete the annotation: "
+			const want = "ConfigMap default/a: the annotation metacontroller.k8s.io/last-applied-configuration is no JSON object; delete the annotation"
 			if len(planned.Refused) != 1 || !strings.HasPrefix(planned.Refused[0].Error(), want) {
 				t.Errorf("refused %v, want %s", planned.Refused, want)
 			}

@@ -51,8 +51,7 @@ func takeLastApplied(observed *object.Object, have, want map[string]any) (map[st
 	}
 	var last map[string]any
 	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
-		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation: %w",
-			observed, object.LastAppliedAnnotation, err)
+		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation", observed, object.LastAppliedAnnotation)
 	}
 	if strings.Contains(text, digestPrefix) {
 		last = lengthened(last, have, want)

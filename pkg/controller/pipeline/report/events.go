@@ -159,13 +159,15 @@ func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, no
 // truncateError returns the text of an error, short enough for an event.
 func truncateError(err error) string { return truncate(err.Error()) }
 
-// truncate returns a message that is short enough for an event.
+// truncate returns a message that is short enough for an event. It leaves out the middle of a long
+// one: a message begins with what failed, and the error of a hook ends with the last line of its
+// traceback.
 func truncate(message string) string {
-	const most = 900
-	if len(message) <= most {
+	const head, tail = 400, 500
+	if len(message) <= head+tail {
 		return message
 	}
-	return strings.ToValidUTF8(message[:most], "") + "…"
+	return strings.ToValidUTF8(message[:head], "") + " … " + strings.ToValidUTF8(message[len(message)-tail:], "")
 }
 
 // DuplicateChildren writes that a hook lists children more than once.

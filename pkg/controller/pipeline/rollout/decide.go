@@ -140,7 +140,7 @@ func (c *children) advance() (condition metav1.Condition, waits bool, err error)
 
 // compose makes one answer from the answers about all revisions. It is the answer about the
 // latest revision, with each child as its own revision wants it. The earliest resync that any
-// answer asks for is kept, and the answer is finalized only if all are.
+// answer asks for is kept, the answer is finalized only if all are, and it has the warnings of all.
 func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 	composed := *responses[0]
 	older := map[object.Key]*child{}
@@ -161,6 +161,11 @@ func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 			composed.ResyncAfter = after
 		}
 		composed.Finalized = composed.Finalized && response.Finalized
+		for _, warning := range response.Warnings {
+			if !slices.Contains(composed.Warnings, warning) {
+				composed.Warnings = append(slices.Clip(composed.Warnings), warning)
+			}
+		}
 	}
 	return &composed
 }

@@ -81,6 +81,24 @@ func TestOfAChildThatIsListedTwiceTheLastCountsInThePlaceOfTheFirst(t *testing.T
 	}
 }
 
+func TestTheWarningsOfAllAnswersAreKept(t *testing.T) {
+	w := newWorld(t, "v2", "Pod a")
+	w.has("Pod a v1")
+	w.remembers("v1: Pod a")
+	both, earlier := pipeline.Warning{Message: "both"}, pipeline.Warning{Message: "earlier"}
+	w.hook = func(parent *object.Object) *pipeline.Response {
+		response := w.listed(parent)
+		response.Warnings = []pipeline.Warning{both}
+		if parent != w.snapshot.Parent {
+			response.Warnings = append(response.Warnings, earlier)
+		}
+		return response
+	}
+	if diff := cmp.Diff([]pipeline.Warning{both, earlier}, w.decide().Response.Warnings); diff != "" {
+		t.Errorf("the warnings differ (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatTheAnswersComeTo(t *testing.T) {
 	answer := func(seconds int, finalized bool) *pipeline.Response {
 		return &pipeline.Response{Status: []byte(fmt.Sprintf(`{"x":%d}`, seconds)), ResyncAfter: time.Duration(seconds) * time.Second, Finalized: finalized, Strict: finalized}

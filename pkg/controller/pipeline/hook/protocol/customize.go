@@ -56,7 +56,7 @@ func (d *Decoder) rules(value []byte) ([]pipeline.RelatedRule, error) {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", index, explainType(err))
 		}
-		d.strictErrors.addIn(fmt.Sprintf("relatedResources[%d]", index), found)
+		d.addInRule(fmt.Sprintf("relatedResources[%d]", index), found)
 		rule, err := written.resolve()
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", index, err)

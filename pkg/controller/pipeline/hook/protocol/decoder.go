@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +42,23 @@ func (d *Decoder) StrictErrors() []error { return d.strictErrors }
 // fields are the fields that an answer can have. Each has a function that reads its value.
 type fields map[string]func(value []byte) error
 
+// meantBy returns the field that was probably meant by one that the answer cannot have; empty if none
+// is alike. The field for children has another name in the other kind of controllers, which may have
+// been taken for its name here.
+func (f fields) meantBy(unknown string) string {
+	known := slices.Sorted(maps.Keys(f))
+	for here, elsewhere := range map[string]string{composite.children: decorator.children, decorator.children: composite.children} {
+		if _, there := f[here]; !there {
+			continue
+		}
+		if found := meantBy(unknown, append(known, elsewhere)); found != elsewhere {
+			return found
+		}
+		return here
+	}
+	return meantBy(unknown, known)
+}
+
 // read reads the JSON object of an answer. A null counts as an empty object. The last one of
 // duplicate fields wins. Errors are ErrUnreadable.
 func (d *Decoder) read(answer []byte, fields fields) error {
@@ -68,7 +87,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 		seen.Insert(name)
 		read, known := fields[name]
 		if !known {
-			d.strictErrors.unknownField(name)
+			d.addUnknownField(name, fields.meantBy(name))
 			return nil
 		}
 		if err := read(value); err != nil {
@@ -76,11 +95,14 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 		}
 		return invalid
 	})
+	for _, unknown := range d.UnknownFields() {
+		unknown.MeantIsAbsent = unknown.Meant != "" && !seen.Has(unknown.Meant)
+	}
 	switch {
 	case invalid != nil:
 		return invalid
 	case err != nil:
-		return fmt.Errorf("%w; the answer is %s", d.redacted(err), d.quoteAll(answer))
+		return fmt.Errorf("it is no valid JSON: %s; the answer is %s", strings.TrimPrefix(d.redacted(err).Error(), "jsontext: "), d.quoteAll(answer))
 	default:
 		return nil
 	}

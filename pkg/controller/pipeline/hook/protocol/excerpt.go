@@ -3,15 +3,18 @@
 
 package protocol
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	// maxExcerptBytes is the length of the part of an answer that errors quote.
 	maxExcerptBytes = 120
 	// maxHeadBytes and maxTailBytes are the lengths of what errors quote of a failing answer. The
 	// tail is longer, because the last lines of a traceback tell what happened.
-	maxHeadBytes = 150
-	maxTailBytes = 350
+	maxHeadBytes = 250
+	maxTailBytes = 550
 	// maxWholeBytes is the length up to which errors can quote all of an answer.
 	maxWholeBytes = 16384
 )
@@ -40,5 +43,8 @@ func HeadAndTail(text string) string {
 	return strings.ToValidUTF8(head[:min(len(head), maxHeadBytes)], "") + " … " + strings.ToValidUTF8(tail[max(0, len(tail)-maxTailBytes):], "")
 }
 
-// fold puts a text on one line.
-func fold(text string) string { return strings.Join(strings.Fields(text), " ") }
+// fold puts a text on one line. It leaves out what Python draws below the lines of a traceback.
+func fold(text string) string {
+	words := slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.Trim(word, "^~") == "" })
+	return strings.Join(words, " ")
+}

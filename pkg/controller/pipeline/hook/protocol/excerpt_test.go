@@ -38,11 +38,11 @@ func TestHeadAndTail(t *testing.T) {
 		"a short text":                  {"ok", "ok"},
 		"nothing":                       {"", ""},
 		"white space":                   {strings.Repeat(" ", 5000), ""},
-		"a text that just fits":         {x(500), x(500)},
-		"a text that just does not":     {"a" + x(499) + "z", "a" + x(149) + " … " + x(349) + "z"},
-		"lines that together fit":       {lines(160), strings.TrimSpace(strings.Repeat("ab ", 160))},
-		"a very long text":              {"begin " + x(100_000) + " end", "begin " + x(144) + " … " + x(346) + " end"},
-		"it is not cut within a letter": {strings.Repeat("ü", 300) + "x", strings.Repeat("ü", 75) + " … " + strings.Repeat("ü", 174) + "x"},
+		"a text that just fits":         {x(800), x(800)},
+		"a text that just does not":     {"a" + x(799) + "z", "a" + x(249) + " … " + x(549) + "z"},
+		"lines that together fit":       {lines(260), strings.TrimSpace(strings.Repeat("ab ", 260))},
+		"a very long text":              {"begin " + x(100_000) + " end", "begin " + x(244) + " … " + x(546) + " end"},
+		"it is not cut within a letter": {strings.Repeat("ü", 500) + "x", strings.Repeat("ü", 125) + " … " + strings.Repeat("ü", 274) + "x"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

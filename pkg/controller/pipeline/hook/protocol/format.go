@@ -17,13 +17,19 @@ type Format struct {
 	metadata bool
 }
 
+var (
+	composite = Format{parent: "parent", children: "children"}
+	decorator = Format{parent: "object", children: "attachments", metadata: true}
+)
+
 // Composite is the format of a CompositeController.
-func Composite() Format { return Format{parent: "parent", children: "children"} }
+func Composite() Format { return composite }
 
 // Decorator is the format of a DecoratorController.
-func Decorator() Format {
-	return Format{parent: "object", children: "attachments", metadata: true}
-}
+func Decorator() Format { return decorator }
+
+// ChildrenField returns the name of the field of an answer that lists the children.
+func (f Format) ChildrenField() string { return f.children }
 
 // keyForm is what the key of an object in a request consists of.
 type keyForm int

@@ -65,7 +65,7 @@ type refusalTest struct{ body, want string } // in the words of the composite fo
 // These are the answers of hooks under construction. Each error must tell its author
 // what to do.
 func TestDecodeResponseRefuses(t *testing.T) {
-	long := strings.Repeat("x", 500)
+	long := strings.Repeat("x", 1000)
 	tests := map[string]refusalTest{
 		"nothing":                    {"", "it is empty; a hook answers with a JSON object"},
 		"white space":                {" \n", "it is empty; a hook answers with a JSON object"},
@@ -74,8 +74,9 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		"a number":                   {`5`, `it must be a JSON object, but it is "5"`},
 		"plain text":                 {`ok`, `it must be a JSON object, but it is "ok"`},
 		"HTML":                       {`<!DOCTYPE html><html>`, `it must be a JSON object, but it is "<!DOCTYPE html><html>"`},
-		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", 144) + " … " + strings.Repeat("x", 350) + `"`},
-		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, "unexpected EOF"},
+		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", 244) + " … " + strings.Repeat("x", 550) + `"`},
+		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, "it is no valid JSON: unexpected EOF"},
+		"what Python prints":         {`{'status': None}`, `it is no valid JSON: invalid character '\'' at start of value`},
 		"half a JSON string":         {`{"status":{"a":"b`, "unexpected EOF"},
 		"JSON with a comma too many": {`{"status":{},}`, "invalid character ','"},
 		"single quotes":              {`{'status':{}}`, `invalid character '\''`},
@@ -119,7 +120,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %q, want it to say %q", err, want)
 		}
-		if len(err.Error()) > 600 {
+		if len(err.Error()) > 900 {
 			t.Errorf("the error has %d characters", len(err.Error()))
 		}
 	})

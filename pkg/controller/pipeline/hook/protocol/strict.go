@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"sigs.k8s.io/json"
@@ -29,10 +30,6 @@ func UnmarshalMode(hook *v1alpha1.Hook) v1alpha1.ResponseUnmarshallMode {
 // strictErrors are unknown and duplicate fields of an answer. The strict mode refuses them, the
 // loose mode ignores them.
 type strictErrors []error
-
-func (e *strictErrors) unknownField(field string) {
-	*e = append(*e, fmt.Errorf("unknown field %q", field))
-}
 
 func (e *strictErrors) duplicateField(field string) {
 	*e = append(*e, fmt.Errorf("duplicate field %q", field))
@@ -58,4 +55,34 @@ func (e *strictErrors) addIn(path string, found []error) {
 		}
 		*e = append(*e, err)
 	}
+}
+
+// addInRule adds the errors that were found in the rule of a customize hook at a path.
+func (d *Decoder) addInRule(path string, found []error) {
+	for _, err := range found {
+		field, ok := errors.AsType[json.FieldError](err)
+		if !ok || !strings.HasPrefix(err.Error(), "unknown field") {
+			d.strictErrors.addIn(path, []error{err})
+			continue
+		}
+		within := field.FieldPath()
+		name := within[strings.LastIndex(within, ".")+1:]
+		d.addUnknownField(path+"."+within, meantBy(name, fieldsBeside(within)))
+	}
+}
+
+// addUnknownField adds a field that the protocol does not have. Its name may be secret.
+func (d *Decoder) addUnknownField(path, meant string) {
+	d.strictErrors = append(d.strictErrors, &UnknownField{Path: excerpt(d.Redactor.Values(path)), Meant: meant})
+}
+
+// UnknownFields returns those of the strict errors that are about unknown fields.
+func (d *Decoder) UnknownFields() []*UnknownField {
+	var unknown []*UnknownField
+	for _, err := range d.strictErrors {
+		if field, ok := errors.AsType[*UnknownField](err); ok {
+			unknown = append(unknown, field)
+		}
+	}
+	return unknown
 }

@@ -4,6 +4,7 @@
 package protocol
 
 import (
+	"strings"
 	"testing"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -23,8 +24,8 @@ func TestWhatStrictReadersObjectTo(t *testing.T) {
 		"nothing":                               {`{"status":{"a":{"b":[{"c":1},{"c":2}]}},"children":[` + child + `],"resyncAfterSeconds":1,"finalized":false}`, ""},
 		"nothing in null":                       {`null`, ""},
 		"nothing in nulls":                      {`{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`, ""},
-		"an unknown field":                      {`{"chlidren":[]}`, `unknown field "chlidren"`},
-		"another case":                          {`{"Children":[]}`, `unknown field "Children"`},
+		"an unknown field":                      {`{"chlidren":[]}`, `unknown field "chlidren" (did you mean "children"?)`},
+		"another case":                          {`{"Children":[]}`, `unknown field "Children" (did you mean "children"?)`},
 		"several":                               {`{"a":1,"b":2}`, `[unknown field "a", unknown field "b"]`},
 		"a field twice":                         {`{"children":[],"children":[]}`, `duplicate field "children"`},
 		"a field twice, once by an escape":      {`{"status":{},"st\u0061tus":{}}`, `duplicate field "status"`},
@@ -40,7 +41,7 @@ func TestWhatStrictReadersObjectTo(t *testing.T) {
 		if _, err := d.Response(f, []byte(f.says(test.body))); err != nil {
 			t.Fatal(err)
 		}
-		got, want := "", f.says(test.want)
+		got, want := "", strings.ReplaceAll(f.says(test.want), `mean "children"`, `mean "`+f.children+`"`)
 		if err := utilerrors.NewAggregate(d.StrictErrors()); err != nil {
 			got = err.Error()
 		}

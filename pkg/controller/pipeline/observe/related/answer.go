@@ -24,6 +24,8 @@ type Answer struct {
 	about   version
 	given   time.Time
 	written []pipeline.RelatedRule
+	// warnings are about what is written.
+	warnings []pipeline.Warning
 	// found are the written rules with their types, and rules what they select, as of the types
 	// that the host had last.
 	found []typed
@@ -33,6 +35,27 @@ type Answer struct {
 // lasts reports whether the answer can be used for the present parent.
 func (a *Answer) lasts(parent *object.Object, now time.Time) bool {
 	return !a.given.IsZero() && now.Sub(a.given) < answerLasts && a.about == versionOf(parent)
+}
+
+// Warnings returns the warnings about the answer. Nil has none.
+func (a *Answer) Warnings() []pipeline.Warning {
+	if a == nil {
+		return nil
+	}
+	return a.warnings
+}
+
+// WarningsHash returns the hash of the warnings; zero if there are none.
+func (a *Answer) WarningsHash() uint64 {
+	if len(a.Warnings()) == 0 {
+		return 0
+	}
+	digest := xxhash.New()
+	for _, warning := range a.warnings {
+		_, _ = digest.WriteString(warning.Message)
+		_, _ = digest.Write([]byte{0xff})
+	}
+	return digest.Sum64()
 }
 
 // version identifies what an answer may depend on: the spec, the labels and the annotations of a

@@ -147,11 +147,12 @@ type observing struct {
 	informers *cache.Informers
 	answers   map[object.Key]*Answer
 
-	mu     sync.Mutex
-	rules  []pipeline.RelatedRule
-	err    error
-	asked  int
-	synced map[object.Key]int
+	mu       sync.Mutex
+	rules    []pipeline.RelatedRule
+	warnings []pipeline.Warning
+	err      error
+	asked    int
+	synced   map[object.Key]int
 }
 
 func observe(t testing.TB) *observing {
@@ -179,11 +180,11 @@ func observe(t testing.TB) *observing {
 	return o
 }
 
-func (o *observing) ask(context.Context, *pipeline.Snapshot) ([]pipeline.RelatedRule, error) {
+func (o *observing) ask(context.Context, *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked++
-	return o.rules, o.err
+	return o.rules, o.warnings, o.err
 }
 
 // keyOf is the key of a parent.

@@ -22,11 +22,11 @@ type Config struct {
 	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
-	// Ask calls the customize hook about the parent of a snapshot.
-	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, error)
-	// Confined keeps the rules of namespaced parents within their namespaces, as
-	// protocol version v1 of the customize hook does.
-	Confined bool
+	// Ask calls the customize hook about the parent of a snapshot. The warnings are about its answer.
+	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error)
+	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
+	// change that; empty if they are not.
+	Confinement string
 	// Changed enqueues parents.
 	Changed func(parents ...object.Key)
 }
@@ -91,11 +91,11 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeli
 // host. While neither changes, the rules stay the same.
 func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	if !answer.lasts(snapshot.Parent, time.Now()) {
-		written, err := o.Ask(ctx, snapshot)
+		written, warnings, err := o.Ask(ctx, snapshot)
 		if err != nil {
 			return err
 		}
-		*answer = Answer{about: versionOf(snapshot.Parent), given: time.Now(), written: written}
+		*answer = Answer{about: versionOf(snapshot.Parent), given: time.Now(), written: written, warnings: warnings}
 	}
 	found, err := o.Resolve.find(ctx, answer.written)
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *
 		return nil
 	}
 	answer.found = found
-	answer.rules, err = narrow(snapshot.Parent, o.Confined, found)
+	answer.rules, err = narrow(snapshot.Parent, o.Confinement, found)
 	return err
 }
 

@@ -65,12 +65,15 @@ func ruleError(index int, rule pipeline.RelatedRule, err error) error {
 	return fmt.Errorf("customize hook: relatedResources[%d] (%s in %s): %w", index, rule.Resource, rule.APIVersion, err)
 }
 
-// narrow returns the rules that a hook wrote about a parent in the form in which they select. If
-// confined, rules about namespaced objects select only in the namespace of a namespaced parent.
-func narrow(parent *object.Object, confined bool, written []typed) ([]*rule, error) {
+// narrow returns the rules that a hook wrote about a parent in the form in which they select. With a
+// confinement, rules about namespaced objects select only in the namespace of a namespaced parent.
+func narrow(parent *object.Object, confinement string, written []typed) ([]*rule, error) {
+	if parent.Namespace == "" {
+		confinement = ""
+	}
 	rules := make([]*rule, len(written))
 	for i, one := range written {
-		narrowed, err := one.narrow(parent, confined && parent.Namespace != "")
+		narrowed, err := one.narrow(parent, confinement)
 		if err != nil {
 			return nil, ruleError(i, one.RelatedRule, err)
 		}
@@ -79,7 +82,7 @@ func narrow(parent *object.Object, confined bool, written []typed) ([]*rule, err
 	return rules, nil
 }
 
-func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
+func (t typed) narrow(parent *object.Object, confinement string) (*rule, error) {
 	narrowed := &rule{
 		parent: object.KeyOf(parent), of: t.of, namespace: t.Namespace, names: t.Names,
 		labels: t.LabelSelector, namespaces: t.NamespaceSelector, in: t.in,
@@ -91,16 +94,14 @@ func (t typed) narrow(parent *object.Object, confined bool) (*rule, error) {
 		narrowed.namespace = "" // such objects are in none
 		return narrowed, nil
 	}
-	if !confined {
+	if confinement == "" {
 		return narrowed, nil
 	}
-	const v1 = "in protocol version v1 of the customize hook, a namespaced parent is shown only what is in its own namespace; " +
-		"set spec.hooks.customize.version to v2"
 	if t.NamespaceSelector != nil {
-		return nil, errors.New("namespaceSelector: " + v1)
+		return nil, errors.New("namespaceSelector: " + confinement)
 	}
 	if t.Namespace != "" && t.Namespace != parent.Namespace {
-		return nil, fmt.Errorf("namespace %q is not the parent's, which is %q: %s", t.Namespace, parent.Namespace, v1)
+		return nil, fmt.Errorf("namespace %q is not the parent's, which is %q: %s", t.Namespace, parent.Namespace, confinement)
 	}
 	narrowed.namespace = parent.Namespace
 	return narrowed, nil

@@ -83,7 +83,7 @@ func TestRulesThatAHookMayHave(t *testing.T) {
 		r.APIVersion, r.Resource = "v1", "namespaces"
 		return r
 	}
-	const needsV2 = "in protocol version v1 of the customize hook, a namespaced parent is shown only what is in its own namespace; set spec.hooks.customize.version to v2"
+	const needsV2 = "set the hooks to v2"
 	tests := map[string]struct {
 		rule   pipeline.RelatedRule
 		parent string
@@ -184,7 +184,11 @@ func TestRulesThatAHookMayHave(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				rules, err := narrow(parsed(t, parent), version == "v1", found)
+				confinement := needsV2
+				if version == "v2" {
+					confinement = ""
+				}
+				rules, err := narrow(parsed(t, parent), confinement, found)
 				if err != nil || wantErr != "" {
 					if err == nil || err.Error() != wantErr {
 						t.Errorf("the error is\n%v\nwant\n%s", err, wantErr)
