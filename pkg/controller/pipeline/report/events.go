@@ -15,6 +15,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -45,7 +46,8 @@ const (
 	reasonRolloutFinished  = "RolloutFinished"
 )
 
-// EventOptions limit the events that are written about one object.
+// EventOptions limit the events about one object. They hold for each kind of message; of one reason,
+// the events with all messages are limited to reasonShare times as many.
 type EventOptions struct {
 	// QPS is the number of events a second in the long run.
 	QPS float32
@@ -69,9 +71,13 @@ func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx),
-		record.WithCorrelatorOptions(record.CorrelatorOptions{QPS: options.QPS, BurstSize: options.Burst}))
-	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, flushed: make(chan struct{})}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
+		QPS: options.QPS, BurstSize: options.Burst, SpamKeyFunc: messageKey, KeyFunc: similarKeys, MessageFunc: combine,
+	}))
+	sink := &sink{
+		EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")},
+		budgets:   newReasonBudgets(options, clock.RealClock{}), flushed: make(chan struct{}),
+	}
 	broadcaster.StartRecordingToSink(sink)
 	return &Events{
 		broadcaster: broadcaster,
@@ -215,20 +221,33 @@ const flushTimeout = 3 * time.Second
 // it.
 const flushReason = "Last"
 
-// sink writes events one after the other. It closes flushed when it gets the event that marks the
-// end.
+// sink writes events one after the other, as far as the budgets of their reasons go. It closes
+// flushed when it gets the event that marks the end.
 type sink struct {
 	record.EventSink
+	budgets *reasonBudgets
 	flushed chan struct{}
 }
 
 // Create implements record.EventSink.
 func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
-	if event.Reason != flushReason {
-		return s.EventSink.Create(event)
+	switch {
+	case event.Reason == flushReason:
+		close(s.flushed)
+		return event, nil
+	case !s.budgets.take(event):
+		return event, nil
 	}
-	close(s.flushed)
-	return event, nil
+	return s.EventSink.Create(event)
+}
+
+// Patch implements record.EventSink. It adds to the count of an event. If that was never created,
+// the answer of the cluster makes the caller create it, which takes from the budget once more.
+func (s *sink) Patch(event *corev1.Event, patch []byte) (*corev1.Event, error) {
+	if !s.budgets.take(event) {
+		return event, nil
+	}
+	return s.EventSink.Patch(event, patch)
 }
 
 // Shutdown waits until the events so far are written, but not longer than flushTimeout, and stops.
