@@ -141,9 +141,9 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
 }
 
-// SyncRecovered writes that a parent is as its hook wants after syncs of it have failed.
-func (e *Events) SyncRecovered(parent *object.Object) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced: the last error is over")
+// SyncRecovered writes that a parent is as its hook wants, and which failure is over.
+func (e *Events) SyncRecovered(parent *object.Object, failure *ParentError) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. This is over: "+truncateTo(200, failure.Message))
 }
 
 // Warning writes that a parent was synced with a warning.
@@ -166,8 +166,11 @@ func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, no
 func truncateError(err error) string { return truncate(err.Error()) }
 
 // truncate returns a message that is short enough for an event.
-func truncate(message string) string {
-	const most = 900
+func truncate(message string) string { return truncateTo(900, message) }
+
+// truncateTo returns the beginning of a message, with most bytes at most and a sign of what is
+// missing.
+func truncateTo(most int, message string) string {
 	if len(message) <= most {
 		return message
 	}

@@ -103,6 +103,12 @@ func TestEvents(t *testing.T) {
 			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a"}) },
 			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
 		},
+		"what is over": {
+			func(e *Events) {
+				e.SyncRecovered(parent(t, "shop"), &ParentError{Message: "no\n" + strings.Repeat("x", 500)})
+			},
+			"default Web shop: Normal SyncRecovered: Synced again. This is over: no\n" + strings.Repeat("x", 197) + "…",
+		},
 		"names taken": {
 			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
 			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",
