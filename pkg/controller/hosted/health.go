@@ -74,7 +74,7 @@ type parentHealth struct {
 	// before the first sync has ended.
 	succeeded bool
 	// recovers is true if the end of the failure is worth an event, since there was one about the
-	// failure.
+	// failure. The end of a finalization is the end of the parent, so it needs none.
 	recovers bool
 	failure  *report.ParentError
 	// warning is the first warning of the last sync that had a plan; nil if it had none.
@@ -90,6 +90,7 @@ func newSyncHealth() *syncHealth { return &syncHealth{parents: map[object.Key]pa
 // call that was not answered says more.
 func (h *syncHealth) update(parent object.Key, err error) (over *report.ParentError) {
 	_, open := errors.AsType[*hook.CircuitOpenError](err)
+	_, finalizing := errors.AsType[*unfinalizedError](err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.parents[parent]
@@ -103,7 +104,7 @@ func (h *syncHealth) update(parent object.Key, err error) (over *report.ParentEr
 		}
 	case open && before.failure != nil:
 	default:
-		after.succeeded, after.recovers = false, !open
+		after.succeeded, after.recovers = false, !open && !finalizing
 		after.failure = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
 		if !open {
 			h.lastError = after.failure

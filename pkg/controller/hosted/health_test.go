@@ -192,16 +192,18 @@ func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
 
 // The end of a failure is told if there was an event about the failure.
 func TestWhichFailuresAreToldToBeOver(t *testing.T) {
-	no, open := errors.New("no"), &hook.CircuitOpenError{}
+	no, open, unfinalized := errors.New("no"), &hook.CircuitOpenError{}, &unfinalizedError{"not finalized"}
 	for name, test := range map[string]struct {
 		syncs []error
 		want  []string // after each sync, what is over
 	}{
-		"an error":                                   {[]error{nil, no, no, nil, nil}, []string{"", "", "", "no", ""}},
-		"the last one of two errors":                 {[]error{errors.New("first"), no, nil}, []string{"", "", "no"}},
-		"an open circuit has no event":               {[]error{open, nil}, []string{"", ""}},
-		"an error stays when the circuit opens then": {[]error{no, open, nil}, []string{"", "", "no"}},
-		"an error after an open circuit":             {[]error{open, no, nil}, []string{"", "", "no"}},
+		"an error":                                         {[]error{nil, no, no, nil, nil}, []string{"", "", "", "no", ""}},
+		"the last one of two errors":                       {[]error{errors.New("first"), no, nil}, []string{"", "", "no"}},
+		"an open circuit has no event":                     {[]error{open, nil}, []string{"", ""}},
+		"an error stays when the circuit opens then":       {[]error{no, open, nil}, []string{"", "", "no"}},
+		"an error after an open circuit":                   {[]error{open, no, nil}, []string{"", "", "no"}},
+		"a finalization goes on, and ends with its parent": {[]error{unfinalized, nil}, []string{"", ""}},
+		"an error of a finalize hook":                      {[]error{unfinalized, no, nil}, []string{"", "", "no"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newSyncHealth()

@@ -35,6 +35,7 @@ const (
 	reasonSyncError        = "SyncError"
 	reasonSyncStalled      = "SyncStalled"
 	reasonSyncRecovered    = "SyncRecovered"
+	reasonFinalizeWaiting  = "FinalizeWaiting"
 	reasonDrainError       = "DrainError"
 	reasonNotFinalized     = "NotFinalized"
 	reasonChildNameTaken   = "ChildNameTaken"
@@ -154,6 +155,11 @@ func (e *Events) Warning(parent *object.Object, warning pipeline.Warning) {
 // SyncStalled writes that the syncs of a parent have neither succeeded nor failed for long.
 func (e *Events) SyncStalled(parent *object.Object, err error) {
 	e.recorder.Event(parent, corev1.EventTypeWarning, reasonSyncStalled, truncateError(err))
+}
+
+// FinalizeWaiting writes that the finalize hook of a parent does not finish.
+func (e *Events) FinalizeWaiting(parent *object.Object, err error) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonFinalizeWaiting, truncateError(err))
 }
 
 // WriteLoop writes that a child of a parent, or the parent itself, is written less often because it

@@ -109,6 +109,10 @@ func TestEvents(t *testing.T) {
 			},
 			"default Web shop: Normal SyncRecovered: Synced again. This is over: no\n" + strings.Repeat("x", 197) + "…",
 		},
+		"a finalize hook that does not finish": {
+			func(e *Events) { e.FinalizeWaiting(parent(t, "shop"), errors.New("100% waits")) },
+			"default Web shop: Warning FinalizeWaiting: 100% waits",
+		},
 		"names taken": {
 			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
 			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",

@@ -158,6 +158,7 @@ func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 			composed.ResyncAfter = after
 		}
 		composed.Finalized = composed.Finalized && response.Finalized
+		composed.SaysFinalized = composed.SaysFinalized && response.SaysFinalized
 	}
 	return &composed
 }
