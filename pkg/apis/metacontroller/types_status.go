@@ -6,7 +6,7 @@ package metacontroller
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ControllerStatus is what the server last saw of the running controller of a CompositeController
-// or DecoratorController. It is refreshed every few seconds at most.
+// or DecoratorController. It is refreshed once a second at most.
 type ControllerStatus struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition

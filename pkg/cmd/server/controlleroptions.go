@@ -63,8 +63,10 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
 	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
 		"at once. Default: %d.", defaultClientBurst))
-	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "How many events a second are written about one object in the long run.")
-	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst, "How many events may be written about one object at once.")
+	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "How many events a second with messages of one kind "+
+		"are written about one object in the long run.")
+	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst, "How many events with messages of one kind may be written about "+
+		"one object at once.")
 	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy), "How children are written whose type "+
 		"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
 	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager, "The field manager under which "+

@@ -62,11 +62,13 @@ type Controller struct {
 	observer observe.Observer
 	hooks    hooks
 	// related is nil without a customize hook.
-	related          *related.Observer
-	strategies       plan.Strategies
-	queue            *syncqueue.Queue
-	parents          *parentStates
-	health           *syncHealth
+	related    *related.Observer
+	strategies plan.Strategies
+	queue      *syncqueue.Queue
+	parents    *parentStates
+	health     *syncHealth
+	// parentHandlers count the parents; nil until they are added.
+	parentHandlers   atomic.Pointer[[]*cache.Registration]
 	nameConflicts    *nameConflicts
 	guard            *writeloop.Guard
 	hookCalls        hookCalls

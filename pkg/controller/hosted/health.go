@@ -21,7 +21,8 @@ import (
 
 // Health returns how the controller is doing. Its cost does not depend on the number of parents.
 func (c *Controller) Health() report.Health {
-	health := report.Health{WriteLoops: c.writeLoops(), Total: int(c.health.total.Load()), WholeErrors: c.DeveloperMode}
+	health := report.Health{Uncounted: !c.IsCounted(), WholeErrors: c.DeveloperMode}
+	health.WriteLoops, health.Total = c.writeLoops(), int(c.health.total.Load())
 	health.HookCalled, health.HookErr = c.hookCalls.status()
 	health.StaleCredentials = c.staleCredentials.err()
 
@@ -72,7 +73,10 @@ type parentHealth struct {
 	// succeeded is true if it did. failure is why it failed; nil if it did not. Neither is there
 	// before the first sync has ended.
 	succeeded bool
-	failure   *report.ParentError
+	// recovers is true if the end of the failure is worth an event, since there was one about the
+	// failure. The end of a finalization is the end of the parent, so it needs none.
+	recovers bool
+	failure  *report.ParentError
 	// warning has the messages of the warnings of the last sync that had a plan; nil if it had none.
 	warning *pipeline.Warning
 	// outdated is the number of children that this sync left as they are.
@@ -81,39 +85,44 @@ type parentHealth struct {
 
 func newSyncHealth() *syncHealth { return &syncHealth{parents: map[object.Key]parentHealth{}} }
 
-// update notes how the last sync of a parent ended. It reports whether the parent failed before and
-// does not any more. An open circuit makes the parent fail, but lastError stays: the call that was
-// not answered says more.
-func (h *syncHealth) update(parent object.Key, err error) (recovered bool) {
+// update notes how the last sync of a parent ended. It returns the failure that is over, if there
+// was an event about it, else nil. An open circuit makes the parent fail, but lastError stays: the
+// call that was not answered says more.
+func (h *syncHealth) update(parent object.Key, err error) (over *report.ParentError) {
 	_, open := errors.AsType[*hook.CircuitOpenError](err)
+	_, finalizing := errors.AsType[*unfinalizedError](err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.parents[parent]
 	after := before
 	switch {
 	case err == nil:
-		after.succeeded, after.failure = true, nil
+		after.succeeded, after.failure, after.recovers = true, nil, false
 		h.markRecovered(parent)
+		if before.recovers {
+			over = before.failure
+		}
 	case open && before.failure != nil:
 	default:
-		after.succeeded = false
+		after.succeeded, after.recovers = false, !open && !finalizing
 		after.failure = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
 		if !open {
 			h.lastError = after.failure
 		}
 	}
 	h.set(parent, after)
-	return before.failure != nil && after.failure == nil
+	return over
 }
 
 // updateHealth notes how the last sync of a parent ended, and writes an event if the parent has
 // recovered.
 func (c *Controller) updateHealth(key object.Key, err error) {
-	if !c.health.update(key, err) {
+	over := c.health.update(key, err)
+	if over == nil {
 		return
 	}
 	if parent := c.observer.Get(key); parent != nil {
-		c.Events.SyncRecovered(parent)
+		c.Events.SyncRecovered(parent, over)
 	}
 }
 
@@ -263,6 +272,13 @@ func (c *Controller) IsFilled() bool {
 	return !slices.ContainsFunc(c.observer.Targets, func(target *observe.Target) bool { return waits(target.View) }) &&
 		!slices.ContainsFunc(c.observer.Children, waits) &&
 		(c.spec.Rollout == nil || c.Revisions.HasSynced())
+}
+
+// IsCounted reports whether the number of parents is known: the controller sees all objects of its
+// types, and its handlers have counted the parents among them.
+func (c *Controller) IsCounted() bool {
+	handlers := c.parentHandlers.Load()
+	return handlers != nil && !slices.ContainsFunc(*handlers, func(handler *cache.Registration) bool { return !handler.HasDelivered() })
 }
 
 // watchProblem returns the problem that the host refuses to let a type be listed or watched, or

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -22,7 +23,7 @@ import (
 func TestHealth(t *testing.T) {
 	c := made(t)
 	defer c.Close()
-	if got := c.Health(); !reflect.DeepEqual(got, report.Health{}) {
+	if got := c.Health(); !reflect.DeepEqual(got, report.Health{Uncounted: true}) {
 		t.Errorf("before the first sync it is %+v", got)
 	}
 	failed := errors.New("no")
@@ -101,6 +102,29 @@ func TestAControllerThatDoesNotSeeAllItsObjectsHasAProblem(t *testing.T) {
 	}
 }
 
+// Before its parents are counted, a controller would pass for one that has none.
+func TestParentsAreUncountedUntilTheHandlersHaveSeenThem(t *testing.T) {
+	config, _ := hostOf(t)
+	c := controllerAt(t, config, Dependencies{Metrics: prometheus.NewRegistry()}, specOf(at("http://hooks.example"), pods))
+	if health := c.Health(); !health.Uncounted || health.Total != 0 {
+		t.Errorf("before it runs, its health is %+v", health)
+	}
+	remove, err := c.addEventHandlers(t.Context())
+	defer remove()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !c.IsCounted() {
+		if t.Context().Err() != nil {
+			t.Fatal("the parents are never counted")
+		}
+		runtime.Gosched()
+	}
+	if health := c.Health(); health.Uncounted || health.Total != 1 {
+		t.Errorf("with one parent, its health is %+v", health)
+	}
+}
+
 func TestHowTheLastSyncsEnded(t *testing.T) {
 	a, b := web("a"), web("b")
 	h := newSyncHealth()
@@ -166,14 +190,35 @@ func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
 	}
 }
 
-func TestAParentRecoversOnce(t *testing.T) {
-	h := newSyncHealth()
-	var recovered []bool
-	for _, err := range []error{nil, errors.New("no"), errors.New("no"), nil, nil} {
-		recovered = append(recovered, h.update(web("a"), err))
-	}
-	if want := []bool{false, false, false, true, false}; !slices.Equal(recovered, want) {
-		t.Errorf("it has recovered at %v, want %v", recovered, want)
+// The end of a failure is told if there was an event about the failure.
+func TestWhichFailuresAreToldToBeOver(t *testing.T) {
+	no, open, unfinalized := errors.New("no"), &hook.CircuitOpenError{}, &unfinalizedError{"not finalized"}
+	for name, test := range map[string]struct {
+		syncs []error
+		want  []string // after each sync, what is over
+	}{
+		"an error":                                         {[]error{nil, no, no, nil, nil}, []string{"", "", "", "no", ""}},
+		"the last one of two errors":                       {[]error{errors.New("first"), no, nil}, []string{"", "", "no"}},
+		"an open circuit has no event":                     {[]error{open, nil}, []string{"", ""}},
+		"an error stays when the circuit opens then":       {[]error{no, open, nil}, []string{"", "", "no"}},
+		"an error after an open circuit":                   {[]error{open, no, nil}, []string{"", "", "no"}},
+		"a finalization goes on, and ends with its parent": {[]error{unfinalized, nil}, []string{"", ""}},
+		"an error of a finalize hook":                      {[]error{unfinalized, no, nil}, []string{"", "", "no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newSyncHealth()
+			var over []string
+			for _, err := range test.syncs {
+				message := ""
+				if failure := h.update(web("a"), err); failure != nil {
+					message = failure.Message
+				}
+				over = append(over, message)
+			}
+			if !slices.Equal(over, test.want) {
+				t.Errorf("over are %q, want %q", over, test.want)
+			}
+		})
 	}
 }
 

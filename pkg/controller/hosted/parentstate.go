@@ -34,9 +34,11 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	upToDate        plan.UpToDateCache
-	noOp            knownNoOp
-	told            toldWarnings
+	// finalization is there while the finalize hook has not finished.
+	finalization *finalization
+	upToDate     plan.UpToDateCache
+	noOp         knownNoOp
+	told         toldWarnings
 	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
 	customizeAnswer *related.Answer
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.

@@ -96,6 +96,8 @@ type syncResult struct {
 	// overtaken is the first write that was prevented because others had changed the object; nil
 	// if there is none.
 	overtaken error
+	// unfinalized is the snapshot of a parent whose finalize hook has not finished; else nil.
+	unfinalized *pipeline.Snapshot
 	// leaving is the child that has been being deleted for the longest time; nil if none is.
 	leaving *object.Object
 	// outcomes are those of the steps of the plan.
@@ -143,7 +145,7 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	}
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
-		state.uid, state.unfinishedSince = uid, 0
+		state.uid, state.unfinishedSince, state.finalization = uid, 0, nil
 	}
 	webhook := c.hooks.forSnapshot(snapshot)
 	if webhook == nil {
@@ -166,6 +168,9 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		return syncResult{err: err}
 	}
 	result := syncResult{resyncAfter: decision.Response.ResyncAfter}
+	if state.finalization = state.finalization.next(snapshot, decision.Response, time.Now()); state.finalization != nil {
+		result.unfinalized = snapshot
+	}
 	if responses.rollout != nil {
 		result.resyncAfter = sooner(result.resyncAfter, c.reportRollout(state, snapshot.Parent, decision, time.Now()))
 	}
@@ -248,7 +253,10 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	}
 	if failure == nil {
 		state.unfinishedSince = 0
-		if result.leaving != nil {
+		switch {
+		case result.unfinalized != nil:
+			return c.reportUnfinalized(ctx, key, state, result)
+		case result.leaving != nil:
 			return c.reportLeaving(ctx, key, state, result)
 		}
 	}

@@ -5,6 +5,7 @@ package hosted
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,8 @@ func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(
 			return removeHandlers, err
 		}
 	}
+	parents := slices.Clone(registrations)
+	c.parentHandlers.Store(&parents)
 	// The type of parents may be a child type, too. Children that exist already need no event: all
 	// parents are enqueued once at the start.
 	for _, view := range c.observer.Children {

@@ -48,6 +48,8 @@ type controllerState struct {
 	problemObject controllerObject
 	// statusChecked is when the status of the object was last compared with the state.
 	statusChecked time.Time
+	// quiet is what the status shows.
+	quiet quietStatus
 	// statusFailed is when a write of the status last failed.
 	statusFailed time.Time
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,10 +27,20 @@ const (
 	// statusTick is how often the state of each controller is compared with its status.
 	statusTick = 250 * time.Millisecond
 	// statusInterval is how often a status is written at most. A change of the condition Ready,
-	// or of the observed generation, is written at the next tick.
-	statusInterval = 5 * time.Second
-	// fillDelay is how long the status is not written after a controller has started, unless it sees
-	// all objects of its types before. Otherwise each start would write the status twice.
+	// or of the observed generation, is written at the next tick. So what is seen of a parent is
+	// seen in the status less than two seconds later, unless statusesPerTick makes it wait.
+	statusInterval = time.Second
+	// statusesPerTick is how many statuses are written at a tick at most, those aside whose
+	// condition Ready or observed generation changes. It bounds what hundreds of controllers whose
+	// parents change all the time write together. The others come at the next ticks.
+	statusesPerTick = 10
+	// statusRecheck is how long the health of a controller that stays the same is taken for a status
+	// that stays the same. To compare statuses costs more.
+	statusRecheck = 5 * time.Second
+	// statusRetryDelay is how long a status is not written after a write has failed.
+	statusRetryDelay = 5 * time.Second
+	// fillDelay is how long the status is not written after a controller has started, unless it has
+	// counted its parents before. Otherwise each start would write the status twice.
 	fillDelay = 2 * time.Second
 	// replaceDelay is the same for a controller that is to replace another one, which runs meanwhile,
 	// and for one that was ready when the process before this one ended.
@@ -48,19 +59,48 @@ func (r *Reconciler) writeStatuses(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		r.mu.Lock()
-		all := slices.Collect(maps.Values(r.states))
-		r.mu.Unlock()
+		all := r.byStatusAge()
+		budget := newStatusBudget()
 		// The status of one controller must not wait for hundreds of others.
 		workqueue.ParallelizeUntil(ctx, statusWriters, len(all), func(i int) {
-			if err := r.writeStatus(ctx, all[i]); err != nil && ctx.Err() == nil {
+			if err := r.writeStatus(ctx, all[i], budget); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", all[i].name)
 			}
 		})
 	}
 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState) error {
+// byStatusAge returns all states, first the one whose status was not looked at for the longest time.
+func (r *Reconciler) byStatusAge() []*controllerState {
+	r.mu.Lock()
+	all := slices.Collect(maps.Values(r.states))
+	r.mu.Unlock()
+	checked := make(map[*controllerState]time.Time, len(all))
+	for _, state := range all {
+		state.mu.Lock()
+		checked[state] = state.statusChecked
+		state.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b *controllerState) int { return checked[a].Compare(checked[b]) })
+	return all
+}
+
+// statusBudget is how many statuses may still be written at a tick. Its methods may be called
+// concurrently.
+type statusBudget struct{ left atomic.Int32 }
+
+func newStatusBudget() *statusBudget {
+	b := &statusBudget{}
+	b.left.Store(statusesPerTick)
+	return b
+}
+
+func (b *statusBudget) isSpent() bool { return b.left.Load() <= 0 }
+
+// take reports whether one more status may be written.
+func (b *statusBudget) take() bool { return b.left.Add(-1) >= 0 }
+
+func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState, budget *statusBudget) error {
 	object, err := r.api.get(state.name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -70,7 +110,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState) er
 	}
 	now := time.Now()
 	state.see(object, now)
-	status, due := state.checkStatus(object, now)
+	status, due := state.checkStatus(object, now, budget)
 	if !due {
 		return nil
 	}
@@ -89,32 +129,52 @@ func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState) er
 }
 
 // checkStatus returns what the object's status should be, and whether to write it now. It notes
-// when it has compared the status with the state.
-func (s *controllerState) checkStatus(object controllerObject, now time.Time) (status v1alpha1.ControllerStatus, due bool) {
+// when it has compared the status with the state. A status that the budget does not allow stays to
+// be compared at the next tick.
+func (s *controllerState) checkStatus(object controllerObject, now time.Time, budget *statusBudget) (status v1alpha1.ControllerStatus, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen.isNew(object, now) || !s.isCurrent(object) || now.Sub(s.statusFailed) < statusInterval {
+	if s.seen.isNew(object, now) || !s.isCurrent(object) || now.Sub(s.statusFailed) < statusRetryDelay {
 		return status, false
 	}
 	problem, known := s.currentProblem(object, now)
 	if !known {
 		return status, false
 	}
-	if now.Sub(s.statusChecked) < statusInterval && report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem) {
+	urgent := !report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem)
+	if !urgent && (now.Sub(s.statusChecked) < statusInterval || budget.isSpent()) {
 		return status, false
 	}
-	s.statusChecked = now
 	var health *report.Health
 	if s.running != nil {
 		health = ptr.To(s.running.controller.Health())
 	}
+	if !urgent && now.Sub(s.quiet.since) < statusRecheck && report.SameHealth(health, s.quiet.health) {
+		s.statusChecked = now
+		return status, false
+	}
 	status = report.Status(*object.GetStatus(), object.GetGeneration(), health, problem)
-	return status, !equality.Semantic.DeepEqual(status, *object.GetStatus())
+	due = !equality.Semantic.DeepEqual(status, *object.GetStatus())
+	if due && !urgent && !budget.take() {
+		return status, false
+	}
+	s.statusChecked, s.quiet = now, quietStatus{}
+	if !due {
+		s.quiet = quietStatus{health, now}
+	}
+	return status, due
+}
+
+// quietStatus is the health that the status was last found to show, and when that was. It is empty if
+// the status has been written since.
+type quietStatus struct {
+	health *report.Health
+	since  time.Time
 }
 
 // currentProblem returns why the controller does not run as the current spec says; nil if it does.
-// It is not known for the first moments of a controller that does not see all its objects yet. The
-// caller holds mu.
+// It is not known for the first moments of a controller that does not see all its objects yet, or
+// has not counted its parents. The caller holds mu.
 func (s *controllerState) currentProblem(object controllerObject, now time.Time) (problem *report.Problem, known bool) {
 	switch {
 	case s.problem != nil:
@@ -132,7 +192,7 @@ func (s *controllerState) currentProblem(object controllerObject, now time.Time)
 			delay = replaceDelay
 		}
 		problem = s.running.controller.RuntimeProblem()
-		return problem, now.Sub(s.running.since) >= delay || s.running.controller.IsFilled()
+		return problem, now.Sub(s.running.since) >= delay || s.running.controller.IsCounted()
 	}
 }
 

@@ -6,12 +6,15 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -29,7 +32,7 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	expect := func(after time.Duration, want bool) {
 		t.Helper()
 		state.see(object, start.Add(after))
-		if _, due := state.checkStatus(object, start.Add(after)); due != want {
+		if _, due := state.checkStatus(object, start.Add(after), newStatusBudget()); due != want {
 			t.Errorf("after %s, the status is written: %v, want %v", after, due, want)
 		}
 	}
@@ -50,6 +53,79 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	state.setProblem(object, refused)
 	expect(2*time.Second, false)
 	expect(2*time.Second+writeDelay, true)
+}
+
+// behind returns states of controllers whose status has the condition Ready as it should be, and
+// lacks the rest. Each was looked at a second later than the one before it.
+func behind(start time.Time, count int) (states map[string]*controllerState, objects map[string]controllerObject) {
+	states, objects = map[string]*controllerState{}, map[string]controllerObject{}
+	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
+	for i := range count {
+		name := fmt.Sprint(i)
+		object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1}}
+		said := report.Status(object.Status, 1, nil, refused)
+		object.Status.ObservedGeneration = 1
+		object.Status.Conditions = []metav1.Condition{*meta.FindStatusCondition(said.Conditions, v1alpha1.ConditionReady)}
+		state := &controllerState{name: name, statusChecked: start.Add(time.Duration(i) * time.Second)}
+		state.see(object, start)
+		state.setProblem(object, refused)
+		states[name], objects[name] = state, object
+	}
+	return states, objects
+}
+
+func TestAStatusIsComparedOnceASecond(t *testing.T) {
+	start := time.Now()
+	states, objects := behind(start, 1)
+	for _, step := range []struct {
+		after time.Duration
+		want  bool
+	}{{statusInterval - 1, false}, {statusInterval, true}, {2*statusInterval - 1, false}, {2 * statusInterval, true}} {
+		if _, due := states["0"].checkStatus(objects["0"], start.Add(step.after), newStatusBudget()); due != step.want {
+			t.Errorf("after %s it is written: %v, want %v", step.after, due, step.want)
+		}
+	}
+}
+
+// The writes of hundreds of controllers are bounded together, and none of them is left out.
+func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
+	const count = 2*statusesPerTick + 5
+	start := time.Now()
+	states, objects := behind(start, count)
+	r := &Reconciler{states: states}
+	var written [][]string
+	for tick := range 3 {
+		budget, now := newStatusBudget(), start.Add(time.Hour+time.Duration(tick)*statusTick)
+		var names []string
+		for _, state := range r.byStatusAge() {
+			if _, due := state.checkStatus(objects[state.name], now, budget); due {
+				names = append(names, state.name)
+			}
+		}
+		written = append(written, names)
+	}
+	for tick, names := range written {
+		var want []string
+		for i := tick * statusesPerTick; i < min((tick+1)*statusesPerTick, count); i++ {
+			want = append(want, fmt.Sprint(i))
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("at tick %d, the statuses of %q are written, want %q", tick, names, want)
+		}
+	}
+}
+
+// A change of Ready is seen at once, however much is written.
+func TestTheConditionReadyDoesNotWaitForOtherStatuses(t *testing.T) {
+	start := time.Now()
+	states, objects := behind(start, 1)
+	states["0"].setProblem(objects["0"], &report.Problem{Reason: report.ReasonHostUnreachable, Err: errors.New("timed out")})
+	spent := newStatusBudget()
+	for spent.take() {
+	}
+	if _, due := states["0"].checkStatus(objects["0"], start.Add(writeDelay), spent); !due {
+		t.Error("it waits")
+	}
 }
 
 // Others may write the status at the same time, for example the status writer of this process.

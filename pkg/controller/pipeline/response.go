@@ -23,8 +23,9 @@ type Response struct {
 	Children []*object.Object
 	// ResyncAfter is the time after which one more sync is due; zero if none is.
 	ResyncAfter time.Duration
-	// Finalized is true if a finalize hook has nothing left to do.
-	Finalized bool
+	// Finalized is true if a finalize hook has nothing left to do. SaysFinalized is true if the
+	// answer has the field at all.
+	Finalized, SaysFinalized bool
 	// Strict is true if a child that is listed twice makes the answer an error. Otherwise
 	// the last one counts.
 	Strict bool

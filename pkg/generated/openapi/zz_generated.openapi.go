@@ -924,7 +924,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController. It is refreshed every few seconds at most.",
+				Description: "ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController. It is refreshed once a second at most.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {

@@ -24,7 +24,7 @@ const (
 )
 
 // ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
-// It is refreshed every few seconds at most.
+// It is refreshed once a second at most.
 type ControllerStatus struct {
 	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one,
 	// the last change of the spec has not been looked at yet.

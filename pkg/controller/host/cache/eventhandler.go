@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
@@ -37,7 +38,13 @@ type Registration struct {
 
 	mu      sync.Mutex
 	pending backlog
+	// delivered is true once the handler was called for the objects that existed when it was added.
+	delivered atomic.Bool
 }
+
+// HasDelivered reports whether the handler has been called for all objects that existed when it was
+// added to a view that is synced.
+func (r *Registration) HasDelivered() bool { return r.delivered.Load() }
 
 // AddEventHandler adds a handler that is called for each object that exists, and then for each
 // change. Calls come one at a time.
@@ -74,6 +81,7 @@ func (v *View) addHandler(filter Filter, handler Handler, withInitial bool) (*Re
 	v.registrations[r] = struct{}{}
 	if v.isSynced {
 		r.enqueueInitial()
+		r.delivered.Store(len(r.pending.inOrder) == 0)
 	}
 	go r.run(ctx)
 	return r, nil
@@ -146,6 +154,7 @@ func (r *Registration) run(ctx context.Context) {
 				r.handler(before, object.states[i+1])
 			}
 		}
+		r.delivered.Store(true) // the first pass has all that were enqueued when it was added
 	}
 }
 

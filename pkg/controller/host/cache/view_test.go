@@ -320,6 +320,34 @@ func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 	}
 }
 
+func TestAHandlerHasDeliveredWhatWasThere(t *testing.T) {
+	_, view := watched(t)
+	called, goOn := make(chan struct{}), make(chan struct{})
+	registration, err := view.AddEventHandler(func(_, _ *object.Object) {
+		close(called)
+		<-goOn
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-called
+	if registration.HasDelivered() {
+		t.Error("the handler is still at work on the first object")
+	}
+	close(goOn)
+	waitUntil(t, "the handler has been called for all objects", registration.HasDelivered)
+	registration.Stop()
+
+	nothing, err := view.AddChangeHandler(func(_, _ *object.Object) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nothing.Stop()
+	if !nothing.HasDelivered() {
+		t.Error("a handler that is called for changes alone waits for something")
+	}
+}
+
 func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 	fake, view := watched(t)
 	fake.mu.Lock()

@@ -122,6 +122,20 @@ func (d *Discovery) IsCustom(ctx context.Context, resource schema.GroupVersionRe
 	return isThere, err
 }
 
+// IsBeingDeleted reports whether a resource comes from a CustomResourceDefinition that is being
+// deleted. It waits for nothing: false is also returned while that is not known.
+func (d *Discovery) IsBeingDeleted(resource schema.GroupResource) bool {
+	d.custom.mu.Lock()
+	definitions := d.custom.definitions
+	d.custom.mu.Unlock()
+	if definitions == nil {
+		return false
+	}
+	found, _, err := definitions.GetByKey(resource.String())
+	definition, ok := found.(metav1.Object)
+	return err == nil && ok && definition.GetDeletionTimestamp() != nil
+}
+
 // customTypes has the CustomResourceDefinitions of the host once they have been listed.
 type customTypes struct {
 	mu sync.Mutex

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -115,6 +116,34 @@ func TestTypesFromDefinitionsAreCustom(t *testing.T) {
 			t.Errorf("%s: custom is %v, error %v", name, custom, err)
 		}
 	}
+}
+
+func TestTypesWhoseDefinitionsAreBeingDeleted(t *testing.T) {
+	d := New(nil, func(string) {})
+	leaving, staying := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{}
+	leaving.Name, staying.Name = "leaving.example.com", "staying.example.com"
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	expect := func(name string, want bool) {
+		t.Helper()
+		if got := d.IsBeingDeleted(resource(name).GroupResource()); got != want {
+			t.Errorf("%s is being deleted: %v, want %v", name, got, want)
+		}
+	}
+	expect("leaving", false) // it is not known yet
+	definitions := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, definition := range []*metav1.PartialObjectMetadata{leaving, staying} {
+		kept, err := keepNameAndTimes(definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := definitions.Add(kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.custom.set(definitions, nil)
+	expect("leaving", true)
+	expect("staying", false)
+	expect("unknown", false)
 }
 
 func TestDefinitionsThatTheHostDoesNotList(t *testing.T) {

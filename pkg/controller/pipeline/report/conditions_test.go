@@ -28,6 +28,7 @@ func TestTheConditionParentsSynced(t *testing.T) {
 		want   string
 	}{
 		"no controller runs":        {nil, "Unknown NotRunning: no controller runs"},
+		"they are not counted yet":  {&Health{Uncounted: true}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
 		"there are no parents":      {&Health{}, "True AllSynced: every parent is as its hook wants"},
 		"some are not synced yet":   {&Health{Total: 3, Synced: 2}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
 		"all are synced":            {&Health{Total: 3, Synced: 3}, "True AllSynced: every parent is as its hook wants"},

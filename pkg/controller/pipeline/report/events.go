@@ -15,6 +15,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -34,6 +35,7 @@ const (
 	reasonSyncError        = "SyncError"
 	reasonSyncStalled      = "SyncStalled"
 	reasonSyncRecovered    = "SyncRecovered"
+	reasonFinalizeWaiting  = "FinalizeWaiting"
 	reasonDrainError       = "DrainError"
 	reasonNotFinalized     = "NotFinalized"
 	reasonChildNameTaken   = "ChildNameTaken"
@@ -45,7 +47,8 @@ const (
 	reasonRolloutFinished  = "RolloutFinished"
 )
 
-// EventOptions limit the events that are written about one object.
+// EventOptions limit the events about one object. They hold for each kind of message; of one reason,
+// the events with all messages are limited to reasonShare times as many.
 type EventOptions struct {
 	// QPS is the number of events a second in the long run.
 	QPS float32
@@ -69,9 +72,13 @@ func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 	if err != nil {
 		return nil, fmt.Errorf("make a client for events: %w", err)
 	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx),
-		record.WithCorrelatorOptions(record.CorrelatorOptions{QPS: options.QPS, BurstSize: options.Burst}))
-	sink := &sink{EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")}, flushed: make(chan struct{})}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
+		QPS: options.QPS, BurstSize: options.Burst, SpamKeyFunc: messageKey, KeyFunc: similarKeys, MessageFunc: combine,
+	}))
+	sink := &sink{
+		EventSink: &corev1client.EventSinkImpl{Interface: client.CoreV1().Events("")},
+		budgets:   newReasonBudgets(options, clock.RealClock{}), flushed: make(chan struct{}),
+	}
 	broadcaster.StartRecordingToSink(sink)
 	return &Events{
 		broadcaster: broadcaster,
@@ -135,9 +142,9 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
 }
 
-// SyncRecovered writes that a parent is as its hook wants after syncs of it have failed.
-func (e *Events) SyncRecovered(parent *object.Object) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced: the last error is over")
+// SyncRecovered writes that a parent is as its hook wants, and which failure is over.
+func (e *Events) SyncRecovered(parent *object.Object, failure *ParentError) {
+	e.recorder.Event(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. This is over: "+withoutMiddle(failure.Message, 100, 100))
 }
 
 // Warning writes that a parent was synced with a warning.
@@ -150,6 +157,11 @@ func (e *Events) SyncStalled(parent *object.Object, err error) {
 	e.recorder.Event(parent, corev1.EventTypeWarning, reasonSyncStalled, truncateError(err))
 }
 
+// FinalizeWaiting writes that the finalize hook of a parent does not finish.
+func (e *Events) FinalizeWaiting(parent *object.Object, err error) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonFinalizeWaiting, truncateError(err))
+}
+
 // WriteLoop writes that a child of a parent, or the parent itself, is written less often because it
 // would be written again and again.
 func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
@@ -159,11 +171,12 @@ func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, no
 // truncateError returns the text of an error, short enough for an event.
 func truncateError(err error) string { return truncate(err.Error()) }
 
-// truncate returns a message that is short enough for an event. It leaves out the middle of a long
-// one: a message begins with what failed, and the error of a hook ends with the last line of its
-// traceback.
-func truncate(message string) string {
-	const head, tail = 400, 500
+// truncate returns a message that is short enough for an event.
+func truncate(message string) string { return withoutMiddle(message, 400, 500) }
+
+// withoutMiddle leaves out the middle of a long message: it begins with what failed, and the error of
+// a hook ends with the last line of its traceback. head and tail are the bytes that stay.
+func withoutMiddle(message string, head, tail int) string {
 	if len(message) <= head+tail {
 		return message
 	}
@@ -217,20 +230,33 @@ const flushTimeout = 3 * time.Second
 // it.
 const flushReason = "Last"
 
-// sink writes events one after the other. It closes flushed when it gets the event that marks the
-// end.
+// sink writes events one after the other, as far as the budgets of their reasons go. It closes
+// flushed when it gets the event that marks the end.
 type sink struct {
 	record.EventSink
+	budgets *reasonBudgets
 	flushed chan struct{}
 }
 
 // Create implements record.EventSink.
 func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
-	if event.Reason != flushReason {
-		return s.EventSink.Create(event)
+	switch {
+	case event.Reason == flushReason:
+		close(s.flushed)
+		return event, nil
+	case !s.budgets.take(event):
+		return event, nil
 	}
-	close(s.flushed)
-	return event, nil
+	return s.EventSink.Create(event)
+}
+
+// Patch implements record.EventSink. It adds to the count of an event. If that was never created,
+// the answer of the cluster makes the caller create it, which takes from the budget once more.
+func (s *sink) Patch(event *corev1.Event, patch []byte) (*corev1.Event, error) {
+	if !s.budgets.take(event) {
+		return event, nil
+	}
+	return s.EventSink.Patch(event, patch)
 }
 
 // Shutdown waits until the events so far are written, but not longer than flushTimeout, and stops.

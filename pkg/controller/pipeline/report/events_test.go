@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,10 +36,10 @@ func events(t *testing.T, options EventOptions) (*Events, written) {
 	sent := make(written, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var event corev1.Event
-		if err := json.NewDecoder(r.Body).Decode(&event); err != nil || r.Method != http.MethodPost {
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil || r.Method != http.MethodPost && r.Method != http.MethodPatch {
 			t.Errorf("%s %s: %v", r.Method, r.URL, err)
 		}
-		if want := "/api/v1/namespaces/" + event.Namespace + "/events"; r.URL.Path != want {
+		if want := "/api/v1/namespaces/" + event.Namespace + "/events"; r.Method == http.MethodPost && r.URL.Path != want {
 			t.Errorf("an event of namespace %s is sent to %s", event.Namespace, r.URL.Path)
 		}
 		sent <- event
@@ -102,6 +103,16 @@ func TestEvents(t *testing.T) {
 		"name taken": {
 			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a"}) },
 			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
+		},
+		"what is over": {
+			func(e *Events) {
+				e.SyncRecovered(parent(t, "shop"), &ParentError{Message: "no\n" + strings.Repeat("x", 500)})
+			},
+			"default Web shop: Normal SyncRecovered: Synced again. This is over: no\n" + strings.Repeat("x", 97) + " … " + strings.Repeat("x", 100),
+		},
+		"a finalize hook that does not finish": {
+			func(e *Events) { e.FinalizeWaiting(parent(t, "shop"), errors.New("100% waits")) },
+			"default Web shop: Warning FinalizeWaiting: 100% waits",
 		},
 		"names taken": {
 			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
@@ -167,6 +178,53 @@ func TestEventsAboutOneObjectAreBounded(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"noisy": 3, "quiet": 1}, count); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A message that changes its numbers all the time is one message. Others come through beside it.
+func TestEachKindOfMessageHasABudget(t *testing.T) {
+	writer, sent := events(t, EventOptions{QPS: 1e-6, Burst: 5})
+	words := []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "omicron"}
+	for i := range 30 {
+		writer.SyncError(parent(t, "shop"), fmt.Errorf("no answer after %d ms, see 7f3a%d", i, i))
+		if i < len(words) {
+			writer.SyncError(parent(t, "shop"), errors.New("no "+words[i]))
+		}
+	}
+	writer.Shutdown()
+	count := map[string]int{}
+	for range len(sent) {
+		message := (<-sent).Message
+		if strings.Contains(message, "no answer") {
+			message = "no answer"
+		}
+		count[message]++
+	}
+	want := map[string]int{"no answer": 5}
+	for _, word := range words {
+		want["Sync error: no "+word] = 1
+	}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// More than ten messages that differ only in their numbers become one event, whose message is the
+// last one.
+func TestOnlyEventsOfOneKindAreCombined(t *testing.T) {
+	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
+	for i := range 12 {
+		writer.SyncError(parent(t, "shop"), fmt.Errorf("no answer after %d ms", i))
+	}
+	writer.SyncError(parent(t, "shop"), errors.New("no answer at all"))
+	writer.Shutdown()
+	var last []string
+	for range len(sent) {
+		last = append(last, (<-sent).Message)
+	}
+	want := []string{"(combined from similar events): Sync error: no answer after 11 ms", "Sync error: no answer at all"}
+	if got := last[len(last)-2:]; !slices.Equal(got, want) {
+		t.Errorf("the last events are %q, want %q", got, want)
 	}
 }
 

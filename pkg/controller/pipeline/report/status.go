@@ -18,6 +18,8 @@ import (
 
 // Health is how a running controller is doing.
 type Health struct {
+	// Uncounted is true while Total is not known.
+	Uncounted bool
 	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
 	// Failing of those whose last sync did not.
 	Total, Synced, Failing int
@@ -119,10 +121,14 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 		after.Parents, after.Children = nil, nil
 		return after
 	}
-	after.Parents = &v1alpha1.ParentCounts{
-		Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing), Warned: int32(health.Warned),
+	if health.Uncounted {
+		after.Parents, after.Children = nil, nil
+	} else {
+		after.Parents = &v1alpha1.ParentCounts{
+			Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing), Warned: int32(health.Warned),
+		}
+		after.Children = &v1alpha1.ChildCounts{Outdated: int32(health.Outdated)}
 	}
-	after.Children = &v1alpha1.ChildCounts{Outdated: int32(health.Outdated)}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
 			Message: health.message(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
@@ -192,7 +198,7 @@ func setParentsSynced(set setCondition, health *Health) {
 			message += fmt.Sprintf("; %s: %s", first.Parent, first.Message)
 		}
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(message))
-	case health.Synced < health.Total:
+	case health.Uncounted || health.Synced < health.Total:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced, "some parents have not been synced yet")
 	default:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonAllSynced, "every parent is as its hook wants")

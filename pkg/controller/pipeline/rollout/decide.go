@@ -166,6 +166,7 @@ func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 				composed.Warnings = append(slices.Clip(composed.Warnings), warning)
 			}
 		}
+		composed.SaysFinalized = composed.SaysFinalized && response.SaysFinalized
 	}
 	return &composed
 }

@@ -30,6 +30,7 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 			return err
 		},
 		"finalized": func(value []byte) (err error) {
+			response.SaysFinalized = true
 			response.Finalized, err = d.boolean(value)
 			return err
 		},

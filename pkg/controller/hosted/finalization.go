@@ -1,0 +1,155 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// A finalize hook that never answers that it has finished keeps its parent for ever, and with it a
+// CustomResourceDefinition or a namespace that is being deleted. To take some time is normal. But if
+// nothing happens for finalizeThreshold, the parent is failing.
+
+// finalizeThreshold is how long a finalize hook may take from one child that has gone to the next.
+const finalizeThreshold = 30 * time.Second
+
+// finalization is how far the finalization of a parent is. A finalization that has not begun, or is
+// over, is nil.
+type finalization struct {
+	// since is when the hook answered for the first time, and progress is when a child was last
+	// found to have gone.
+	since, progress time.Time
+	children        int
+	// saysFalse is true if the last answer had the field finalized.
+	saysFalse bool
+}
+
+// next returns how far the finalization is after an answer about the snapshot.
+func (f *finalization) next(snapshot *pipeline.Snapshot, answer *pipeline.Response, now time.Time) *finalization {
+	if !snapshot.Finalizing || answer.Finalized || !slices.Contains(snapshot.Parent.Finalizers, snapshot.Finalizer) {
+		return nil
+	}
+	children := 0
+	for _, group := range snapshot.Children {
+		children += len(group.Claimed)
+	}
+	next := finalization{since: now, progress: now}
+	if f != nil {
+		next = *f
+		if children < f.children {
+			next.progress = now
+		}
+	}
+	next.children = children
+	if !answer.IsNoOp { // else it says the same as the last one, and was not read
+		next.saysFalse = answer.SaysFinalized
+	}
+	return &next
+}
+
+// due returns when the parent is failing if nothing happens until then. A child that is given time
+// to end gracefully takes that time.
+func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
+	latest := f.progress
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp != nil && child.DeletionTimestamp.After(latest) {
+				latest = child.DeletionTimestamp.Time
+			}
+		}
+	}
+	return latest.Add(finalizeThreshold)
+}
+
+// unfinalizedError is the failure of a parent whose finalize hook does not finish.
+type unfinalizedError struct{ text string }
+
+func (e *unfinalizedError) Error() string { return e.text }
+
+// reportUnfinalized notes that the finalize hook of a parent has not finished. The parent is failing
+// if that goes on for too long.
+func (c *Controller) reportUnfinalized(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
+	snapshot := result.unfinalized
+	next := syncqueue.Done(result.resyncAfter)
+	if result.retry {
+		next = syncqueue.Backoff(result.resyncAfter)
+	}
+	due := state.finalization.due(snapshot)
+	if left := time.Until(due); left > 0 {
+		c.updateHealth(key, nil)
+		state.syncErrorEvents = eventDeduplicator{}
+		return next.Within(left)
+	}
+	definitionWaits := c.Discovery != nil && c.Discovery.IsBeingDeleted(snapshot.ParentType.GroupResource())
+	err := &unfinalizedError{state.finalization.describe(snapshot, definitionWaits)}
+	c.updateHealth(key, err)
+	// What is left may change often. One event says enough about one wait.
+	parent := c.observer.Get(key)
+	if parent != nil && state.syncErrorEvents.markIfDue(fmt.Sprint("unfinalized ", due, definitionWaits), time.Now()) {
+		klog.FromContext(ctx).Error(err, "Finalization does not go on")
+		c.Events.FinalizeWaiting(parent, err)
+	}
+	return next
+}
+
+// describe says what a finalization that does not go on waits for. definitionWaits is true if the
+// CustomResourceDefinition of the parent waits, too.
+func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
+	since := f.since
+	if deleted := snapshot.Parent.DeletionTimestamp; deleted != nil {
+		since = deleted.Time
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object waits for it since %s: ", since.UTC().Format(time.RFC3339))
+	if f.saysFalse {
+		text.WriteString(`its last answer says "finalized": false`)
+	} else {
+		text.WriteString(`its last answer has no field "finalized"`)
+	}
+	text.WriteString(`, and only "finalized": true lets the object go`)
+	if children := describeChildren(snapshot); children == "" {
+		text.WriteString("; none of its children is left")
+	} else {
+		text.WriteString("; children that are still there: " + children)
+	}
+	if definitionWaits {
+		text.WriteString("; its CustomResourceDefinition is being deleted and waits, too")
+	}
+	return text.String()
+}
+
+// describeChildren names the first few children, those that are being deleted first. It returns an
+// empty text if there are none.
+func describeChildren(snapshot *pipeline.Snapshot) string {
+	const most = 5
+	var leaving, staying []string
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			switch name := object.KeyOf(child).String(); {
+			case child.DeletionTimestamp == nil:
+				staying = append(staying, name)
+			case len(child.Finalizers) == 0:
+				leaving = append(leaving, name+" (is being deleted)")
+			default:
+				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove them)", name, child.Finalizers))
+			}
+		}
+	}
+	all := append(leaving, staying...)
+	text := strings.Join(all[:min(len(all), most)], ", ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

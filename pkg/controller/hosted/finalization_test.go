@@ -1,0 +1,162 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// finalizing is the snapshot of a parent that is being deleted, with children.
+func finalizing(children ...*object.Object) *pipeline.Snapshot {
+	snapshot := snapshotOf("a")
+	snapshot.Finalizing, snapshot.Managed, snapshot.Finalizer, snapshot.ParentType = true, true, "f", webs
+	snapshot.Parent.Finalizers = []string{"others", "f"}
+	snapshot.Children = []pipeline.Group{{}, {Claimed: children}}
+	return snapshot
+}
+
+// pod is a child; with a time it is being deleted.
+func pod(name string, deleted time.Time, finalizers ...string) *object.Object {
+	o := &object.Object{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Finalizers: finalizers},
+	}
+	if !deleted.IsZero() {
+		at := metav1.NewTime(deleted)
+		o.DeletionTimestamp = &at
+	}
+	return o
+}
+
+// finalizes notes an answer of the finalize hook, and reports the sync.
+func (r *reporter) finalizes(snapshot *pipeline.Snapshot, answer pipeline.Response) syncqueue.Result {
+	r.state.finalization = r.state.finalization.next(snapshot, &answer, time.Now())
+	result := syncResult{}
+	if r.state.finalization != nil {
+		result.unfinalized = snapshot
+	}
+	return r.reports(result)
+}
+
+func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, begun := newReporter(t), time.Now().UTC()
+		children := finalizing(pod("p", time.Time{}), pod("q", time.Time{}))
+		if next := r.finalizes(children, pipeline.Response{}); next != syncqueue.Done(0).Within(finalizeThreshold) {
+			t.Errorf("the next sync is %v", next)
+		}
+		r.expect(1, 0)
+		time.Sleep(finalizeThreshold - time.Nanosecond)
+		r.finalizes(children, pipeline.Response{})
+		r.expect(1, 0)
+		time.Sleep(time.Nanosecond)
+		if next := r.finalizes(children, pipeline.Response{IsNoOp: true}); next != syncqueue.Done(0) {
+			t.Errorf("the next sync is %v", next)
+		}
+		r.expect(0, 1)
+		want := fmt.Sprintf(`the finalize hook has not finished, and this object waits for it since %s: its last answer has no field "finalized", and only "finalized": true lets the object go; `+
+			"children that are still there: Pod default/p, Pod default/q", begun.Format(time.RFC3339))
+		if message := r.Health().LastError.Message; message != want {
+			t.Errorf("the last error is\n%s\nwant\n%s", message, want)
+		}
+
+		// One child less: it goes on.
+		r.finalizes(finalizing(pod("p", time.Time{})), pipeline.Response{SaysFinalized: true})
+		r.expect(1, 0)
+		time.Sleep(finalizeThreshold)
+		r.finalizes(finalizing(pod("p", time.Time{})), pipeline.Response{IsNoOp: true})
+		r.expect(0, 1)
+		if message := r.Health().LastError.Message; !strings.Contains(message, `says "finalized": false`) || !strings.Contains(message, begun.Format(time.RFC3339)) {
+			t.Errorf("the last error is %s", message)
+		}
+
+		// One more child is no progress.
+		r.finalizes(children, pipeline.Response{})
+		r.expect(0, 1)
+		r.finalizes(finalizing(), pipeline.Response{Finalized: true, SaysFinalized: true})
+		r.expect(1, 0)
+	})
+}
+
+func TestAChildMayEndGracefullyDuringAFinalization(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, grace := newReporter(t), time.Minute
+		snapshot := finalizing(pod("p", time.Now().Add(grace)))
+		if next := r.finalizes(snapshot, pipeline.Response{}); next != syncqueue.Done(0).Within(grace+finalizeThreshold) {
+			t.Errorf("the next sync is %v", next)
+		}
+		time.Sleep(grace + finalizeThreshold)
+		r.finalizes(snapshot, pipeline.Response{})
+		r.expect(0, 1)
+	})
+}
+
+func TestWhichAnswersDoNotFinish(t *testing.T) {
+	change := func(change func(*pipeline.Snapshot)) *pipeline.Snapshot {
+		snapshot := finalizing()
+		change(snapshot)
+		return snapshot
+	}
+	for name, test := range map[string]struct {
+		snapshot *pipeline.Snapshot
+		answer   pipeline.Response
+		want     bool
+	}{
+		"without the field":                      {finalizing(), pipeline.Response{}, true},
+		"finalized: false":                       {finalizing(), pipeline.Response{SaysFinalized: true}, true},
+		"finalized: true":                        {finalizing(), pipeline.Response{SaysFinalized: true, Finalized: true}, false},
+		"of a sync hook":                         {change(func(s *pipeline.Snapshot) { s.Finalizing = false }), pipeline.Response{}, false},
+		"about a parent without the finalizer":   {change(func(s *pipeline.Snapshot) { s.Parent.Finalizers = []string{"others"} }), pipeline.Response{}, false},
+		"about a parent that is not deleted yet": {change(func(s *pipeline.Snapshot) { s.Parent.DeletionTimestamp = nil }), pipeline.Response{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var none *finalization
+			if waits := none.next(test.snapshot, &test.answer, time.Now()) != nil; waits != test.want {
+				t.Errorf("the finalization goes on: %v, want %v", waits, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatAFinalizationWaitsFor(t *testing.T) {
+	deleted := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	f := &finalization{since: deleted.Add(time.Hour)}
+	for name, test := range map[string]struct {
+		children   []*object.Object
+		definition bool
+		want       string // the end of the message
+	}{
+		"nothing":                    {want: `lets the object go; none of its children is left`},
+		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still there: Pod default/p (is being deleted)`},
+		"those that leave come first": {
+			children: []*object.Object{pod("p", time.Time{}), pod("q", deleted, "x/y", "z")},
+			want:     `still there: Pod default/q (is being deleted, and the owners of its finalizers ["x/y" "z"] have to remove them), Pod default/p`,
+		},
+		"many": {
+			children: []*object.Object{pod("a", deleted), pod("b", deleted), pod("c", deleted), pod("d", deleted), pod("e", time.Time{}), pod("f", time.Time{}), pod("g", time.Time{})},
+			want:     `Pod default/d (is being deleted), Pod default/e and 2 more`,
+		},
+		"with its type": {definition: true, want: `none of its children is left; its CustomResourceDefinition is being deleted and waits, too`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snapshot := finalizing(test.children...)
+			at := metav1.NewTime(deleted)
+			snapshot.Parent.DeletionTimestamp = &at
+			message := f.describe(snapshot, test.definition)
+			if !strings.HasSuffix(message, test.want) || !strings.Contains(message, "waits for it since 2026-03-04T05:06:07Z: ") {
+				t.Errorf("it says\n%s\nwant the end\n%s", message, test.want)
+			}
+		})
+	}
+}
