@@ -1,0 +1,47 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nearest
+
+import (
+	"slices"
+	"strings"
+)
+
+// To returns the candidate that is written most like the word, or "" if none is written so much alike
+// that it was probably meant. Upper and lower case count as the same. Of equally near candidates, the
+// first in alphabetical order is returned.
+func To(word string, candidates []string) string {
+	lower := []rune(strings.ToLower(word))
+	found, least := "", (len(lower)+1)/3+1
+	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
+		if at := distance(lower, []rune(strings.ToLower(candidate))); at < least {
+			found, least = candidate, at
+		}
+	}
+	return found
+}
+
+// distance returns how many letters have to be inserted, removed, replaced, or exchanged with the next
+// one to make one word of the other.
+func distance(a, b []rune) int {
+	beforePrevious, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range current {
+		current[j] = j
+	}
+	for i := range a {
+		beforePrevious, previous, current = previous, current, beforePrevious
+		current[0] = i + 1
+		for j := range b {
+			replaced := previous[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			current[j+1] = min(replaced, previous[j+1]+1, current[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				current[j+1] = min(current[j+1], beforePrevious[j-1]+1)
+			}
+		}
+	}
+	return current[len(b)]
+}
