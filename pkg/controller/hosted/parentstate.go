@@ -35,8 +35,10 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	upToDate        plan.UpToDateCache
-	noOp            knownNoOp
+	// isLetGo is true if the parent is finalized although it is not being deleted.
+	isLetGo  bool
+	upToDate plan.UpToDateCache
+	noOp     knownNoOp
 	// told are the messages of the warnings of the last plan, about which events were written; nil
 	// if there were none.
 	told sets.Set[string]

@@ -111,6 +111,9 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 			r.stop(ctx, state)
 		}
 	}
+	if unknown, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
+		r.Discovery.Suggest(ctx, unknown)
+	}
 	problem := problemOf(err)
 	problem.LastSpecRuns = state.getRunning() != nil
 	if state.setProblem(object, problem) {
