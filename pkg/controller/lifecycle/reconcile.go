@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,7 +113,9 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 		}
 	}
 	if unknown, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
-		r.Discovery.Suggest(ctx, unknown)
+		if meant := r.Discovery.Meant(ctx, unknown); meant != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, meant)
+		}
 	}
 	problem := problemOf(err)
 	problem.LastSpecRuns = state.getRunning() != nil

@@ -23,15 +23,9 @@ import (
 // UnknownTypeError is the error for a resource that the host does not serve at the moment.
 type UnknownTypeError struct {
 	APIVersion, Resource string
-	// Meant is the resource that was probably meant, as Suggest has found it; empty if it has not.
-	Meant string
 }
 
 func (e *UnknownTypeError) Error() string {
-	if e.Meant != "" {
-		return fmt.Sprintf("can't find resource %q in apiVersion %q: the host does not serve it; did you mean %s? If not, create its CustomResourceDefinition",
-			e.Resource, e.APIVersion, e.Meant)
-	}
 	return fmt.Sprintf("can't find resource %q in apiVersion %q: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition",
 		e.Resource, e.APIVersion)
 }

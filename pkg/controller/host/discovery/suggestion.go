@@ -32,12 +32,14 @@ type catalog struct {
 	readAt time.Time
 }
 
-// Suggest notes in an error which resource was probably meant, if the host serves one of a near name.
-func (d *Discovery) Suggest(ctx context.Context, unknown *UnknownTypeError) {
+// Meant returns which resource was probably meant by one that the host does not serve, such as
+// `"deployments" in apps/v1`. It returns "" if the host serves none of a near name.
+func (d *Discovery) Meant(ctx context.Context, unknown *UnknownTypeError) string {
 	version, err := schema.ParseGroupVersion(unknown.APIVersion)
-	if err == nil {
-		unknown.Meant = nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
+	if err != nil {
+		return ""
 	}
+	return nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
 }
 
 // allTypes returns the types of all groups. If the host does not send them, those of the last answer

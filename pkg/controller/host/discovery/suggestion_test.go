@@ -47,13 +47,12 @@ func suggesting(t *testing.T) (*aggregatedHost, *Discovery) {
 func TestWhichTypeWasMeant(t *testing.T) {
 	fake, d := suggesting(t)
 	for _, test := range []struct{ apiVersion, resource, want string }{
-		{"apps/v1", "deployment", `can't find resource "deployment" in apiVersion "apps/v1": the host does not serve it; did you mean "deployments"? If not, create its CustomResourceDefinition`},
-		{"v1", "deployments", `can't find resource "deployments" in apiVersion "v1": the host does not serve it; did you mean "deployments" in apps/v1? If not, create its CustomResourceDefinition`},
-		{"example.com/v1", "pages", `can't find resource "pages" in apiVersion "example.com/v1": the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`},
+		{"apps/v1", "deployment", `"deployments"`},
+		{"v1", "deployments", `"deployments" in apps/v1`},
+		{"example.com/v1", "pages", ""},
 	} {
-		unknown := &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}
-		if d.Suggest(t.Context(), unknown); unknown.Error() != test.want {
-			t.Errorf("the error is\n%s, want\n%s", unknown, test.want)
+		if got := d.Meant(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
+			t.Errorf("by %s of %s, %q was meant, want %q", test.resource, test.apiVersion, got, test.want)
 		}
 	}
 	if asked := fake.asked.Load(); asked != 2 {
@@ -64,8 +63,7 @@ func TestWhichTypeWasMeant(t *testing.T) {
 func TestNothingIsMeantIfTheHostDoesNotTell(t *testing.T) {
 	fake, d := suggesting(t)
 	fake.failing.Store(1)
-	unknown := &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}
-	if d.Suggest(t.Context(), unknown); unknown.Meant != "" {
-		t.Errorf("%s is meant", unknown.Meant)
+	if got := d.Meant(t.Context(), &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}); got != "" {
+		t.Errorf("%s is meant", got)
 	}
 }
