@@ -24,6 +24,8 @@ type controller struct {
 	decorates bool
 	// finalizes is true if parents get a finalizer.
 	finalizes bool
+	// rolls is true if a child type has a rolling update method.
+	rolls bool
 	// spec is the whole spec.
 	spec any
 }
@@ -32,8 +34,9 @@ type controller struct {
 type typeRule struct {
 	path *field.Path
 	schema.GroupVersionResource
-	// selector selects the parents of a CompositeController; nil selects all objects of the type.
-	selector *metav1.LabelSelector
+	// selector and annotations select parents; nil selects all objects of the type.
+	selector    *metav1.LabelSelector
+	annotations *metacontroller.AnnotationSelector
 }
 
 // hookRule is a hook with a webhook.
@@ -65,6 +68,7 @@ func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	}
 	for i, rule := range spec.ChildResources {
 		c.children = appendType(c.children, rule.ResourceRule, path.Child("childResources").Index(i))
+		c.rolls = c.rolls || rule.UpdateStrategy != nil && isRolling(rule.UpdateStrategy.Method)
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
@@ -81,7 +85,11 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
 	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, spec: spec}
 	for i, rule := range spec.Resources {
+		before := len(c.parents)
 		c.parents = appendType(c.parents, rule.ResourceRule, path.Child("resources").Index(i))
+		for j := before; j < len(c.parents); j++ {
+			c.parents[j].selector, c.parents[j].annotations = rule.LabelSelector, rule.AnnotationSelector
+		}
 	}
 	for i, rule := range spec.Attachments {
 		c.children = appendType(c.children, rule.ResourceRule, path.Child("attachments").Index(i))
@@ -93,6 +101,10 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 		c.addHook("customize", hooks.Customize, true)
 	}
 	return c
+}
+
+func isRolling(method metacontroller.ChildUpdateMethod) bool {
+	return method == metacontroller.ChildUpdateRollingRecreate || method == metacontroller.ChildUpdateRollingInPlace
 }
 
 // appendType appends the type of a rule unless the rule names none. Such a rule was stored before

@@ -12,6 +12,8 @@
 //   - [Rights] refuses a controller that may do what its author may not. It collects the rights that
 //     the controller uses (requiredrights.go), asks the host which of them the author has
 //     (reviewer.go), and refuses with a Role to paste (refusal.go).
-//   - [Warnings] warns of types that the host does not serve, of hooks whose names cannot be
-//     resolved (hookresolver.go), and of other controllers of the same parents (parentindex.go).
+//   - [Warnings] warns of types that the host does not serve, of fields that the schema of parents
+//     lacks (parentschema.go), of hooks whose names cannot be resolved (hookresolver.go), of other
+//     controllers of the same parents (parentindex.go), and of parents that a change lets go of
+//     (letgo.go).
 package admission

@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
@@ -31,6 +33,12 @@ type fakeHost struct {
 	// served are the resources and subresources of each API version. The ones with a * at the end of
 	// their names are cluster-scoped.
 	served map[string][]string
+	// objects are those of all types, by label selector. Definitions are CustomResourceDefinitions by
+	// name.
+	objects     map[string][]metav1.PartialObjectMetadata
+	definitions map[string]string
+	// hasMore is true if each list is only a part.
+	hasMore bool
 	// err is the answer to every review, discoveryErr that to every question about types.
 	err, discoveryErr error
 	// trouble is what could not be evaluated.
@@ -84,6 +92,44 @@ func (h *fakeHost) ServerResourcesForGroupVersionWithContext(_ context.Context, 
 	}
 	return list, nil
 }
+
+func (h *fakeHost) ServerGroupsAndResourcesWithContext(ctx context.Context) (groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) {
+	for _, version := range slices.Sorted(maps.Keys(h.served)) {
+		list, err := h.ServerResourcesForGroupVersionWithContext(ctx, version)
+		if err != nil {
+			return nil, nil, err
+		}
+		lists = append(lists, list)
+	}
+	return nil, lists, nil
+}
+
+func (h *fakeHost) List(_ context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = append(h.asked, strings.TrimSpace("list "+resource.GroupResource().String()+" "+options.LabelSelector))
+	if h.discoveryErr != nil {
+		return nil, h.discoveryErr
+	}
+	list := &metav1.PartialObjectMetadataList{Items: h.objects[options.LabelSelector]}
+	if h.hasMore {
+		list.Continue = "more"
+	}
+	return list, nil
+}
+
+func (h *fakeHost) Get(_ context.Context, name string) ([]byte, error) {
+	if h.discoveryErr != nil {
+		return nil, h.discoveryErr
+	}
+	if text, ok := h.definitions[name]; ok {
+		return yaml.YAMLToJSON([]byte(text))
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
+}
+
+// asHost returns the host with all its clients.
+func (h *fakeHost) asHost() Host { return Host{Reviews: h, Types: h, Objects: h, Definitions: h} }
 
 // questions are what was asked, in alphabetical order.
 func (h *fakeHost) questions() []string {

@@ -15,17 +15,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/klog/v2"
 )
 
 // Host holds the clients that plugins ask the host with.
 type Host struct {
-	Reviews Reviews
-	Types   Types
+	Reviews     Reviews
+	Types       Types
+	Objects     Objects
+	Definitions Definitions
 }
 
 // Types lists the types that the host serves.
 type Types interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
+}
+
+// Objects lists objects of the host, as metadata alone.
+type Objects interface {
+	List(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+}
+
+// Definitions reads CustomResourceDefinitions of the host, as JSON.
+type Definitions interface {
+	Get(ctx context.Context, name string) ([]byte, error)
 }
 
 // WantsHost is a plugin that asks the host.
@@ -42,7 +56,7 @@ func (u *hostUser) SetHost(host Host) { u.host = host }
 
 // ValidateInitialization returns an error if SetHost was not called.
 func (u *hostUser) ValidateInitialization() error {
-	if u.host.Reviews == nil || u.host.Types == nil {
+	if u.host.Reviews == nil || u.host.Types == nil || u.host.Objects == nil || u.host.Definitions == nil {
 		return errors.New("there is no way to ask the host")
 	}
 	return nil
@@ -106,6 +120,15 @@ func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into m
 		of.hasStatus = of.hasStatus || subresource == statusSubresource
 		into[version.WithResource(name)] = of
 	}
+}
+
+// allTypes lists the types of all groups. Those of groups that do not answer are left out.
+func (h Host) allTypes(ctx context.Context) []*metav1.APIResourceList {
+	_, all, err := h.Types.ServerGroupsAndResourcesWithContext(ctx)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Failed to list all types of the cluster", "err", err)
+	}
+	return all
 }
 
 // withoutMissingStatus replaces the right to write the status of parents by that to write the

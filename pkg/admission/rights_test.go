@@ -27,7 +27,7 @@ func plugin(t *testing.T, host *fakeHost) *Rights {
 	if err != nil {
 		t.Fatal(err)
 	}
-	NewInitializer(Host{Reviews: host, Types: host}).Initialize(made)
+	NewInitializer(host.asHost()).Initialize(made)
 	rights := made.(*Rights)
 	if err := rights.ValidateInitialization(); err != nil {
 		t.Fatal(err)

@@ -11,10 +11,13 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
 // WarningsPlugin is the name of the plugin Warnings.
@@ -25,8 +28,8 @@ const WarningsPlugin = "ControllerWarnings"
 const warningsTimeout = time.Second
 
 // Warnings warns authors of types that the host does not serve, of rules that can never have a child,
-// of hooks that cannot be resolved, and of other controllers of the same parents. It refuses
-// nothing.
+// of fields that parents cannot have, of hooks that cannot be resolved, of other controllers of the
+// same parents, and of parents that a change lets go of. It refuses nothing.
 type Warnings struct {
 	*admission.Handler
 	hostUser
@@ -56,11 +59,19 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	}
 	asking, cancel := context.WithTimeout(ctx, warningsTimeout)
 	defer cancel()
-	var all [3][]string
+	var all [5][]string
 	var group sync.WaitGroup
 	group.Go(func() { all[0] = w.types(asking, updated) })
-	group.Go(func() { all[1] = w.resolver.warnings(asking, updated) })
-	all[2] = w.parents.warnings(request.GetName(), updated)
+	group.Go(func() {
+		if text := w.host.lostFields(asking, updated); text != "" {
+			all[1] = []string{text}
+		}
+	})
+	group.Go(func() { all[2] = w.resolver.warnings(asking, updated) })
+	all[3] = w.parents.warnings(request.GetName(), updated)
+	if stored != nil {
+		group.Go(func() { all[4] = w.host.letGo(asking, request.GetName(), stored, updated) })
+	}
 	group.Wait()
 	for _, text := range slices.Concat(all[:]...) {
 		warning.AddWarning(ctx, "", text)
@@ -77,11 +88,16 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 		klog.FromContext(ctx).V(2).Info("Failed to check whether the host serves the types of a controller", "err", err)
 		return nil
 	}
+	allTypes := sync.OnceValue(func() []*metav1.APIResourceList { return w.host.allTypes(ctx) })
 	for i, rule := range rules {
 		of := known[rule.GroupVersionResource]
 		if !of.served {
-			warnings = append(warnings, fmt.Sprintf("%s: the host does not serve %q in %s yet; the controller starts as soon as it does",
-				rule.path, rule.Resource, rule.GroupVersion()))
+			hint := ""
+			if meant := nearest.Resource(rule.GroupVersionResource, allTypes()); meant != "" {
+				hint = fmt.Sprintf("; did you mean %s?", meant)
+			}
+			warnings = append(warnings, fmt.Sprintf("%s: the host does not serve %q in %s yet; the controller starts as soon as it does%s",
+				rule.path, rule.Resource, rule.GroupVersion(), hint))
 		}
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {
 			warnings = append(warnings, fmt.Sprintf("%s: %q in %s has no status subresource, so the status that hooks answer is not written; "+

@@ -116,10 +116,18 @@ func TestWarnings(t *testing.T) {
 		stored runtime.Object
 		want   []string
 	}{
-		"all is well":                              {object: composed()},
-		"no type of parents":                       {host: &fakeHost{served: map[string][]string{"v1": {"pods"}}}, object: composed(), want: []string{noPages}},
-		"no such version":                          {host: &fakeHost{served: map[string][]string{"example.com/v1": {"books"}, "v1": {"pods"}}}, object: composed(), want: []string{noPages}},
-		"no type of children":                      {object: composed(child("v1", "wheels")), want: []string{`spec.childResources[1]: the host does not serve "wheels" in v1 yet; the controller starts as soon as it does`}},
+		"all is well":         {object: composed()},
+		"no type of parents":  {host: &fakeHost{served: map[string][]string{"v1": {"pods"}}}, object: composed(), want: []string{noPages}},
+		"no such version":     {host: &fakeHost{served: map[string][]string{"example.com/v1": {"books"}, "v1": {"pods"}}}, object: composed(), want: []string{noPages}},
+		"no type of children": {object: composed(child("v1", "wheels")), want: []string{`spec.childResources[1]: the host does not serve "wheels" in v1 yet; the controller starts as soon as it does`}},
+		"no type of children, but one of a near name": {object: composed(child("v1", "pod")), want: []string{
+			`spec.childResources[1]: the host does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
+		}},
+		"no type of parents, but one in another version": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ParentResource.APIVersion = "example.com/v1beta1"
+		}), want: []string{
+			`spec.parentResource: the host does not serve "pages" in example.com/v1beta1 yet; the controller starts as soon as it does; did you mean "pages" in example.com/v1?`,
+		}},
 		"no status":                                {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
 		"no status of a decorator's target":        {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}, object: decorated("pages")},
 		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the host does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
@@ -161,8 +169,8 @@ func TestWarnings(t *testing.T) {
 			spec.ParentResource.Resource = "books"
 		})},
 		"such a child type of parents that are not there yet": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
-			spec.ParentResource.Resource = "papers"
-		}), want: []string{`spec.parentResource: the host does not serve "papers" in example.com/v1 yet; the controller starts as soon as it does`}},
+			spec.ParentResource.Resource = "scrolls"
+		}), want: []string{`spec.parentResource: the host does not serve "scrolls" in example.com/v1 yet; the controller starts as soon as it does`}},
 		"an attachment type that namespaced targets cannot have": {host: scopes(), object: decorating(decorated("pages"), "pods", "nodes"), want: []string{
 			`spec.attachments[0]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
 		}},
@@ -189,7 +197,7 @@ func TestWarnings(t *testing.T) {
 				names = &fakeNames{}
 			}
 			plugin := NewWarnings(parentIndex(t, test.others), HookResolver{Lookup: names.Lookup, Proxy: proxyFor("behind.proxy"), Denied: hookaddress.LinkLocal()})
-			NewInitializer(Host{Reviews: host, Types: host}).Initialize(plugin)
+			NewInitializer(host.asHost()).Initialize(plugin)
 			var got recorder
 			if err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &got), request(jane(), "", test.object, test.stored), nil); err != nil {
 				t.Fatal(err)
@@ -233,7 +241,7 @@ func TestWarningsTakeASecondAtMost(t *testing.T) {
 		}
 		host := &fakeHost{served: served()}
 		plugin := NewWarnings(&ParentIndex{}, HookResolver{Lookup: slow, Proxy: proxyFor("")})
-		NewInitializer(Host{Reviews: host, Types: host}).Initialize(plugin)
+		NewInitializer(host.asHost()).Initialize(plugin)
 		var got recorder
 		began := time.Now()
 		if err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &got), request(jane(), "", composed(), nil), nil); err != nil || len(got) > 0 {

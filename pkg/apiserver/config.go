@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
@@ -50,6 +52,9 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	for _, info := range []*spec.InfoProps{&generic.OpenAPIConfig.Info.InfoProps, &generic.OpenAPIV3Config.Info.InfoProps} {
 		info.Title = Name
 		info.Version = version.Get().Version
+	}
+	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		return genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(handler), config)
 	}
 	return &Config{GenericConfig: generic, scheme: scheme}
 }

@@ -67,7 +67,7 @@ func run(ctx context.Context, config Config) error {
 	}
 	defer release()
 	informers := newInformers(clients.own, selector)
-	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.NotFinalized)
+	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
 	reconcilers = []*lifecycle.Reconciler{
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),

@@ -11,9 +11,12 @@ import (
 	"net/http"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericadmission "k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -48,8 +51,31 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the host cluster for admission: %w", err)
 	}
-	host := admission.Host{Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery()}
+	objects, err := metadata.NewForConfig(hostConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a metadata client of the host cluster for admission: %w", err)
+	}
+	host := admission.Host{
+		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),
+		Objects: hostObjects{objects}, Definitions: hostDefinitions{client.Discovery().RESTClient()},
+	}
 	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
+}
+
+// hostObjects lists the metadata of objects of the host.
+type hostObjects struct{ client metadata.Interface }
+
+// List implements admission.Objects.
+func (h hostObjects) List(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	return h.client.Resource(resource).List(ctx, options)
+}
+
+// hostDefinitions reads CustomResourceDefinitions of the host.
+type hostDefinitions struct{ client rest.Interface }
+
+// Get implements admission.Definitions.
+func (h hostDefinitions) Get(ctx context.Context, name string) ([]byte, error) {
+	return h.client.Get().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").Name(name).SetHeader("Accept", "application/json").Do(ctx).Raw()
 }
 
 // watchParents keeps the index of parents up to date from the controllers of this server, until

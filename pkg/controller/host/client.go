@@ -53,6 +53,11 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	return bodyOf(request.Do(ctx))
 }
 
+// GetAs returns the body that the host sends for a path in a media type.
+func (c *Client) GetAs(ctx context.Context, path, mediaType string) ([]byte, error) {
+	return bodyOf(c.rest.Get().AbsPath(path).SetHeader("Accept", mediaType).Do(ctx))
+}
+
 // path returns the URL path of a resource in a namespace, in all namespaces if it is empty.
 func path(resource schema.GroupVersionResource, namespace string) []string {
 	segments := []string{"apis", resource.Group, resource.Version}

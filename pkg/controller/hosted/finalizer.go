@@ -6,6 +6,7 @@ package hosted
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -51,10 +52,31 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 		return nil, outcome.Err
 	case outcome.Conflict:
 		return nil, overtaken(&outcome)
-	case isRemoved(outcome.Latest()):
-		return nil, nil
-	default:
-		return c.observer.ParentAs(outcome.Latest()), nil
+	case outcome.Result != nil && !snapshot.NeedsFinalizer:
+		c.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer)
+	}
+	if latest := outcomes[0].Latest(); !isRemoved(latest) {
+		return c.observer.ParentAs(latest), nil
+	}
+	return nil, nil
+}
+
+// reportFinalizing writes an event when a parent that is not being deleted begins to be finalized.
+func (c *Controller) reportFinalizing(state *parentState, snapshot *pipeline.Snapshot) {
+	isLetGo := snapshot.Finalizing && snapshot.Parent.DeletionTimestamp == nil
+	if isLetGo && !state.isLetGo {
+		c.Events.Finalizing(snapshot.Parent, snapshot.Finalizer)
+	}
+	state.isLetGo = isLetGo
+}
+
+// ReportLetGo writes an event about each parent of a former controller that this one does not handle.
+// Those with the controller's finalizer are left out: there are events when it is removed.
+func (c *Controller) ReportLetGo(former *Controller, name string) {
+	for _, parent := range former.observer.Parents() {
+		if !c.observer.Handles(parent) && !slices.Contains(parent.Finalizers, former.observer.Finalizer) {
+			c.Events.NoLongerSelected(parent, name)
+		}
 	}
 }
 

@@ -34,6 +34,8 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
+	// isLetGo is true if the parent is finalized although it is not being deleted.
+	isLetGo bool
 	// finalization is there while the finalize hook has not finished.
 	finalization *finalization
 	upToDate     plan.UpToDateCache

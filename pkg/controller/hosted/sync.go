@@ -154,6 +154,7 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	if err := c.observer.Claim(snapshot); err != nil {
 		return nil, nil, err
 	}
+	c.reportFinalizing(state, snapshot)
 	snapshot.Controller = *c.objectJSON.Load()
 	return snapshot, webhook, nil
 }

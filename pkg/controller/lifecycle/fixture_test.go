@@ -70,7 +70,7 @@ func newFixture(t *testing.T) *fixture {
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
 		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored,
 	}
-	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.NotFinalized)
+	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.FinalizerRemoved)
 	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost}
 	informers.Start(ctx.Done())
 	var running sync.WaitGroup

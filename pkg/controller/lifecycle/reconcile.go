@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,6 +110,11 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 	if running := state.getRunning(); running != nil {
 		if _, err := r.api.resolve(ctx, r.Discovery, running.object); lacksTypes(err) {
 			r.stop(ctx, state)
+		}
+	}
+	if unknown, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
+		if meant := r.Discovery.Meant(ctx, unknown); meant != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, meant)
 		}
 	}
 	problem := problemOf(err)

@@ -44,3 +44,15 @@ func TestAuthorsAreWarnedOfWhatTheHostLacks(t *testing.T) {
 		t.Errorf("who annotates a controller is told %v: %s", err, out)
 	}
 }
+
+// kubectl prints which type was meant, and which fields of the parents the cluster would drop.
+func TestAuthorsAreWarnedOfNearNamesAndOfFieldsThatAreDropped(t *testing.T) {
+	parents := env.Install(t, harness.CRD{Kind: "Leaf"})
+	env.Kubectl(t, "patch", "crd", parents.GroupResource().String(), "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema","value":{"type":"object","properties":{"status":{"type":"object","properties":{"replicas":{"type":"integer"}}}}}}]`)
+	text := strings.ReplaceAll(manifest(harness.Name("test")), "nothing.example.com/v1", parents.GroupVersion().String())
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "nothings", "leafs"), "resource: pods", "resource: deployment")
+	out := env.Apply(t, text, "--dry-run=server")
+	contains(t, out, fmt.Sprintf(`Warning: spec.parentResource: the schema of "leafs" in %s has no status.observedGeneration: the controller writes this, and the cluster drops it`, parents.GroupVersion()))
+	contains(t, out, `Warning: spec.childResources[0]: the host does not serve "deployment" in v1 yet; the controller starts as soon as it does; did you mean "deployments" in apps/v1?`)
+}

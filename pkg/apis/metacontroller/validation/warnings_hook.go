@@ -22,6 +22,7 @@ func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *f
 	if customize != nil && !hasWebhook(customize) {
 		w.add(path.Child("customize"), "has no webhook, so that it is never called")
 	}
+	w.hookVersions(sync, finalize, customize, path)
 	for _, hook := range namedHooks(sync, finalize, customize) {
 		w.webhook(hook.webhook, path.Child(hook.name, "webhook"))
 	}

@@ -52,6 +52,7 @@ type Discovery struct {
 	client    *host.Client
 	documents documents
 	index     indexCache
+	catalog   catalog
 	custom    *customTypes
 	onChange  func(group string)
 

@@ -27,21 +27,20 @@ type Drainer struct {
 	discovery *discovery.Discovery
 	// actor writes, and limits how many writes are under way at once.
 	actor *act.Actor
-	// notFinalized is called with each object that loses the finalizer while it is being deleted:
-	// its finalize hook has not answered that it is done.
-	notFinalized func(parent *object.Object, finalizer string)
-	queue        *queue
+	// removed is called with each object that has lost a finalizer.
+	removed func(parent *object.Object, finalizer string)
+	queue   *queue
 
 	mu sync.Mutex
 	// removals are the removals by finalizer, also those that have ended.
 	removals map[string]*removal
 }
 
-// New returns a Drainer that writes with the actor. It calls notFinalized with each object that
-// loses a finalizer while it is being deleted: its finalize hook has not answered that it is done.
-func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, notFinalized func(parent *object.Object, finalizer string)) *Drainer {
+// New returns a Drainer that writes with the actor. It calls removed with each object that has lost a
+// finalizer: no finalize hook has answered that it is done with it.
+func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, removed func(parent *object.Object, finalizer string)) *Drainer {
 	return &Drainer{
-		client: client, discovery: discovery, actor: actor, notFinalized: notFinalized,
+		client: client, discovery: discovery, actor: actor, removed: removed,
 		queue: newQueue(), removals: map[string]*removal{},
 	}
 }
@@ -117,8 +116,8 @@ func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, 
 			if _, err := d.actor.Writer.Get(ctx, of, outcome.Observed.Key()); !apierrors.IsNotFound(err) {
 				failures = append(failures, fmt.Errorf("%s changes again and again", outcome.Observed))
 			}
-		case outcome.Result != nil && outcome.Observed.DeletionTimestamp != nil:
-			d.notFinalized(outcome.Observed, finalizer)
+		case outcome.Result != nil:
+			d.removed(outcome.Observed, finalizer)
 		}
 	}
 	return failures

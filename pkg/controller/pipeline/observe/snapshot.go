@@ -44,7 +44,13 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	}
 }
 
-// handles reports whether the controller handles an object: its rules select it, or its finalizer
+// Handles reports whether the controller handles an object of any kind.
+func (o *Observer) Handles(object *object.Object) bool {
+	target := o.target(object.GroupVersionKind().GroupKind())
+	return target != nil && o.handles(target, object)
+}
+
+// handles reports whether the controller handles an object of a target: its rules select it, or its finalizer
 // is still on it from the time when they did.
 func (o *Observer) handles(target *Target, parent *object.Object) bool {
 	return target.selects(parent) || o.hasFinalizer(parent)

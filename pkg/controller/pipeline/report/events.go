@@ -38,6 +38,8 @@ const (
 	reasonFinalizeWaiting  = "FinalizeWaiting"
 	reasonDrainError       = "DrainError"
 	reasonNotFinalized     = "NotFinalized"
+	reasonFinalizerRemoved = "FinalizerRemoved"
+	reasonNoLongerSelected = "NoLongerSelected"
 	reasonChildNameTaken   = "ChildNameTaken"
 	reasonWriteLoop        = "WriteLoop"
 	reasonDuplicateChild   = "DuplicateChild"
@@ -130,11 +132,29 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 		truncateError(err), v1alpha1.SkipDrainAnnotation)
 }
 
-// NotFinalized writes that the finalizer was removed from a parent that was being deleted although
-// its finalize hook had not finished.
-func (e *Events) NotFinalized(parent *object.Object, finalizer string) {
-	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
-		"Removed the finalizer %s although the finalize hook has not answered that it is done: its controller is no longer there", finalizer)
+// FinalizerRemoved writes that the finalizer of a controller was removed from a parent although the
+// finalize hook has not answered that it is done.
+func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string) {
+	if parent.DeletionTimestamp != nil {
+		e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
+			"Removed the finalizer %s although the finalize hook has not answered that it is done: its controller is no longer there", finalizer)
+		return
+	}
+	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonFinalizerRemoved,
+		"Removed the finalizer %s without a call of the finalize hook: its controller is being deleted, or no longer finalizes this object. The children stay as they are", finalizer)
+}
+
+// Finalizing writes that a parent is finalized although it is not being deleted, because a controller
+// no longer selects it.
+func (e *Events) Finalizing(parent *object.Object, finalizer string) {
+	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
+		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the finalizer %s is removed", finalizer)
+}
+
+// NoLongerSelected writes that a parent without a finalizer is no longer one.
+func (e *Events) NoLongerSelected(parent *object.Object, controller string) {
+	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
+		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are", controller)
 }
 
 // SyncError writes that the sync of a parent failed.

@@ -1,0 +1,79 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
+)
+
+// catalogMaxAge is for how long the list of all types serves to find near names. Retries of many
+// controllers read it once.
+const catalogMaxAge = time.Minute
+
+// catalogTimeout bounds the wait for the list of all types.
+const catalogTimeout = 5 * time.Second
+
+// catalog has the types of all API groups. It is read only when a type is missing.
+type catalog struct {
+	mu     sync.Mutex
+	types  []*metav1.APIResourceList
+	readAt time.Time
+}
+
+// Meant returns which resource was probably meant by one that the host does not serve, such as
+// `"deployments" in apps/v1`. It returns "" if the host serves none of a near name.
+func (d *Discovery) Meant(ctx context.Context, unknown *UnknownTypeError) string {
+	version, err := schema.ParseGroupVersion(unknown.APIVersion)
+	if err != nil {
+		return ""
+	}
+	return nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
+}
+
+// allTypes returns the types of all groups. If the host does not send them, those of the last answer
+// are returned.
+func (d *Discovery) allTypes(ctx context.Context) []*metav1.APIResourceList {
+	c := &d.catalog
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.readAt.IsZero() && time.Since(c.readAt) < catalogMaxAge {
+		return c.types
+	}
+	c.readAt = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	var types []*metav1.APIResourceList
+	for _, path := range []string{"/api", "/apis"} {
+		body, err := d.client.GetAs(ctx, path, discovery.AcceptV2)
+		var groups apidiscovery.APIGroupDiscoveryList
+		if err == nil {
+			err = json.Unmarshal(body, &groups)
+		}
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("Failed to list all types of the cluster", "err", err)
+			return c.types
+		}
+		ordered, byVersion, _ := discovery.SplitGroupsAndResources(groups)
+		for _, group := range ordered.Groups {
+			for _, version := range group.Versions {
+				if list := byVersion[schema.GroupVersion{Group: group.Name, Version: version.Version}]; list != nil {
+					types = append(types, list)
+				}
+			}
+		}
+	}
+	c.types = types
+	return types
+}

@@ -1,0 +1,69 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+)
+
+// aggregatedHost serves the types of all groups in one document.
+type aggregatedHost struct{ asked, failing atomic.Int32 }
+
+func (h *aggregatedHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.asked.Add(1)
+	groups := `{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[{"resource":"deployments","responseKind":{"kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","shortNames":["deploy"]}]}]}`
+	if r.URL.Path == "/api" {
+		groups = ""
+	}
+	if h.failing.Load() > 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", r.Header.Get("Accept"))
+	_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[`+groups+`]}`)
+}
+
+func suggesting(t *testing.T) (*aggregatedHost, *Discovery) {
+	t.Helper()
+	fake := &aggregatedHost{}
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fake, New(client, func(string) {})
+}
+
+func TestWhichTypeWasMeant(t *testing.T) {
+	fake, d := suggesting(t)
+	for _, test := range []struct{ apiVersion, resource, want string }{
+		{"apps/v1", "deployment", `"deployments"`},
+		{"v1", "deployments", `"deployments" in apps/v1`},
+		{"example.com/v1", "pages", ""},
+	} {
+		if got := d.Meant(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
+			t.Errorf("by %s of %s, %q was meant, want %q", test.resource, test.apiVersion, got, test.want)
+		}
+	}
+	if asked := fake.asked.Load(); asked != 2 {
+		t.Errorf("the host was asked %d times, want twice", asked)
+	}
+}
+
+func TestNothingIsMeantIfTheHostDoesNotTell(t *testing.T) {
+	fake, d := suggesting(t)
+	fake.failing.Store(1)
+	if got := d.Meant(t.Context(), &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}); got != "" {
+		t.Errorf("%s is meant", got)
+	}
+}

@@ -1,0 +1,91 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// patchWarned patches the controller with kubectl, and fails the test unless kubectl prints the
+// warning, with a dry run, too.
+func (f *fixture) patchWarned(patch object, warning string) {
+	f.Helper()
+	body, err := json.Marshal(patch)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, dryRun := range []string{"server", "none"} {
+		out, err := env.Host.KubectlCommand(f.Context(), "patch", "cc", f.Controller.Name, "--type=merge", "--dry-run="+dryRun, "-p", string(body)).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "Warning: "+warning) {
+			f.Errorf("--dry-run=%s: error %v, no warning %q in:\n%s", dryRun, err, warning, out)
+		}
+	}
+}
+
+// elsewhere selects parents that there are not.
+func elsewhere() object {
+	return object{"spec": object{"parentResource": object{"labelSelector": object{"matchLabels": object{"run": "elsewhere"}}}}}
+}
+
+func TestANarrowerSelectorFinalizesAndSaysSo(t *testing.T) {
+	t.Parallel()
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(2)
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource: 2 parents (%s) stop matching: their finalize hook will be called", f.Parents.GroupResource()))
+	for _, parent := range []string{"p0", "p1"} {
+		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "its finalize hook is called")
+	}
+}
+
+func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
+	f.RunComposite(f.CompositeSpec(running("here")))
+	f.labelled("a", "here")
+	f.labelled("b", "here")
+	f.labelled("c", "there")
+	f.waitForSynced("a")
+	f.waitForSynced("b")
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource: 2 parents (%s) stop matching: they are not synced any more, and their children stay as they are", f.Parents.GroupResource()))
+	for _, parent := range []string{"a", "b"} {
+		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "it is not synced any more")
+	}
+	if !f.HasConfigMap("a") {
+		t.Error("the children are gone")
+	}
+}
+
+func TestAFinalizeHookThatIsTakenAwaySaysSo(t *testing.T) {
+	t.Parallel()
+	f := start(t, scripted(t, notFinalized).handle, withFinalize)
+	f.createParentsWithFinalizer(2)
+	f.patchWarned(object{"spec": object{"hooks": object{"finalize": nil}}},
+		fmt.Sprintf("spec.hooks.finalize: 2 parents (%s) lose their finalizer: no hook will be called when they are deleted", f.Parents.GroupResource()))
+	for _, parent := range []string{"p0", "p1"} {
+		env.WaitForEvent(t, f.Namespace, parent, "FinalizerRemoved", "without a call of the finalize hook")
+	}
+}
+
+func TestAnUnknownTypeIsReportedWithTheOneThatWasMeant(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].Resource = "configmap" }))
+	f.WaitForReady(metav1.ConditionFalse, "UnknownType")
+	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+		ready := meta.FindStatusCondition(status.Conditions, "Ready")
+		if ready == nil || !strings.Contains(ready.Message, `did you mean "configmaps"?`) {
+			return fmt.Errorf("the condition is %v", ready)
+		}
+		return nil
+	})
+}
