@@ -4,7 +4,6 @@
 package mistakes
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,9 +42,8 @@ const tableHeading = "| mistake | what kubectl shows | what to do |\n|---|---|--
 // page returns the page with a new table. What stands before the table stays.
 func page(before string, mistakes []mistake, goldens map[string]*golden) string {
 	introduction, _, _ := strings.Cut(before, tableHeading)
-	sorted := slices.SortedFunc(slices.Values(mistakes), func(a, b mistake) int { return cmp.Compare(a.name, b.name) })
 	var rows strings.Builder
-	for _, m := range sorted {
+	for _, m := range mistakes {
 		fmt.Fprintf(&rows, "| %s | %s | %s |\n", cell(m.Mistake), clues(goldens[m.name]), cell(m.Remedy))
 	}
 	return introduction + tableHeading + rows.String()

@@ -136,7 +136,12 @@ func (r *run) make() {
 		return
 	}
 	r.Hook.Handle(handler(r.m.Before, r.Text))
-	r.create(r.controller)
+	if r.m.Change == nil {
+		r.create(r.controller) // kubectl costs much
+	} else {
+		r.apply(r.controller)
+		r.applied = ""
+	}
 	r.create(r.parent)
 	r.waitUntilHealthy()
 
