@@ -57,7 +57,7 @@ func (u *hostUser) SetHost(host Host) { u.host = host }
 // ValidateInitialization returns an error if SetHost was not called.
 func (u *hostUser) ValidateInitialization() error {
 	if u.host.Reviews == nil || u.host.Types == nil || u.host.Objects == nil || u.host.Definitions == nil {
-		return errors.New("there is no way to ask the host")
+		return errors.New("there is no way to ask the cluster")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func refusal(author user.Info, resource schema.GroupResource, missing []required
 	}
 	fmt.Fprintf(&text, "# The verb %s on %s makes up for all of them.", escalate, resource)
 	if troubles.Len() > 0 {
-		fmt.Fprintf(&text, "\n# The host could not evaluate everything: %s", strings.Join(sets.List(troubles), "; "))
+		fmt.Fprintf(&text, "\n# The cluster could not evaluate everything: %s", strings.Join(sets.List(troubles), "; "))
 	}
 	return errors.New(text.String())
 }

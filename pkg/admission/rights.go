@@ -64,7 +64,7 @@ func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ a
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s %q: the host cannot be asked whether user %q has the rights that the controller uses: %v; try again",
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s %q: the cluster cannot be asked whether user %q has the rights that the controller uses: %v; try again",
 			request.GetResource().GroupResource(), request.GetName(), author.GetName(), err))
 	}
 	if len(missing) == 0 {

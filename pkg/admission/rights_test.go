@@ -104,7 +104,7 @@ rules:
   resourceNames: ["one", "two"]
   verbs: ["get"]
 # The verb escalate on compositecontrollers.metacontroller.k8s.io makes up for all of them.
-# The host could not evaluate everything: clusterrole "gone" not found`
+# The cluster could not evaluate everything: clusterrole "gone" not found`
 	if !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

@@ -85,7 +85,7 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 	rules := slices.Concat(c.parents, c.children)
 	known, err := w.host.lookUpTypes(ctx, rules)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Failed to check whether the host serves the types of a controller", "err", err)
+		klog.FromContext(ctx).V(2).Info("Failed to check whether the cluster serves the types of a controller", "err", err)
 		return nil
 	}
 	allTypes := sync.OnceValue(func() []*metav1.APIResourceList { return w.host.allTypes(ctx) })
@@ -96,7 +96,7 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 			if meant := nearest.Resource(rule.GroupVersionResource, allTypes()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %s?", meant)
 			}
-			warnings = append(warnings, fmt.Sprintf("%s: the host does not serve %q in %s yet; the controller starts as soon as it does%s",
+			warnings = append(warnings, fmt.Sprintf("%s: the cluster does not serve %q in %s yet; the controller starts as soon as it does%s",
 				rule.path, rule.Resource, rule.GroupVersion(), hint))
 		}
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {

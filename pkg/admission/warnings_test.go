@@ -103,7 +103,7 @@ func TestWarnings(t *testing.T) {
 		return func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks.Sync = hookAt(url) }
 	}
 	const (
-		noPages  = `spec.parentResource: the host does not serve "pages" in example.com/v1 yet; the controller starts as soon as it does`
+		noPages  = `spec.parentResource: the cluster does not serve "pages" in example.com/v1 yet; the controller starts as soon as it does`
 		noStatus = `spec.parentResource: "pages" in example.com/v1 has no status subresource, so the status that hooks answer is not written; ` +
 			`if the type comes from a CustomResourceDefinition, the controller does not run before it has one`
 		noName = `spec.hooks.sync.webhook.url: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`
@@ -119,18 +119,18 @@ func TestWarnings(t *testing.T) {
 		"all is well":         {object: composed()},
 		"no type of parents":  {host: &fakeHost{served: map[string][]string{"v1": {"pods"}}}, object: composed(), want: []string{noPages}},
 		"no such version":     {host: &fakeHost{served: map[string][]string{"example.com/v1": {"books"}, "v1": {"pods"}}}, object: composed(), want: []string{noPages}},
-		"no type of children": {object: composed(child("v1", "wheels")), want: []string{`spec.childResources[1]: the host does not serve "wheels" in v1 yet; the controller starts as soon as it does`}},
+		"no type of children": {object: composed(child("v1", "wheels")), want: []string{`spec.childResources[1]: the cluster does not serve "wheels" in v1 yet; the controller starts as soon as it does`}},
 		"no type of children, but one of a near name": {object: composed(child("v1", "pod")), want: []string{
-			`spec.childResources[1]: the host does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
+			`spec.childResources[1]: the cluster does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
 		}},
 		"no type of parents, but one in another version": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion = "example.com/v1beta1"
 		}), want: []string{
-			`spec.parentResource: the host does not serve "pages" in example.com/v1beta1 yet; the controller starts as soon as it does; did you mean "pages" in example.com/v1?`,
+			`spec.parentResource: the cluster does not serve "pages" in example.com/v1beta1 yet; the controller starts as soon as it does; did you mean "pages" in example.com/v1?`,
 		}},
 		"no status":                                {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
 		"no status of a decorator's target":        {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}, object: decorated("pages")},
-		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the host does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
+		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the cluster does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
 		"no answer of the host":                    {host: &fakeHost{discoveryErr: errGone}, object: composed()},
 		"no name of a hook":                        {object: composed(at("http://nowhere.default:8080/sync")), want: []string{noName}},
 		"no answer of the name service":            {names: &fakeNames{err: &net.DNSError{Err: "timeout", IsTimeout: true}}, object: composed(at("http://nowhere.default/sync"))},
@@ -170,7 +170,7 @@ func TestWarnings(t *testing.T) {
 		})},
 		"such a child type of parents that are not there yet": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
 			spec.ParentResource.Resource = "scrolls"
-		}), want: []string{`spec.parentResource: the host does not serve "scrolls" in example.com/v1 yet; the controller starts as soon as it does`}},
+		}), want: []string{`spec.parentResource: the cluster does not serve "scrolls" in example.com/v1 yet; the controller starts as soon as it does`}},
 		"an attachment type that namespaced targets cannot have": {host: scopes(), object: decorating(decorated("pages"), "pods", "nodes"), want: []string{
 			`spec.attachments[0]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
 		}},
@@ -183,7 +183,7 @@ func TestWarnings(t *testing.T) {
 		"all at once": {
 			host: &fakeHost{}, others: map[string]*metav1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
 			want: []string{
-				noPages, `spec.childResources[0]: the host does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
+				noPages, `spec.childResources[0]: the cluster does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
 				`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
 			},
 		},

@@ -123,7 +123,7 @@ func orphanScenario() *scenario {
 				r.DeleteParent("p", metav1.DeletePropagationOrphan)
 				r.await(func() error {
 					if finalizers := r.witness.get("Thing", "p").GetFinalizers(); len(finalizers) != 1 {
-						return fmt.Errorf("the host has not orphaned the children: the finalizers are %v", finalizers)
+						return fmt.Errorf("the cluster has not orphaned the children: the finalizers are %v", finalizers)
 					}
 					return nil
 				})

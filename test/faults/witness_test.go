@@ -191,5 +191,5 @@ func (want state) compare(got state) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the host has not what it has without faults (-want +got):\n%s", strings.Join(lines, "\n"))
+	return fmt.Errorf("the cluster has not what it has without faults (-want +got):\n%s", strings.Join(lines, "\n"))
 }

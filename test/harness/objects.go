@@ -96,7 +96,7 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 			return err
 		}
 		if !slices.ContainsFunc(told.APIResources, func(served metav1.APIResource) bool { return served.Name == resource.Resource }) {
-			return fmt.Errorf("the host does not tell that it serves %s", resource)
+			return fmt.Errorf("the cluster does not tell that it serves %s", resource)
 		}
 		return nil
 	})

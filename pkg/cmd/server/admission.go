@@ -49,11 +49,11 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	hostConfig.QPS = -1
 	client, err := kubernetes.NewForConfig(hostConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the host cluster for admission: %w", err)
+		return nil, fmt.Errorf("making a client of the cluster for admission: %w", err)
 	}
 	objects, err := metadata.NewForConfig(hostConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making a metadata client of the host cluster for admission: %w", err)
+		return nil, fmt.Errorf("making a metadata client of the cluster for admission: %w", err)
 	}
 	host := admission.Host{
 		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),

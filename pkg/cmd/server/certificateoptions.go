@@ -30,7 +30,7 @@ func NewCertificateOptions() *CertificateOptions {
 }
 
 func (o *CertificateOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ServiceName, "service-name", o.ServiceName, "The name of the Service through which the host cluster "+
+	flags.StringVar(&o.ServiceName, "service-name", o.ServiceName, "The name of the Service through which the cluster "+
 		"reaches this server, as in its APIService. The certificate that the server makes for itself is for this Service and localhost.")
 	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace, "The namespace of the Service of --service-name.")
 }

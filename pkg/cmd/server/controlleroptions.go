@@ -47,18 +47,18 @@ func NewControllerOptions() *ControllerOptions {
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "How many parents of one controller are synced at once.")
-	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites, "How many writes to the host cluster may be under way "+
+	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites, "How many writes to the cluster may be under way "+
 		"at once, of all controllers together.")
-	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync, "How many writes to the host cluster "+
+	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync, "How many writes to the cluster "+
 		"may be under way at once for one parent.")
 	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: only "+
 		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
 	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval, "How often all parents are synced again, "+
 		"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
 	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval, "How often the types in use are read from the "+
-		"host cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
+		"cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
 		"that come to serve other types under the same APIService. 0 is never.")
-	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS, "How many requests a second there may be to the host cluster in the "+
+	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS, "How many requests a second there may be to the cluster in the "+
 		"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike Metacontroller's: the host "+
 		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
 	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
@@ -79,7 +79,7 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for each sync that "+
 		"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more than half of its timeout.")
 	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
-		"that holds a Lease of the host cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
+		"that holds a Lease of the cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
 		"processes can share a storage, else false.")
 	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock, "The kind of object to hold. Only \"leases\" is possible.")
 	flags.StringVar(&o.LeaderElection.Name, "leader-election-id", o.LeaderElection.Name, "The name of the Lease.")

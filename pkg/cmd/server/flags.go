@@ -17,7 +17,7 @@ import (
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 
-	o.addHostFlags(sections.FlagSet("host cluster"))
+	o.addHostFlags(sections.FlagSet("cluster"))
 	o.Storage.addFlags(sections.FlagSet("storage"))
 	o.addEtcdFlags(sections.FlagSet("storage"))
 	o.addServingFlags(sections.FlagSet("secure serving"))
@@ -39,9 +39,9 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 
 func (o *Options) addHostFlags(flags *pflag.FlagSet) {
 	o.Recommended.CoreAPI.AddFlags(flags)
-	flags.Lookup("kubeconfig").Usage = "The kubeconfig file of the host cluster, the one to be extended. If empty, it is the " +
+	flags.Lookup("kubeconfig").Usage = "The kubeconfig file of the cluster, the one to be extended. If empty, it is the " +
 		"cluster that this process runs in. --authentication-kubeconfig and --authorization-kubeconfig default to it."
-	flags.BoolVar(&o.Standalone, "standalone", o.Standalone, "Serve the API without a host cluster, for development: "+
+	flags.BoolVar(&o.Standalone, "standalone", o.Standalone, "Serve the API without a cluster, for development: "+
 		"no controllers, no admission webhooks or policies, and only those with a certificate of --client-ca-file "+
 		"for the group system:masters may do anything.")
 }

@@ -45,7 +45,7 @@ func hostConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	config, err := read()
 	if err != nil {
-		return nil, fmt.Errorf("reading how to reach the host cluster: %w", err)
+		return nil, fmt.Errorf("reading how to reach the cluster: %w", err)
 	}
 	config.Timeout = hostRequestTimeout
 	return config, nil
@@ -60,7 +60,7 @@ func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a client of the host cluster: %w", err)
+		return nil, nil, fmt.Errorf("making a client of the cluster: %w", err)
 	}
 	return client, config, nil
 }
@@ -98,13 +98,13 @@ func awaitHost(ctx context.Context, host discovery.ServerVersionInterface, addre
 			return false, err
 		}
 		if last == nil {
-			klog.FromContext(ctx).Info("Waiting for the host cluster", "address", address, "timeout", hostTimeout, "err", err)
+			klog.FromContext(ctx).Info("Waiting for the cluster", "address", address, "timeout", hostTimeout, "err", err)
 		}
 		last = err
 		return false, nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("host cluster %s cannot be reached: %w", address, errors.Join(last, err))
+		return "", fmt.Errorf("cluster %s cannot be reached: %w", address, errors.Join(last, err))
 	}
 	return version, nil
 }
@@ -123,12 +123,12 @@ func checkAggregation(ctx context.Context, client kubernetes.Interface, options 
 	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("reading which front proxy of the host cluster to trust: %w; bind the role "+
+		return fmt.Errorf("reading which front proxy of the cluster to trust: %w; bind the role "+
 			"extension-apiserver-authentication-reader in namespace kube-system to the user of this process", err)
 	case err != nil:
-		return fmt.Errorf("reading which front proxy of the host cluster to trust: %w", err)
+		return fmt.Errorf("reading which front proxy of the cluster to trust: %w", err)
 	case configMap.Data[requestHeaderCAKey] == "":
-		return fmt.Errorf("the host cluster does not aggregate APIs: ConfigMap %s/%s has no %s; start its kube-apiserver with "+
+		return fmt.Errorf("the cluster does not aggregate APIs: ConfigMap %s/%s has no %s; start its kube-apiserver with "+
 			"--requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file",
 			metav1.NamespaceSystem, authenticationConfigMap, requestHeaderCAKey)
 	}
@@ -156,7 +156,7 @@ func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, op
 	for _, api := range watchedAPIs() {
 		served, err := serves(host, api.resource)
 		if err != nil {
-			return fmt.Errorf("asking the host cluster whether it serves %s: %w", api.resource, err)
+			return fmt.Errorf("asking the cluster whether it serves %s: %w", api.resource, err)
 		}
 		if served {
 			continue
@@ -165,12 +165,12 @@ func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, op
 		switch {
 		case api.plugin == "":
 			options.Features.EnablePriorityAndFairness = false
-			logger.Info("Serving without priority and fairness, since the host cluster does not have it")
+			logger.Info("Serving without priority and fairness, since the cluster does not have it")
 		case slices.Contains(options.Admission.EnablePlugins, api.plugin):
-			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the host cluster does not serve", api.plugin, api.resource)
+			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin, api.resource)
 		default:
 			options.Admission.DisablePlugins = append(slices.Clone(options.Admission.DisablePlugins), api.plugin)
-			logger.Info("Serving without an admission plugin, since the host cluster does not have it", "plugin", api.plugin)
+			logger.Info("Serving without an admission plugin, since the cluster does not have it", "plugin", api.plugin)
 		}
 	}
 	return nil

@@ -49,9 +49,9 @@ func TestOnlyTheFrontProxyMaySpeakForOthers(t *testing.T) {
 	server := start(t, host.serverConfig(t))
 
 	for name, client := range map[string]*http.Client{
-		"somebody without a certificate":       server.anonymous(t),
-		"somebody with another certificate":    server.client(t, clients.client(t, "mallory")),
-		"somebody whom the host does not know": server.client(t, newClientAuthority(t).client(t, "front-proxy")),
+		"somebody without a certificate":          server.anonymous(t),
+		"somebody with another certificate":       server.client(t, clients.client(t, "mallory")),
+		"somebody whom the cluster does not know": server.client(t, newClientAuthority(t).client(t, "front-proxy")),
 	} {
 		if _, _, err := get(t, client, server.url(compositeControllersPath), http.StatusForbidden, asAlice()...); err != nil &&
 			!strings.Contains(err.Error(), "401 Unauthorized") {
@@ -158,7 +158,7 @@ func TestHostsThatCannotBeExtendedAreErrorsThatSayWhatToDo(t *testing.T) {
 	}{
 		"no aggregation": {
 			change: func(h *fakeHost) { delete(h.configMap, "requestheader-client-ca-file") },
-			want:   "the host cluster does not aggregate APIs",
+			want:   "the cluster does not aggregate APIs",
 		},
 		"no right to see the front proxy": {
 			change: func(h *fakeHost) {
@@ -188,7 +188,7 @@ func TestAHostThatIsNotThereIsWaitedForUntilTheServerIsToldToStop(t *testing.T) 
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := prepareForHost(ctx, options.recommended(nil))
-	wantError(t, err, "host cluster http://"+address+" cannot be reached")
+	wantError(t, err, "cluster http://"+address+" cannot be reached")
 	wantError(t, err, "connection refused")
 }
 

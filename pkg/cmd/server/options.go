@@ -174,7 +174,7 @@ func (o *Options) validateHost() []error {
 	case o.Standalone:
 		return nil
 	case kubeconfig == "" && !inCluster:
-		return []error{errors.New("no host cluster: --kubeconfig must name a kubeconfig file, unless this process runs in a cluster")}
+		return []error{errors.New("no cluster: --kubeconfig must name a kubeconfig file, unless this process runs in a cluster")}
 	case kubeconfig != "":
 		if _, err := os.Stat(kubeconfig); err != nil {
 			return []error{fmt.Errorf("--kubeconfig: %w", err)}

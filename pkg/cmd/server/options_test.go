@@ -49,7 +49,7 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 			args: []string{"--standalone"},
 		},
 		"no host": {
-			want: []string{"no host cluster", "--kubeconfig"},
+			want: []string{"no cluster: --kubeconfig", "--kubeconfig"},
 		},
 		"a kubeconfig that is not there": {
 			args: []string{"--kubeconfig=/nowhere/kubeconfig"},
@@ -126,7 +126,7 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 		},
 		"all that is wrong is said at once": {
 			args: []string{"--workers=0", "--data-dir=", "--secure-port=0"},
-			want: []string{"no host cluster", "--workers", "--data-dir", "--secure-port"},
+			want: []string{"no cluster: --kubeconfig", "--workers", "--data-dir", "--secure-port"},
 		},
 	}
 	for name, test := range tests {

@@ -152,7 +152,7 @@ func TestErrorsOfTheCommandAreReadable(t *testing.T) {
 		want []string
 	}{
 		"no host": {
-			want: []string{"no host cluster"},
+			want: []string{"no cluster: --kubeconfig"},
 		},
 		"a flag that there is not": {
 			args: []string{"--zip-devel"},
@@ -201,7 +201,7 @@ func TestErrorsOfTheCommandAreReadable(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	for flag, wanted := range map[string][]string{
-		"--help":    {"Host cluster flags:", "Storage flags:", "Controllers flags:", "--data-dir", "--kubeconfig"},
+		"--help":    {"Cluster flags:", "Storage flags:", "Controllers flags:", "--data-dir", "--kubeconfig"},
 		"--version": {"metacontroller-apiserver "},
 	} {
 		var output bytes.Buffer

@@ -292,7 +292,7 @@ func watchProblem(view *cache.View) *report.Problem {
 	if !view.WaitsSince().IsZero() {
 		verb = "listed"
 	}
-	return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the host does not let %s be %s: %w", view.Type, verb, err)}
+	return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the cluster does not let %s be %s: %w", view.Type, verb, err)}
 }
 
 // listProblem returns the problem that the host has not ended its list of a type; nil if it has.
@@ -302,5 +302,5 @@ func listProblem(view *cache.View) *report.Problem {
 		return nil
 	}
 	return &report.Problem{Reason: report.ReasonTypesNotListed, Err: fmt.Errorf(
-		"the host has not ended its answer to the list of %s, which was asked for at %s", view.Type, since.UTC().Format(time.RFC3339))}
+		"the cluster has not ended its answer to the list of %s, which was asked for at %s", view.Type, since.UTC().Format(time.RFC3339))}
 }

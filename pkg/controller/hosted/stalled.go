@@ -59,7 +59,7 @@ func (c *Controller) reportLeaving(ctx context.Context, key object.Key, state *p
 		state.syncErrorEvents = eventDeduplicator{}
 		return next.Within(left)
 	}
-	why := "it has no finalizers, so the host or its garbage collector still has to delete it"
+	why := "it has no finalizers, so the cluster or its garbage collector still has to delete it"
 	if len(child.Finalizers) > 0 {
 		why = fmt.Sprintf("its finalizers are %q, and their owners have to remove them", child.Finalizers)
 	}

@@ -141,8 +141,8 @@ func TestAChildThatDoesNotGo(t *testing.T) {
 		}}
 	}
 	for want, finalizers := range map[string][]string{
-		"it has no finalizers, so the host or its garbage collector still has to delete it": nil,
-		`its finalizers are ["x/y" "z"], and their owners have to remove them`:              {"x/y", "z"},
+		"it has no finalizers, so the cluster or its garbage collector still has to delete it": nil,
+		`its finalizers are ["x/y" "z"], and their owners have to remove them`:                 {"x/y", "z"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

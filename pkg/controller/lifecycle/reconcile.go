@@ -148,7 +148,7 @@ func problemOf(err error) *report.Problem {
 	} else if _, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
 		reason = report.ReasonNoStatus
 	} else if _, ok := errors.AsType[*discovery.Error](err); ok {
-		reason = report.ReasonHostUnreachable
+		reason = report.ReasonClusterUnreachable
 	} else if _, ok := errors.AsType[*hook.SourceError](err); ok {
 		reason = report.ReasonCredentials
 	}

@@ -36,8 +36,8 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 		does behaviour
 		says []string
 	}{
-		"the host refuses to list one":   {forbids, []string{"False WatchFailed: the host does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
-		"the host does not end the list": {hangs, []string{"False TypesNotListed: the host has not ended its answer to the list of Visit.ctl.example/v1"}},
+		"the cluster refuses to list one":   {forbids, []string{"False WatchFailed: the cluster does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
+		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not ended its answer to the list of Visit.ctl.example/v1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it takes a while until that is told
@@ -120,8 +120,8 @@ func TestAControllerIsNotReadyBeforeItSeesItsTypes(t *testing.T) {
 		does behaviour
 		says []string
 	}{
-		"the host refuses to list one":         {forbids, []string{"False WatchFailed: the host does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
-		"the host does not end the list":       {hangs, []string{"False TypesNotListed: the host has not ended its answer to the list of Visit.ctl.example/v1"}},
+		"the cluster refuses to list one":      {forbids, []string{"False WatchFailed: the cluster does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
+		"the cluster does not end the list":    {hangs, []string{"False TypesNotListed: the cluster has not ended its answer to the list of Visit.ctl.example/v1"}},
 		"the host cannot send what it watches": {breaks, []string{"False WatchFailed", "Visit.ctl.example/v1", "conversion webhook failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,7 @@ func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
 func TestTheConditionReadyDoesNotWaitForOtherStatuses(t *testing.T) {
 	start := time.Now()
 	states, objects := behind(start, 1)
-	states["0"].setProblem(objects["0"], &report.Problem{Reason: report.ReasonHostUnreachable, Err: errors.New("timed out")})
+	states["0"].setProblem(objects["0"], &report.Problem{Reason: report.ReasonClusterUnreachable, Err: errors.New("timed out")})
 	spent := newStatusBudget()
 	for spent.take() {
 	}

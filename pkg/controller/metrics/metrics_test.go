@@ -90,7 +90,7 @@ func TestReconciliationsAreCountedByResult(t *testing.T) {
 			t.Error("it is to be done, and Measure says otherwise")
 		}
 	}
-	if reconciles.Measure(func() (bool, error) { return false, errors.New("the host is away") }) {
+	if reconciles.Measure(func() (bool, error) { return false, errors.New("the cluster is away") }) {
 		t.Error("it is to be tried again, and Measure says otherwise")
 	}
 	reconciles.Measure(func() (bool, error) {

@@ -1541,7 +1541,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceRule names a resource type of the host cluster.",
+				Description: "ResourceRule names a resource type of the cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
@@ -1571,7 +1571,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SecretKeyRef names a key in a Secret of the host cluster.",
+				Description: "SecretKeyRef names a key in a Secret of the cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1609,7 +1609,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SecretRef names a Secret of the host cluster.",
+				Description: "SecretRef names a Secret of the cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1639,7 +1639,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceReference names a Service of the host cluster.",
+				Description: "ServiceReference names a Service of the cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {

@@ -252,7 +252,7 @@ func (x *Exchange) ask() answer {
 	}
 	response, err := x.send(ctx)
 	if err != nil {
-		x.proxy.note("%s: the host does not answer: %v", x.Request, err)
+		x.proxy.note("%s: the cluster does not answer: %v", x.Request, err)
 		abort()
 	}
 	defer response.Body.Close()

@@ -61,7 +61,7 @@ func published(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, func(context.Context) error {
 		if !strings.Contains(env.Kubectl(t, "get", "--raw", "/openapi/v3"), `"apis/`+v1alpha1.SchemeGroupVersion.String()+`"`) {
-			return errors.New("the host has not published the schemas")
+			return errors.New("the cluster has not published the schemas")
 		}
 		return nil
 	})

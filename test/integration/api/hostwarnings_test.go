@@ -34,8 +34,8 @@ func TestAuthorsAreWarnedOfWhatTheHostLacks(t *testing.T) {
 	})
 
 	out = env.Apply(t, manifest(harness.Name("test")))
-	contains(t, out, `Warning: spec.parentResource: the host does not serve "nothings" in nothing.example.com/v1 yet`)
-	if strings.Contains(out, `the host does not serve "pods"`) {
+	contains(t, out, `Warning: spec.parentResource: the cluster does not serve "nothings" in nothing.example.com/v1 yet`)
+	if strings.Contains(out, `the cluster does not serve "pods"`) {
 		t.Errorf("there is a warning about children that the host has:\n%s", out)
 	}
 
@@ -54,5 +54,5 @@ func TestAuthorsAreWarnedOfNearNamesAndOfFieldsThatAreDropped(t *testing.T) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "nothings", "leafs"), "resource: pods", "resource: deployment")
 	out := env.Apply(t, text, "--dry-run=server")
 	contains(t, out, fmt.Sprintf(`Warning: spec.parentResource: the schema of "leafs" in %s has no status.observedGeneration: the controller writes this, and the cluster drops it`, parents.GroupVersion()))
-	contains(t, out, `Warning: spec.childResources[0]: the host does not serve "deployment" in v1 yet; the controller starts as soon as it does; did you mean "deployments" in apps/v1?`)
+	contains(t, out, `Warning: spec.childResources[0]: the cluster does not serve "deployment" in v1 yet; the controller starts as soon as it does; did you mean "deployments" in apps/v1?`)
 }

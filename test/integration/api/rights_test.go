@@ -80,7 +80,7 @@ func waitUntilKnown(t *testing.T, namespace, user string, rules []rbacv1.PolicyR
 	env.Eventually(t, func(ctx context.Context) error {
 		answer, err := env.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
-			err = fmt.Errorf("the host does not know yet that %s may %v", user, last)
+			err = fmt.Errorf("the cluster does not know yet that %s may %v", user, last)
 		}
 		return err
 	})

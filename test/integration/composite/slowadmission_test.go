@@ -111,7 +111,7 @@ func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
 		_, err := env.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && !counted.inEffect.Load() {
-			err = errors.New("the host does not call the admission webhook yet")
+			err = errors.New("the cluster does not call the admission webhook yet")
 		}
 		return err
 	})

@@ -183,7 +183,7 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 		"a label that is a number":           {`{"labels":{"a":1}}`, `field "labels": the value of "a" must be a string`},
 		"an annotation that is an object":    {`{"annotations":{"a":{}}}`, `field "annotations": the value of "a" must be a string`},
 		"a status that is a string":          {`{"status":"fine"}`, `field "status": must be a JSON object`},
-		"a label that the host refuses":      {`{"labels":{"a":"not a label"},"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":{"value":"1"}}]}`, "can't update Thing"},
+		"a label that the cluster refuses":   {`{"labels":{"a":"not a label"},"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":{"value":"1"}}]}`, "can't update Thing"},
 		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"$NAME","namespace":"default"}}]}`, "in another namespace"},
 		"an attachment with no kind":         {`{"attachments":[{"apiVersion":"v1","metadata":{"name":"bad"}}]}`, "Object 'Kind' is missing"},
 	} {

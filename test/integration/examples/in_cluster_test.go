@@ -47,6 +47,6 @@ func comesFromTesting(warning, example string) bool {
 		return true
 	}
 	own, err := os.ReadFile(filepath.Join(example, "crd.yaml"))
-	missing := regexp.MustCompile(`spec\.parentResource: the host does not serve "(\w+)" in ([\w.-]+)/`).FindStringSubmatch(warning)
+	missing := regexp.MustCompile(`spec\.parentResource: the cluster does not serve "(\w+)" in ([\w.-]+)/`).FindStringSubmatch(warning)
 	return err == nil && missing != nil && strings.Contains(string(own), "name: "+missing[1]+"."+missing[2]+"\n")
 }

@@ -112,7 +112,7 @@ type BasicAuth struct {
 	PasswordKey string `json:"passwordKey,omitempty"`
 }
 
-// SecretRef names a Secret of the host cluster.
+// SecretRef names a Secret of the cluster.
 type SecretRef struct {
 	// name of the Secret, for instance "hooks-credentials".
 	Name string `json:"name"`
@@ -121,7 +121,7 @@ type SecretRef struct {
 	Namespace string `json:"namespace"`
 }
 
-// SecretKeyRef names a key in a Secret of the host cluster.
+// SecretKeyRef names a key in a Secret of the cluster.
 type SecretKeyRef struct {
 	// name of the Secret, for instance "hooks-credentials".
 	Name string `json:"name"`

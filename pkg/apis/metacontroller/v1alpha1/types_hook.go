@@ -114,7 +114,7 @@ func (d Duration) Parse() (time.Duration, error) {
 	return time.ParseDuration(string(d))
 }
 
-// ServiceReference names a Service of the host cluster.
+// ServiceReference names a Service of the cluster.
 type ServiceReference struct {
 	// name of the Service, for instance "my-hooks".
 	Name string `json:"name"`

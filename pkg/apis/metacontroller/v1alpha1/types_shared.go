@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// ResourceRule names a resource type of the host cluster.
+// ResourceRule names a resource type of the cluster.
 type ResourceRule struct {
 	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
 	// for the core group, for instance "v1".

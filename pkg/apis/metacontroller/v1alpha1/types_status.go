@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 const (
 	// ConditionReady is True while the controller runs as its current spec says.
 	ConditionReady = "Ready"
-	// ConditionResourcesFound is True if the host cluster serves every resource the spec names.
+	// ConditionResourcesFound is True if the cluster serves every resource the spec names.
 	ConditionResourcesFound = "ResourcesFound"
 	// ConditionHooksReachable is True if the last calls of the hooks were answered.
 	ConditionHooksReachable = "HooksReachable"

@@ -57,6 +57,6 @@ func (v *View) waitForFirstRead(ctx context.Context) error {
 	case <-v.informer.listFailed:
 		return v.ListError()
 	case <-ctx.Done():
-		return fmt.Errorf("the host has not sent it: %w", context.Cause(ctx))
+		return fmt.Errorf("the cluster has not sent it: %w", context.Cause(ctx))
 	}
 }

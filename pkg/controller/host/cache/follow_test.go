@@ -127,7 +127,7 @@ func TestASingleObjectHasAWatchOfItsOwn(t *testing.T) {
 }
 
 func TestWhyASingleObjectCannotBeFollowed(t *testing.T) {
-	t.Run("the host refuses", func(t *testing.T) {
+	t.Run("the cluster refuses", func(t *testing.T) {
 		fake, client := newFakeHost(t)
 		fake.refuse, fake.status = 1000, http.StatusForbidden
 		_, err := NewInformers(t.Context(), client, 0).Follow(t.Context(), things, one, func(*object.Object) { t.Error("something is reported") })

@@ -163,7 +163,7 @@ func TestWatchGoesOnWhileItIsWidened(t *testing.T) {
 
 	fake.refuse(func(selector string) bool { return selector == "" })
 	second := listen(t, informers, "")
-	waitUntil(t, "the host refuses", func() bool { return second.ListError() != nil })
+	waitUntil(t, "the cluster refuses", func() bool { return second.ListError() != nil })
 	fake.set("x", "app=x")
 	first.hears(t, "+x101 ~x103")
 	if second.heard() != "" {

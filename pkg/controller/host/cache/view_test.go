@@ -364,13 +364,13 @@ func TestAWatchThatTheHostRefusesIsFailingUntilItDoesNot(t *testing.T) {
 }
 
 func TestWhatAViewThatIsNotSyncedWaitsFor(t *testing.T) {
-	t.Run("the host refuses", func(t *testing.T) {
+	t.Run("the cluster refuses", func(t *testing.T) {
 		fake, client := newFakeHost(t)
 		fake.refuse, fake.status = 1000, http.StatusForbidden
 		view := NewInformers(t.Context(), client, 0).Acquire(things)
 		waitUntil(t, "that is told at once", func() bool { return view.WatchError() != nil })
 	})
-	t.Run("the host does not stream lists, and does not end its list", func(t *testing.T) {
+	t.Run("the cluster does not stream lists, and does not end its list", func(t *testing.T) {
 		fake, client := newFakeHost(t)
 		fake.items, fake.hangs = thing("a", "2", ""), true
 		view := NewInformers(t.Context(), client, 0).Acquire(things)
@@ -379,7 +379,7 @@ func TestWhatAViewThatIsNotSyncedWaitsFor(t *testing.T) {
 			t.Errorf("it waits since %s, the error is %v", view.WaitsSince(), view.WatchError())
 		}
 	})
-	t.Run("the host does not end a streamed list", func(t *testing.T) {
+	t.Run("the cluster does not end a streamed list", func(t *testing.T) {
 		before := time.Now()
 		fake, client := newFakeHost(t)
 		view := NewInformers(t.Context(), client, 0).Acquire(things)

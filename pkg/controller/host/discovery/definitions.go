@@ -30,7 +30,7 @@ var (
 func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("make a client for the host's metadata: %w", err)
+		return fmt.Errorf("make a client for the cluster's metadata: %w", err)
 	}
 	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(keepNameAndTimes))
 	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {

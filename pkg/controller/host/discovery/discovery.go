@@ -26,7 +26,7 @@ type UnknownTypeError struct {
 }
 
 func (e *UnknownTypeError) Error() string {
-	return fmt.Sprintf("can't find resource %q in apiVersion %q: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition",
+	return fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition",
 		e.Resource, e.APIVersion)
 }
 
@@ -37,7 +37,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("the host did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
+	return fmt.Sprintf("the cluster did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

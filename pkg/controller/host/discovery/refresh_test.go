@@ -71,7 +71,7 @@ func TestTypesThatChangeUnseenAreReadAgain(t *testing.T) {
 	askedTwice := func() {
 		t.Helper()
 		asked := fake.asked.Load()
-		waitUntil(t, "the host is asked again", func() bool { return fake.asked.Load() >= asked+2 })
+		waitUntil(t, "the cluster is asked again", func() bool { return fake.asked.Load() >= asked+2 })
 	}
 	askedTwice()
 	fake.resources.Store(nil)

@@ -172,7 +172,7 @@ func TestResolveRefuses(t *testing.T) {
 	isInvalid := func(err error) bool {
 		return !isUnknown(err) && !isNoStatus(err) && !isUnreachable(err)
 	}
-	const notServed = `: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
+	const notServed = `: the cluster does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
 	tests := map[string]struct {
 		spec string
 		is   func(error) bool
@@ -203,7 +203,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a group that the host cannot tell of now": {
 			`{parentResource: {apiVersion: down.example/v1, resource: webs}, ` + syncHook + `}`, isUnreachable,
-			`parent type: the host did not tell what apiVersion "down.example/v1" has: no answer`,
+			`parent type: the cluster did not tell what apiVersion "down.example/v1" has: no answer`,
 		},
 		"an apiVersion that is none": {
 			`{parentResource: {apiVersion: a/b/c, resource: webs}, ` + syncHook + `}`, isInvalid,
@@ -219,7 +219,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a child type that the host cannot tell of now": {
 			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: down.example/v1, resource: pods}]}`, isUnreachable,
-			`child type: the host did not tell what apiVersion "down.example/v1" has: no answer`,
+			`child type: the cluster did not tell what apiVersion "down.example/v1" has: no answer`,
 		},
 	}
 	for name, test := range tests {

@@ -126,7 +126,7 @@ func TestResolveRefuses(t *testing.T) {
 	isUnknown := func(err error) bool { _, ok := errors.AsType[*discovery.UnknownTypeError](err); return ok }
 	isUnreachable := func(err error) bool { _, ok := errors.AsType[*discovery.Error](err); return ok }
 	isInvalid := func(err error) bool { return !isUnknown(err) && !isUnreachable(err) }
-	const notServed = `: the host does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
+	const notServed = `: the cluster does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
 	tests := map[string]struct {
 		spec string
 		is   func(error) bool
@@ -144,7 +144,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a target type that the host cannot tell of now": {
 			`{resources: [{apiVersion: down.example/v1, resource: webs}], ` + syncHook + `}`, isUnreachable,
-			`target type: the host did not tell what apiVersion "down.example/v1" has: no answer`,
+			`target type: the cluster did not tell what apiVersion "down.example/v1" has: no answer`,
 		},
 		"a label selector that is none": {
 			`{resources: [{apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}], ` + syncHook + `}`, isInvalid,

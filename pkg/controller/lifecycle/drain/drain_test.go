@@ -200,7 +200,7 @@ func TestDrain(t *testing.T) {
 			want:   map[string][]string{"a": {ours}}, updates: 4,
 			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
 		},
-		"an object that the host does not let us write keeps no other": {
+		"an object that the cluster does not let us write keeps no other": {
 			webs: map[string][]string{"a": {ours}, "b": {ours}, "c": {ours}}, refuse: "b",
 			want: map[string][]string{"a": {}, "b": {ours}, "c": {}}, updates: 3,
 			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: can't update the finalizers of Web default/b: no",

@@ -94,10 +94,10 @@ func TestQ37ChildrenAreLeftAloneWhenTheTargetCouldNotBeWritten(t *testing.T) {
 		reason metav1.StatusReason
 		err    bool
 	}{
-		"it changed meanwhile":     {409, metav1.StatusReasonConflict, false},
-		"it is gone":               {404, metav1.StatusReasonNotFound, false},
-		"the host refuses it":      {422, metav1.StatusReasonInvalid, true},
-		"the host does not let us": {403, metav1.StatusReasonForbidden, true},
+		"it changed meanwhile":        {409, metav1.StatusReasonConflict, false},
+		"it is gone":                  {404, metav1.StatusReasonNotFound, false},
+		"the cluster refuses it":      {422, metav1.StatusReasonInvalid, true},
+		"the cluster does not let us": {403, metav1.StatusReasonForbidden, true},
 	}
 	for name, test := range failures {
 		for _, fails := range []pipeline.Op{pipeline.Status, pipeline.Metadata} {

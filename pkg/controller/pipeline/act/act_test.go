@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 		"update, changed meanwhile":      {op: pipeline.Update, code: 409, reason: metav1.StatusReasonConflict},
 		"update, gone meanwhile":         {op: pipeline.Update, code: 404, reason: metav1.StatusReasonNotFound},
 		"update, refused":                {op: pipeline.Update, code: 422, reason: metav1.StatusReasonInvalid, err: "can't update ConfigMap default/a: " + noMatter},
-		"update, the host is broken":     {op: pipeline.Update, code: 500, reason: metav1.StatusReasonInternalError, err: "can't update ConfigMap default/a: " + noMatter},
+		"update, the cluster is broken":  {op: pipeline.Update, code: 500, reason: metav1.StatusReasonInternalError, err: "can't update ConfigMap default/a: " + noMatter},
 		"delete, replaced meanwhile":     {op: pipeline.Delete, code: 409, reason: metav1.StatusReasonConflict},
 		"delete, gone meanwhile":         {op: pipeline.Delete, code: 404, reason: metav1.StatusReasonNotFound},
 		"delete, forbidden":              {op: pipeline.Delete, code: 403, reason: metav1.StatusReasonForbidden, err: "can't delete ConfigMap default/a: " + noMatter},
@@ -280,10 +280,10 @@ func TestNothingIsAdoptedForAParentThatIsNoMore(t *testing.T) {
 		live string
 		want string
 	}{
-		"it is gone":                {404, failure(404, metav1.StatusReasonNotFound, "no such Web"), "can't adopt children of Web default/shop: no such Web"},
-		"it was replaced":           {200, strings.Replace(liveParent, "parent-uid", "other", 1), "can't adopt children of Web default/shop: it was replaced by another of that name"},
-		"it is being deleted":       {200, strings.Replace(liveParent, `"name"`, `"deletionTimestamp":"2026-03-04T05:06:07Z","name"`, 1), "can't adopt children of Web default/shop: it is being deleted"},
-		"the host does not tell it": {503, failure(503, metav1.StatusReasonServiceUnavailable, "try later"), "can't adopt children of Web default/shop: try later"},
+		"it is gone":                   {404, failure(404, metav1.StatusReasonNotFound, "no such Web"), "can't adopt children of Web default/shop: no such Web"},
+		"it was replaced":              {200, strings.Replace(liveParent, "parent-uid", "other", 1), "can't adopt children of Web default/shop: it was replaced by another of that name"},
+		"it is being deleted":          {200, strings.Replace(liveParent, `"name"`, `"deletionTimestamp":"2026-03-04T05:06:07Z","name"`, 1), "can't adopt children of Web default/shop: it is being deleted"},
+		"the cluster does not tell it": {503, failure(503, metav1.StatusReasonServiceUnavailable, "try later"), "can't adopt children of Web default/shop: try later"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,9 +27,9 @@ func TestWhoHasANameThatIsTaken(t *testing.T) {
 		"the parent itself, and the answer got lost": {200, owned("parent-uid", "true"), false},
 		"another of the parent's name":               {200, owned("other-uid", "true"), true},
 		"one that the parent owns and does not rule": {200, owned("parent-uid", "false"), true},
-		"nobody's":              {200, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, true},
-		"it is free again":      {404, failure(404, metav1.StatusReasonNotFound, "gone"), false},
-		"the host does not say": {403, failure(403, metav1.StatusReasonForbidden, "no"), true},
+		"nobody's":                 {200, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, true},
+		"it is free again":         {404, failure(404, metav1.StatusReasonNotFound, "gone"), false},
+		"the cluster does not say": {403, failure(403, metav1.StatusReasonForbidden, "no"), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

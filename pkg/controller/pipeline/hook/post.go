@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -108,6 +109,10 @@ func httpError(ctx context.Context, err error) error {
 	}
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
 		err = errors.New("the hook redirects to what is no URL") // without the location, which may contain a password
+	}
+	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Error() == err.Error() {
+		// Our port differs from call to call. With it, the same error would be another one each time.
+		err = &net.OpError{Op: operation.Op, Net: operation.Net, Addr: operation.Addr, Err: operation.Err}
 	}
 	switch {
 	case isClosed(err):

@@ -67,7 +67,7 @@ func TestListsAreMergedAsTheHostSays(t *testing.T) {
 		"a null for a set takes away only what was applied": {
 			gadgets, "{names: [theirs, a]}", "{names: [a]}", "{names: null}", "{names: [theirs]}",
 		},
-		"a list of which the host does not say is guessed": {
+		"a list of which the cluster does not say is guessed": {
 			gadgets, "{plain: [{name: a, pull: x}, {name: theirs}]}", "{plain: [{name: a}]}", "{plain: [{name: a, image: y}]}", "{plain: [{name: a, pull: x, image: y}, {name: theirs}]}",
 		},
 		"so is one in what the host leaves open": {

@@ -223,8 +223,8 @@ func TestTheHostsFormOfWhatWasAppliedIsNoDifference(t *testing.T) {
 		described         bool
 		want              pipeline.Op
 	}{
-		"as the host describes it":             {observed: stored, desired: wanted, described: true, want: pipeline.Keep},
-		"if the host does not describe it":     {observed: stored, desired: wanted, want: pipeline.Apply},
+		"as the cluster describes it":          {observed: stored, desired: wanted, described: true, want: pipeline.Keep},
+		"if the cluster does not describe it":  {observed: stored, desired: wanted, want: pipeline.Apply},
 		"another quantity":                     {observed: stored, desired: strings.Replace(wanted, "1000m", "1001m", 1), described: true, want: pipeline.Apply},
 		"what is no longer empty":              {observed: stored, desired: strings.Replace(wanted, "hostNetwork: false", "hostNetwork: true", 1), described: true, want: pipeline.Apply},
 		"another quantity that is there":       {observed: strings.Replace(stored, `"1"`, `"2"`, 1), desired: wanted, described: true, want: pipeline.Apply},

@@ -57,7 +57,7 @@ func TestStatus(t *testing.T) {
 		"a status that is a list":                {observed: `[1]`, answer: `{"ready":true}`, want: `{"observedGeneration":3,"ready":true}`, why: "it differs at status.observedGeneration"},
 		"the same status":                        {observed: `{"observedGeneration":3,"ready":true}`, answer: `{"ready":true}`},
 		"the same number written otherwise":      {observed: `{"observedGeneration":3,"share":10}`, answer: `{"share":10.0}`},
-		"a null that the host did not store":     {observed: `{"observedGeneration":3}`, answer: `{"message":null}`},
+		"a null that the cluster did not store":  {observed: `{"observedGeneration":3}`, answer: `{"message":null}`},
 		"no status, and none but the generation": {observed: `{"observedGeneration":3}`},
 	}
 	for name, test := range tests {

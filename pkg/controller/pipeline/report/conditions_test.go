@@ -29,7 +29,7 @@ func TestTheConditionParentsSynced(t *testing.T) {
 	}{
 		"no controller runs":        {nil, "Unknown NotRunning: no controller runs"},
 		"they are not counted yet":  {&Health{Uncounted: true}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
-		"there are no parents":      {&Health{}, "True AllSynced: every parent is as its hook wants"},
+		"there are no parents":      {&Health{}, "True NoParents: there is no parent: no object of the type exists, or none that the controller selects"},
 		"some are not synced yet":   {&Health{Total: 3, Synced: 2}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
 		"all are synced":            {&Health{Total: 3, Synced: 3}, "True AllSynced: every parent is as its hook wants"},
 		"some fail":                 {&Health{Total: 3, Failing: 2, Failure: &ParentError{Parent: shop, Message: "the hook crashed"}}, "False ParentsFailing: 2 of 3 parents are not as their hook wants; Web default/shop: the hook crashed"},

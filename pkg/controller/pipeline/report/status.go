@@ -74,29 +74,30 @@ type Problem struct {
 
 // Reasons of the conditions of a controller.
 const (
-	ReasonRunning          = "Running"
-	ReasonInvalidSpec      = "InvalidSpec"
-	ReasonUnknownType      = "UnknownType"
-	ReasonCredentials      = "CredentialsMissing"
-	ReasonNoStatus         = "NoStatusSubresource"
-	ReasonHostUnreachable  = "HostUnreachable"
-	ReasonDeleting         = "Deleting"
-	ReasonFound            = "Found"
-	ReasonAnswered         = "Answered"
-	ReasonNotCalled        = "NotCalledYet"
-	ReasonCallFailed       = "CallFailed"
-	ReasonNotRunning       = "NotRunning"
-	ReasonQuiet            = "Quiet"
-	ReasonWriteLoop        = "WriteLoop"
-	ReasonCredentialsStale = "CredentialsStale"
-	ReasonHookDown         = "HookDown"
-	ReasonNotSelected      = "NotSelected"
-	ReasonWatchFailed      = "WatchFailed"
-	ReasonTypesNotListed   = "TypesNotListed"
-	ReasonAllSynced        = "AllSynced"
-	ReasonNotAllSynced     = "NotAllSyncedYet"
-	ReasonParentsFailing   = "ParentsFailing"
-	ReasonFieldsKept       = "AllKept"
+	ReasonRunning            = "Running"
+	ReasonInvalidSpec        = "InvalidSpec"
+	ReasonUnknownType        = "UnknownType"
+	ReasonCredentials        = "CredentialsMissing"
+	ReasonNoStatus           = "NoStatusSubresource"
+	ReasonClusterUnreachable = "ClusterUnreachable"
+	ReasonDeleting           = "Deleting"
+	ReasonFound              = "Found"
+	ReasonAnswered           = "Answered"
+	ReasonNotCalled          = "NotCalledYet"
+	ReasonCallFailed         = "CallFailed"
+	ReasonNotRunning         = "NotRunning"
+	ReasonQuiet              = "Quiet"
+	ReasonWriteLoop          = "WriteLoop"
+	ReasonCredentialsStale   = "CredentialsStale"
+	ReasonHookDown           = "HookDown"
+	ReasonNotSelected        = "NotSelected"
+	ReasonWatchFailed        = "WatchFailed"
+	ReasonTypesNotListed     = "TypesNotListed"
+	ReasonAllSynced          = "AllSynced"
+	ReasonNoParents          = "NoParents"
+	ReasonNotAllSynced       = "NotAllSyncedYet"
+	ReasonParentsFailing     = "ParentsFailing"
+	ReasonFieldsKept         = "AllKept"
 )
 
 // Status returns the status of a controller object of that generation. before is its present
@@ -156,7 +157,7 @@ func setReady(set setCondition, problem *Problem) {
 func setResourcesFound(set setCondition, problem *Problem) {
 	switch {
 	case problem == nil || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the host serves all types of the spec")
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the cluster serves all types of the spec")
 	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))
 	default:
@@ -198,6 +199,8 @@ func setParentsSynced(set setCondition, health *Health) {
 			message += fmt.Sprintf("; %s: %s", first.Parent, first.Message)
 		}
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(message))
+	case health.Total == 0 && !health.Uncounted:
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonNoParents, "there is no parent: no object of the type exists, or none that the controller selects")
 	case health.Uncounted || health.Synced < health.Total:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced, "some parents have not been synced yet")
 	default:
@@ -242,7 +245,7 @@ func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, proble
 	setReady(func(_ string, status metav1.ConditionStatus, reason, message string) {
 		same = said.Status == status && said.Reason == reason
 		switch reason {
-		case ReasonHookDown, ReasonWatchFailed, ReasonHostUnreachable:
+		case ReasonHookDown, ReasonWatchFailed, ReasonClusterUnreachable:
 			// The text of connection errors differs each time, because it has port numbers.
 		default:
 			same = same && said.Message == message

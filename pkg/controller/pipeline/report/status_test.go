@@ -36,7 +36,7 @@ func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
 func TestConditions(t *testing.T) {
 	const (
 		runs     = "True Running: the controller runs as its spec says"
-		found    = "True Found: the host serves all types of the spec"
+		found    = "True Found: the cluster serves all types of the spec"
 		answered = "True Answered: the last call of a hook was answered"
 		uncalled = "Unknown NotCalledYet: no hook has been called yet"
 	)
@@ -68,7 +68,7 @@ func TestConditions(t *testing.T) {
 			problem: &Problem{Reason: ReasonHookDown, Err: errors.New("connection refused")},
 			want:    conditions{"False HookDown: connection refused", found, "False CallFailed: about Web default/shop: connection refused"},
 		},
-		"the host does not let a type be watched any more": {
+		"the cluster does not let a type be watched any more": {
 			health:  &Health{HookCalled: true},
 			problem: &Problem{Reason: ReasonWatchFailed, Err: errors.New("forbidden")},
 			want:    conditions{"False WatchFailed: forbidden", "False WatchFailed: forbidden", answered},
@@ -101,9 +101,9 @@ func TestConditions(t *testing.T) {
 			problem: &Problem{Reason: ReasonNoStatus, Err: errors.New("no status")},
 			want:    conditions{"False NoStatusSubresource: no status", "False NoStatusSubresource: no status", uncalled},
 		},
-		"the host does not answer": {
-			problem: &Problem{Reason: ReasonHostUnreachable, Err: errors.New("timed out")},
-			want:    conditions{"False HostUnreachable: timed out", "Unknown HostUnreachable: timed out", uncalled},
+		"the cluster does not answer": {
+			problem: &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")},
+			want:    conditions{"False ClusterUnreachable: timed out", "Unknown ClusterUnreachable: timed out", uncalled},
 		},
 		"of a long error, the middle is left out": {
 			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New(strings.Repeat("ü", 1000))},
@@ -174,7 +174,7 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 		LastError: &v1alpha1.LastSyncError{Message: "long ago", Time: long},
 	}
 	kept := before.DeepCopy()
-	after := Status(before, 2, nil, &Problem{Reason: ReasonHostUnreachable, Err: errors.New("timed out")})
+	after := Status(before, 2, nil, &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")})
 	if diff := cmp.Diff(*kept, before); diff != "" {
 		t.Errorf("the status before was changed (-want +got):\n%s", diff)
 	}
@@ -193,7 +193,7 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 	if after.LastError == nil || after.LastError.Message != "long ago" {
 		t.Errorf("the last error is %v, want it to stay", after.LastError)
 	}
-	again := Status(after, 2, nil, &Problem{Reason: ReasonHostUnreachable, Err: errors.New("timed out")})
+	again := Status(after, 2, nil, &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")})
 	if diff := cmp.Diff(after, again); diff != "" {
 		t.Errorf("without news the status changes (-before +after):\n%s", diff)
 	}

@@ -147,7 +147,7 @@ func (o *Observer) listed(rules []*rule) error {
 func notListed(view *cache.View) error {
 	why := view.ListError()
 	if why == nil {
-		why = errors.New("the host has not answered yet")
+		why = errors.New("the cluster has not answered yet")
 	}
 	return fmt.Errorf("related %s cannot be observed: %w", view.Type, why)
 }

@@ -131,7 +131,7 @@ func TestAListThatDoesNotComeIsAnErrorAfterAWhile(t *testing.T) {
 	o.host.silent.Insert("configmaps")
 	o.host.refused.Insert("secrets")
 	for _, test := range []struct{ resource, want string }{
-		{"configmaps", "related ConfigMap.v1 cannot be observed: the host has not answered yet"},
+		{"configmaps", "related ConfigMap.v1 cannot be observed: the cluster has not answered yet"},
 		{"secrets", "related Secret.v1 cannot be observed: failed to list Secret.v1: secrets are none of your business"},
 	} {
 		o.says(pipeline.RelatedRule{APIVersion: "v1", Resource: test.resource})

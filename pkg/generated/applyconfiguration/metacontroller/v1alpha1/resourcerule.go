@@ -8,7 +8,7 @@ package v1alpha1
 // ResourceRuleApplyConfiguration represents a declarative configuration of the ResourceRule type for use
 // with apply.
 //
-// ResourceRule names a resource type of the host cluster.
+// ResourceRule names a resource type of the cluster.
 type ResourceRuleApplyConfiguration struct {
 	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
 	// for the core group, for instance "v1".

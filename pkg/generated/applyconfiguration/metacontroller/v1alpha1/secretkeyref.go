@@ -8,7 +8,7 @@ package v1alpha1
 // SecretKeyRefApplyConfiguration represents a declarative configuration of the SecretKeyRef type for use
 // with apply.
 //
-// SecretKeyRef names a key in a Secret of the host cluster.
+// SecretKeyRef names a key in a Secret of the cluster.
 type SecretKeyRefApplyConfiguration struct {
 	// name of the Secret, for instance "hooks-credentials".
 	Name *string `json:"name,omitempty"`

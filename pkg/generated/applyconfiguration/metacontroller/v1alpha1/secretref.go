@@ -8,7 +8,7 @@ package v1alpha1
 // SecretRefApplyConfiguration represents a declarative configuration of the SecretRef type for use
 // with apply.
 //
-// SecretRef names a Secret of the host cluster.
+// SecretRef names a Secret of the cluster.
 type SecretRefApplyConfiguration struct {
 	// name of the Secret, for instance "hooks-credentials".
 	Name *string `json:"name,omitempty"`

@@ -8,7 +8,7 @@ package v1alpha1
 // ServiceReferenceApplyConfiguration represents a declarative configuration of the ServiceReference type for use
 // with apply.
 //
-// ServiceReference names a Service of the host cluster.
+// ServiceReference names a Service of the cluster.
 type ServiceReferenceApplyConfiguration struct {
 	// name of the Service, for instance "my-hooks".
 	Name *string `json:"name,omitempty"`
