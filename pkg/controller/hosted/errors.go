@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -28,17 +27,17 @@ func overtaken(outcome *pipeline.Outcome) error {
 	return &overtakenError{outcome.Key().String()}
 }
 
-// incompleteError returns what a sync that did not fail has left undone: the children whose names
-// other objects have, and the writes that are postponed by the guard against write loops.
-func incompleteError(conflicting []object.Key, postponed time.Duration) error {
-	switch {
-	case len(conflicting) > 0:
-		return fmt.Errorf("the names of children belong to others: %s", strings.Join(keyNames(conflicting), ", "))
-	case postponed > 0:
-		return errors.New("what would be written again and again is slowed down, see the condition Stable")
+// nameConflictError returns why a sync that did not fail is not done: other objects have the names of
+// children. It is nil if there are none.
+func nameConflictError(conflicting []object.Key) error {
+	if len(conflicting) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the names of children belong to others: %s", strings.Join(keyNames(conflicting), ", "))
 }
+
+// errSlowedDown is why a parent is failing that is in a write loop.
+var errSlowedDown = errors.New("what would be written again and again is slowed down, see the condition Stable")
 
 // errorList is two or more errors of one sync.
 type errorList []error

@@ -34,6 +34,9 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
+	// loopsUntil is when the write loops of the parent are over unless it is written again; zero if it
+	// is in none. In nanoseconds since 1970.
+	loopsUntil int64
 	// isLetGo is true if the parent is finalized although it is not being deleted.
 	isLetGo bool
 	// finalization is there while the finalize hook has not finished.
@@ -47,6 +50,26 @@ type parentState struct {
 	rollout *rolloutState
 	// Each of these repeats one sort of event about the parent not too often.
 	syncErrorEvents, nameConflictEvents, duplicateEvents eventDeduplicator
+}
+
+// keepsLooping notes until when the parent is in write loops. Zero leaves it as it is.
+func (s *parentState) keepsLooping(over time.Time) {
+	if !over.IsZero() {
+		s.loopsUntil = over.UnixNano()
+	}
+}
+
+// slowedDown returns an error as long as the parent is in a write loop, with the time until that is
+// over. Between two writes of a loop all may be as the hook wants, but only until somebody undoes it.
+func (s *parentState) slowedDown(now time.Time) (over time.Duration, err error) {
+	if s.loopsUntil == 0 {
+		return 0, nil
+	}
+	if over = time.Unix(0, s.loopsUntil).Sub(now); over > 0 {
+		return over, errSlowedDown
+	}
+	s.loopsUntil = 0
+	return 0, nil
 }
 
 // rolloutState is what one sync of a parent leaves to the next about its rollout.

@@ -56,6 +56,32 @@ var waits = map[string]syncResult{
 	"the hook wants a pause over the limit": {err: &hook.ThrottledError{After: time.Hour}},
 }
 
+// Between two writes of a loop, a sync finds that all is as the hook wants.
+func TestAParentIsFailingUntilItsWriteLoopsAreOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReporter(t)
+		r.state.keepsLooping(time.Now().Add(time.Minute))
+		r.state.keepsLooping(time.Time{})
+		for range 60 {
+			r.reports(syncResult{})
+			r.expect(0, 1)
+			time.Sleep(time.Second)
+		}
+		r.reports(syncResult{})
+		r.expect(1, 0)
+	})
+}
+
+func TestAParentInAWriteLoopIsSyncedWhenThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReporter(t)
+		r.state.keepsLooping(time.Now().Add(time.Minute))
+		if next := r.reports(syncResult{}); next != syncqueue.Done(time.Minute) {
+			t.Errorf("the next sync is %v", next)
+		}
+	})
+}
+
 func TestAParentThatWaitsForOverAMinuteIsFailing(t *testing.T) {
 	for name, unfinished := range waits {
 		t.Run(name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
-	outcomes, after := c.act(ctx, started, snapshot, planned)
+	outcomes, after := c.act(ctx, started, state, snapshot, planned)
 	result.outcomes = outcomes
 	c.reportWriteWarnings(state, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
 	result.resyncAfter = sooner(result.resyncAfter, after)
@@ -215,15 +215,16 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	c.reportNameConflicts(state, snapshot.Parent, conflicting)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missed)
 	result.err = joinErrors(errs)
-	result.incomplete = incompleteError(conflicting, after)
+	result.incomplete = nameConflictError(conflicting)
 	return result
 }
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It
 // returns the time until the first of these is due, zero if none was postponed. Started is the time
 // at which the sync began.
-func (c *Controller) act(ctx context.Context, started time.Time, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
-	next, loops := c.guard.Postpone(snapshot, planned, started)
+func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
+	next, over, loops := c.guard.Postpone(snapshot, planned, started)
+	state.keepsLooping(over)
 	c.reportWriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
 	now := time.Now()
@@ -248,7 +249,9 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	if next, postponed := postponement(ctx, result.err); postponed {
 		return c.reportUnfinished(ctx, key, state, result.err, next)
 	}
-	failure := cmp.Or(result.err, result.incomplete)
+	over, slowedDown := state.slowedDown(time.Now())
+	result.resyncAfter = sooner(result.resyncAfter, over)
+	failure := cmp.Or(result.err, result.incomplete, slowedDown)
 	if failure == nil && result.overtaken != nil {
 		return c.reportUnfinished(ctx, key, state, result.overtaken, syncqueue.Backoff(result.resyncAfter))
 	}

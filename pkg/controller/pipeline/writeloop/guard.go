@@ -45,13 +45,16 @@ func targetOf(step *pipeline.Step) target {
 // It returns when the first of these writes is due, zero if there are none. Until then the
 // finalizer stays on the parent too, unless the parent is being deleted.
 //
+// If the plan has writes that are in a loop, whether it is too early for them or not, over is when the
+// last of these loops is over unless more such writes follow; otherwise zero.
+//
 // It also returns the loops to report: loops that were not reported before, or not for some time.
 // The step of a reported loop may stay in the plan, if its time has just come.
-func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, report []pipeline.WriteLoop) {
+func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next, over time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.histories) == 0 {
-		return next, nil
+		return next, over, nil
 	}
 	state := state{snapshot: snapshot}
 	steps := plan.Steps[:0]
@@ -68,6 +71,9 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 		}
 		early, loops := history.attempt(&step, &state, now)
 		report = append(report, loops...)
+		if history.loop != nil {
+			over = latest(over, latest(now, history.loop.until).Add(calm))
+		}
 		if !early {
 			steps = append(steps, step)
 			continue
@@ -84,7 +90,14 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	if !next.IsZero() {
 		plan.Steps = slices.DeleteFunc(steps, func(step pipeline.Step) bool { return step.Op == pipeline.Finalizer })
 	}
-	return next, report
+	return next, over, report
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // PostponeStep is Postpone for a step that is taken before the rest of its sync is planned: the
