@@ -28,9 +28,10 @@ func describe(parent object.Key, outcomes []pipeline.Outcome) string {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		next := verbOf(outcome)
-		switch name := shortName(parent, outcome); {
-		case next == "":
-		case next == verb:
+		name := shortName(parent, outcome)
+		switch next {
+		case "":
+		case verb:
 			parts[len(parts)-1] += ", " + name
 		default:
 			parts = append(parts, next+" "+name)

@@ -70,12 +70,6 @@ func TestASyncIsToldInOneLine(t *testing.T) {
 	}
 }
 
-// logged returns a context whose logger appends its messages to lines.
-func logged(t *testing.T, lines *[]string) context.Context {
-	logger := funcr.New(func(_, line string) { *lines = append(*lines, line) }, funcr.Options{})
-	return klog.NewContext(t.Context(), logger)
-}
-
 func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
 	for name, developer := range map[string]bool{"with it": true, "without it": false} {
 		t.Run(name, func(t *testing.T) {

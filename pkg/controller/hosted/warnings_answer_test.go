@@ -70,7 +70,7 @@ func TestWarningsAboutTheAnswerOfACustomizeHookComeAndGo(t *testing.T) {
 		}
 		got := ""
 		if warning := c.Health().Warning; warning != nil {
-			got = warning.Warning.Message
+			got = warning.Message
 		}
 		if (turn.want == "") != (got == "") || !strings.Contains(got, turn.want) {
 			t.Errorf("after sync %d the warning is %q, want %q", i, got, turn.want)
