@@ -52,6 +52,8 @@ func page(before string, mistakes []mistake, goldens map[string]*golden) string 
 func cell(text string) string { return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`) }
 
 var (
+	applyError      = regexp.MustCompile(`(?m)^(Error from server|error: |The \S+ "\S*" is invalid: )`)
+	outdated        = regexp.MustCompile(`(?m)^    Outdated:  [1-9]`)
 	applyWarning    = regexp.MustCompile(`(?m)^Warning: `)
 	warningReason   = regexp.MustCompile(`(?m)^ *Warning  (\S+)  `)
 	conditionReason = regexp.MustCompile(`(?m)^    Reason:  (\S+)\n    Status:  (?:False|Unknown)\n    Type:  (\S+)$`)
@@ -67,11 +69,14 @@ func clues(g *golden) string {
 	}
 	for _, variant := range variants {
 		text := g.texts[variant]
-		if strings.Contains(text, "\nError from server") || strings.Contains(text, "is invalid:") {
+		if applyError.MatchString(text) {
 			add("an error of `kubectl apply`")
 		}
 		if applyWarning.MatchString(text) {
 			add("a warning of `kubectl apply`")
+		}
+		if outdated.MatchString(text) {
+			add("column `OUTDATED`")
 		}
 		for _, found := range warningReason.FindAllStringSubmatch(text, -1) {
 			add("event `" + found[1] + "`")
