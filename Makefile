@@ -73,24 +73,25 @@ run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the for
 
 .PHONY: run-clean
 run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECONFIG (DATA_DIR, FORCE=1).
-	@bin/attach clean -data-dir "$(DATA_DIR)" $(if $(FORCE),-force)
+	@bin/attach clean -data-dir "$(DATA_DIR)" $(if $(filter 1,$(FORCE)),-force)
 
 ##@ Check
 
 # Results are not cached, because go test does not notice a new binary of the server. Most tests
 # wait for a cluster, so more of them run at once than there are processors.
 #
-# test/faults plays some 700 runs of the code that all other tests run with the race detector. It runs
-# without it, and alone, since its steps have to end within bounds of time.
+# test/faults plays some 700 runs, and test/integration/mistakes 400, of the code that all other tests
+# run with the race detector. They run without it, and alone, since what they look for has to happen
+# within bounds of time.
 .PHONY: test
 test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
-	go test -count=1 -parallel 16 -timeout 15m ./test/faults
+	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
 	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
-	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -v '/test/faults$$')
+	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|integration/mistakes)$$')
 
 # FAULTS_SEED=... repeats one walk.
 .PHONY: faults

@@ -123,12 +123,24 @@ func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into m
 }
 
 // allTypes lists the types of all groups. Those of groups that do not answer are left out.
-func (h Host) allTypes(ctx context.Context) []*metav1.APIResourceList {
-	_, all, err := h.Types.ServerGroupsAndResourcesWithContext(ctx)
+// They are in the order in which the cluster prefers groups and versions.
+func (h Host) allTypes(ctx context.Context) (ordered []*metav1.APIResourceList) {
+	groups, all, err := h.Types.ServerGroupsAndResourcesWithContext(ctx)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Failed to list all types of the cluster", "err", err)
 	}
-	return all
+	byVersion := make(map[string]*metav1.APIResourceList, len(all))
+	for _, list := range all {
+		byVersion[list.GroupVersion] = list
+	}
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			if list := byVersion[version.GroupVersion]; list != nil {
+				ordered = append(ordered, list)
+			}
+		}
+	}
+	return ordered
 }
 
 // withoutMissingStatus replaces the right to write the status of parents by that to write the

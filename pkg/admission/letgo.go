@@ -27,8 +27,9 @@ const (
 )
 
 // letGo returns warnings about the parents that a change of a spec lets go of. It asks the host only
-// if the change may do that: once for each type of parents.
-func (h Host) letGo(ctx context.Context, name string, stored, updated *controller) (warnings []string) {
+// if the change may do that: for each type of parents, whether the author may list them, and for a
+// list. To who may not list them, the numbers would tell what is in them.
+func (h Host) letGo(ctx context.Context, author *reviewer, name string, stored, updated *controller) (warnings []string) {
 	var changes []*parentChange
 	for _, rule := range stored.parents {
 		change := newParentChange(name, rule.GroupResource(), stored, updated)
@@ -40,7 +41,7 @@ func (h Host) letGo(ctx context.Context, name string, stored, updated *controlle
 	var group sync.WaitGroup
 	found := make([][]string, len(changes))
 	for i, change := range changes {
-		group.Go(func() { found[i] = change.warnings(ctx, h) })
+		group.Go(func() { found[i] = change.warnings(ctx, h, author) })
 	}
 	group.Wait()
 	return slices.Concat(found...)
@@ -87,10 +88,16 @@ func isAll(rule *typeRule) bool {
 }
 
 // warnings counts the parents that the change lets go of, by what becomes of them.
-func (c *parentChange) warnings(ctx context.Context, h Host) (warnings []string) {
+func (c *parentChange) warnings(ctx context.Context, h Host, author *reviewer) (warnings []string) {
+	if mayList, err := author.review(ctx, right{object{GroupResource: c.resource}, "list"}); err != nil || !mayList {
+		klog.FromContext(ctx).V(2).Info("Not counting the parents that a change lets go of", "resource", c.resource, "mayList", mayList, "err", err)
+		return nil
+	}
 	options := metav1.ListOptions{Limit: mostCounted}
 	if selector := c.before[0].selector; len(c.before) == 1 && selector != nil {
-		options.LabelSelector = metav1.FormatLabelSelector(selector)
+		if parsed, err := metav1.LabelSelectorAsSelector(selector); err == nil {
+			options.LabelSelector = parsed.String()
+		}
 	}
 	list, err := h.Objects.List(ctx, c.before[0].GroupVersionResource, options)
 	if err != nil {
@@ -149,6 +156,8 @@ func (c *parentChange) path() *field.Path {
 // counted returns the sentence about a number of parents. There may be more of them.
 func (c *parentChange) counted(count int, more bool, one, all string) string {
 	switch {
+	case more && count == 1:
+		return fmt.Sprintf("at least 1 parent (%s) %s", c.resource, one)
 	case more:
 		return fmt.Sprintf("at least %d parents (%s) %s", count, c.resource, all)
 	case count == 1:

@@ -63,40 +63,47 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 		want           []string
 	}{
 		"a narrower selector, with a finalize hook": {
-			objects: three(true), stored: composed(finalizing), object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com"},
+			objects: three(true), stored: composed(finalizing), object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
+			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalize hook will be called"},
+		},
+		"a former selector that is empty": {
+			objects: three(true), stored: composed(finalizing, func(spec *metacontroller.CompositeControllerSpec) {
+				spec.ParentResource.LabelSelector = &metav1.LabelSelector{}
+			}),
+			object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalize hook will be called"},
 		},
 		"one parent alone": {
-			objects: three(true), stored: composed(finalizing), object: composed(finalizing, selecting("blog")), asked: []string{"list pages.example.com"},
+			objects: three(true), stored: composed(finalizing), object: composed(finalizing, selecting("blog")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{"spec.parentResource: 1 parent (pages.example.com) stops matching: its finalize hook will be called"},
 		},
 		"more parents than are counted": {
-			objects: three(true), hasMore: true, stored: composed(finalizing), object: composed(finalizing, selecting("blog")), asked: []string{"list pages.example.com"},
-			want: []string{"spec.parentResource: at least 1 parents (pages.example.com) stop matching: their finalize hook will be called"},
+			objects: three(true), hasMore: true, stored: composed(finalizing), object: composed(finalizing, selecting("blog")), asked: []string{"list pages.example.com", "list pages.example.com"},
+			want: []string{"spec.parentResource: at least 1 parent (pages.example.com) stops matching: its finalize hook will be called"},
 		},
 		"a narrower selector, without a finalize hook": {
-			objects: three(false), stored: composed(), object: composed(selecting("shop")), asked: []string{"list pages.example.com"},
+			objects: three(false), stored: composed(), object: composed(selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are"},
 		},
 		"another selector, of which only those of the former count": {
-			objects: three(true), stored: composed(finalizing, selecting("blog")), object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com app=blog"},
+			objects: three(true), stored: composed(finalizing, selecting("blog")), object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com app=blog"},
 			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalize hook will be called"},
 		},
 		"a wider selector": {objects: three(true), stored: composed(finalizing, selecting("blog")), object: composed(finalizing)},
 		"another type, with a finalize hook": {
-			objects: three(true), stored: composed(finalizing), object: composed(finalizing, ofType("books")), asked: []string{"list pages.example.com"},
+			objects: three(true), stored: composed(finalizing), object: composed(finalizing, ofType("books")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{"spec.parentResource: 3 parents (pages.example.com) stop matching: their finalizer is removed without a call of the finalize hook, and their children stay as they are"},
 		},
 		"another type, without a finalize hook": {
-			objects: three(false), stored: composed(), object: composed(ofType("books")), asked: []string{"list pages.example.com"},
+			objects: three(false), stored: composed(), object: composed(ofType("books")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{"spec.parentResource: 3 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are"},
 		},
 		"no finalize hook any more": {
-			objects: three(true), stored: composed(finalizing), object: composed(), asked: []string{"list pages.example.com"},
+			objects: three(true), stored: composed(finalizing), object: composed(), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{"spec.hooks.finalize: 3 parents (pages.example.com) lose their finalizer: no hook will be called when they are deleted"},
 		},
 		"no finalize hook any more, and a narrower selector": {
-			objects: three(true), stored: composed(finalizing), object: composed(selecting("shop")), asked: []string{"list pages.example.com"},
+			objects: three(true), stored: composed(finalizing), object: composed(selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{
 				"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalizer is removed without a call of the finalize hook, and their children stay as they are",
 				"spec.hooks.finalize: 1 parent (pages.example.com) loses its finalizer: no hook will be called when it is deleted",
@@ -104,7 +111,7 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 		},
 		"a narrower selector that all parents match": {
 			objects: map[string][]metav1.PartialObjectMetadata{"": {parentWith(true, shop)}}, stored: composed(finalizing), object: composed(finalizing, selecting("shop")),
-			asked: []string{"list pages.example.com"},
+			asked: []string{"list pages.example.com", "list pages.example.com"},
 		},
 		"a change of something else": {
 			objects: three(true), stored: composed(finalizing, selecting("blog")), object: composed(finalizing, selecting("blog"), child("v1", "pods")),
@@ -112,11 +119,11 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 		"a new controller": {objects: three(true), object: composed(finalizing, selecting("blog"))},
 		"targets by their annotations": {
 			objects: three(false), stored: annotated(has("app", "Exists")), object: annotated(has("app", "In", "shop"), has("x", "DoesNotExist"), has("x", "NotIn", "a")),
-			asked: []string{"list pages.example.com"},
+			asked: []string{"list pages.example.com", "list pages.example.com"},
 			want:  []string{"spec.resources: 2 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are"},
 		},
 		"a type of targets that is gone": {
-			objects: three(false), stored: annotated(has("app", "NotIn", "shop")), object: decorated("pods"), asked: []string{"list pages.example.com", "list pods"},
+			objects: three(false), stored: annotated(has("app", "NotIn", "shop")), object: decorated("pods"), asked: []string{"list pages.example.com", "list pages.example.com", "list pods", "list pods"},
 			want: []string{
 				"spec.resources: 2 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are",
 				"spec.resources: 3 parents (pods) stop matching: they are not synced any more, and their children stay as they are",
@@ -124,10 +131,10 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host := &fakeHost{objects: test.objects, hasMore: test.hasMore}
+			host := &fakeHost{objects: test.objects, hasMore: test.hasMore, rules: []string{"*"}}
 			var got []string
 			if test.stored != nil {
-				got = host.asHost().letGo(t.Context(), "pages", controllerOf(test.stored), controllerOf(test.object))
+				got = host.asHost().letGo(t.Context(), newReviewer(host, jane()), "pages", controllerOf(test.stored), controllerOf(test.object))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
@@ -145,8 +152,19 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 }
 
 func TestNobodyIsWarnedOfParentsThatCannotBeCounted(t *testing.T) {
-	host := &fakeHost{discoveryErr: errGone}
-	if got := host.asHost().letGo(t.Context(), "pages", controllerOf(composed(finalizing)), controllerOf(composed())); len(got) > 0 {
+	host := &fakeHost{discoveryErr: errGone, rules: []string{"*"}}
+	if got := host.asHost().letGo(t.Context(), newReviewer(host, jane()), "pages", controllerOf(composed(finalizing)), controllerOf(composed())); len(got) > 0 {
 		t.Errorf("warned of %q", got)
+	}
+}
+
+// The numbers would tell what is in objects that the author may not see.
+func TestWhoMayNotListParentsIsNotToldHowManyThereAre(t *testing.T) {
+	host := &fakeHost{objects: map[string][]metav1.PartialObjectMetadata{"": {parentWith(true, nil)}}}
+	if got := host.asHost().letGo(t.Context(), newReviewer(host, jane()), "pages", controllerOf(composed(finalizing)), controllerOf(composed())); len(got) > 0 {
+		t.Errorf("warned of %q", got)
+	}
+	if asked := host.questions(); !slices.Equal(asked, []string{"list pages.example.com"}) {
+		t.Errorf("the host was asked %q, want the review alone", asked)
 	}
 }

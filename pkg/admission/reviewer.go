@@ -39,6 +39,10 @@ type reviewer struct {
 	troubles sets.Set[string]
 }
 
+func newReviewer(reviews Reviews, of user.Info) *reviewer {
+	return &reviewer{reviews: reviews, user: of, troubles: sets.New[string]()}
+}
+
 // missing returns the required rights that the user does not have.
 func (r *reviewer) missing(ctx context.Context, required []requiredRight) ([]requiredRight, error) {
 	verbs, order := map[object]sets.Set[string]{}, []object(nil)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
@@ -58,7 +57,7 @@ func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ a
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, rightsTimeout, fmt.Errorf("it did not answer within %s", rightsTimeout))
 	defer cancel()
-	reviewer := &reviewer{reviews: r.host.Reviews, user: author, troubles: sets.New[string]()}
+	reviewer := newReviewer(r.host.Reviews, author)
 	missing, err := r.missing(ctx, reviewer, request, required)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

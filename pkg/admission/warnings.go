@@ -70,7 +70,9 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	group.Go(func() { all[2] = w.resolver.warnings(asking, updated) })
 	all[3] = w.parents.warnings(request.GetName(), updated)
 	if stored != nil {
-		group.Go(func() { all[4] = w.host.letGo(asking, request.GetName(), stored, updated) })
+		group.Go(func() {
+			all[4] = w.host.letGo(asking, newReviewer(w.host.Reviews, request.GetUserInfo()), request.GetName(), stored, updated)
+		})
 	}
 	group.Wait()
 	for _, text := range slices.Concat(all[:]...) {

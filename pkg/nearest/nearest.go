@@ -8,10 +8,16 @@ import (
 	"strings"
 )
 
+// maxLetters bounds the work for a word. Nobody means a name by a longer one.
+const maxLetters = 100
+
 // To returns the candidate that is written most like the word, or "" if none is written so much alike
 // that it was probably meant. Upper and lower case count as the same. Of equally near candidates, the
 // first in alphabetical order is returned.
 func To(word string, candidates []string) string {
+	if len(word) > maxLetters {
+		return ""
+	}
 	lower := []rune(strings.ToLower(word))
 	found, least := "", (len(lower)+1)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(candidates)) {

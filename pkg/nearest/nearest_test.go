@@ -3,7 +3,10 @@
 
 package nearest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTo(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -23,6 +26,7 @@ func TestTo(t *testing.T) {
 		"another word":                        {"foo", []string{"bar", "status"}, ""},
 		"two mistakes in a short word":        {"kind", []string{"wins"}, ""},
 		"a single letter is near to no other": {"a", []string{"b"}, ""},
+		"a word that is longer than any name": {strings.Repeat("a", 101), []string{strings.Repeat("a", 101)}, ""},
 		"nothing":                             {"", []string{"a"}, ""},
 		"no candidates":                       {"replica", nil, ""},
 	} {

@@ -46,11 +46,18 @@ func inPatch(of reflect.Type, body []byte, unknownFields bool) []Mistake {
 
 // readAt compares a value with the type of the field at a JSON pointer.
 func (r *reader) readAt(of reflect.Type, pointer string, value any) {
+	if pointer == "" {
+		r.read(nil, of, value)
+		return
+	}
 	var path *field.Path
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		for of.Kind() == reflect.Pointer {
 			of = of.Elem()
+		}
+		if readsItself(of) {
+			return // its fields are not those of the Go type
 		}
 		switch of.Kind() {
 		case reflect.Struct:

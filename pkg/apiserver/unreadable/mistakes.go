@@ -33,7 +33,16 @@ type reader struct {
 	mistakes      []Mistake
 }
 
+// maxMistakes is how many mistakes are looked for. A body may be full of them.
+const maxMistakes = 100
+
+// isDone reports whether enough mistakes were found.
+func (r *reader) isDone() bool { return len(r.mistakes) >= maxMistakes }
+
 func (r *reader) add(path *field.Path, format string, args ...any) {
+	if r.isDone() {
+		return
+	}
 	r.mistakes = append(r.mistakes, Mistake{Field: path.String(), Message: fmt.Sprintf(format, args...)})
 }
 
@@ -42,10 +51,10 @@ func (r *reader) read(path *field.Path, of reflect.Type, value any) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	if value == nil || of.Kind() == reflect.Interface {
+	if value == nil || of.Kind() == reflect.Interface || r.isDone() {
 		return
 	}
-	if reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	if readsItself(of) {
 		r.readItself(path, of, value)
 		return
 	}
@@ -73,6 +82,11 @@ func (r *reader) read(path *field.Path, of reflect.Type, value any) {
 			r.add(path, "%s", why)
 		}
 	}
+}
+
+// readsItself reports whether a type reads JSON by itself.
+func readsItself(of reflect.Type) bool {
+	return reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // readItself compares a value with a type that reads JSON by itself.
@@ -106,6 +120,9 @@ func (r *reader) readStruct(path *field.Path, of reflect.Type, value any) {
 
 // unknown adds the mistake of a field that there is not.
 func (r *reader) unknown(path *field.Path, name string, fields map[string]reflect.Type) {
+	if r.isDone() {
+		return
+	}
 	hint := ""
 	if meant := nearest.To(name, slices.Collect(maps.Keys(fields))); meant != "" {
 		hint = fmt.Sprintf("; did you mean %q?", meant)

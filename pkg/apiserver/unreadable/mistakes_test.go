@@ -4,6 +4,7 @@
 package unreadable
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -118,6 +119,8 @@ func TestInPatch(t *testing.T) {
 		"a field in a value":                 {`[{"op": "add", "path": "/spec/childResources/-", "value": {"resources": "pods"}}]`, []string{`spec.childResources[-].resources: unknown field; did you mean "resource"?`}},
 		"a path with a slash in a name":      {`[{"op": "add", "path": "/metadata/labels/a~1b", "value": 1}]`, []string{`metadata.labels[a/b]: must be a string, and is the number 1; write "1" with the quotation marks`}},
 		"a path that goes on after a string": {`[{"op": "add", "path": "/metadata/name/x", "value": 1}]`, nil},
+		"a path into what reads itself":      {`[{"op": "replace", "path": "/metadata/managedFields/0/fieldsV1/f:spec", "value": {}}]`, nil},
+		"the whole object":                   {`[{"op": "replace", "path": "", "value": {"speck": {}}}]`, []string{`speck: unknown field; did you mean "spec"?`}},
 		"what is removed":                    {`[{"op": "remove", "path": "/spec/hoks"}]`, nil},
 		"what is no patch":                   {`{}`, nil},
 	} {
@@ -126,5 +129,16 @@ func TestInPatch(t *testing.T) {
 				t.Errorf("mistakes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestABodyThatIsFullOfMistakesIsNotReadToItsEnd(t *testing.T) {
+	body := []byte("{")
+	for i := range 10 * maxMistakes {
+		body = fmt.Appendf(body, "%q:1,", fmt.Sprint("x", i))
+	}
+	body = append(body[:len(body)-1], '}')
+	if got := len(InObject(reflect.TypeFor[v1alpha1.CompositeController](), body, true)); got != maxMistakes {
+		t.Errorf("found %d mistakes, want %d", got, maxMistakes)
 	}
 }

@@ -101,6 +101,9 @@ func (r *refusal) rewrite(status *metav1.Status, mistakes []Mistake) {
 	more := ""
 	if len(mistakes) > mostMistakes {
 		more = fmt.Sprintf("; and %d more", len(mistakes)-mostMistakes)
+		if len(mistakes) >= maxMistakes {
+			more = "; and many more"
+		}
 		mistakes = mistakes[:mostMistakes]
 	}
 	texts, causes := make([]string, len(mistakes)), make([]metav1.StatusCause, len(mistakes))

@@ -59,7 +59,7 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
 		"that come to serve other types under the same APIService. 0 is never.")
 	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS, "How many requests a second there may be to the cluster in the "+
-		"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike Metacontroller's: the host "+
+		"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike Metacontroller's: the "+
 		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
 	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
 		"at once. Default: %d.", defaultClientBurst))

@@ -78,7 +78,7 @@ func (f *libraryFilter) drops(line []byte, now time.Time) bool {
 // tellsOfTrouble reports whether a line is a warning or an error by its words. Libraries that log
 // through a context have no warnings.
 func tellsOfTrouble(line []byte) bool {
-	for _, word := range []string{"Warning: ", "Failed", "Error", "invalid", "err=", `"err":`} {
+	for _, word := range []string{"Warning: ", "Failed", "Error", "Timed out", "invalid", "err=", `"err":`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -70,13 +72,24 @@ func (c *Controller) reportFinalizing(state *parentState, snapshot *pipeline.Sna
 	state.isLetGo = isLetGo
 }
 
-// ReportLetGo writes an event about each parent of a former controller that this one does not handle.
-// Those with the controller's finalizer are left out: there are events when it is removed.
-func (c *Controller) ReportLetGo(former *Controller, name string) {
+// maxLetGoEvents bounds the events about one change. More at once would displace those of others.
+const maxLetGoEvents = 100
+
+// ReportLetGo writes events about parents of the former controller. They are parents that this
+// controller does not handle. Those with the finalizer are left out: there are events when it is
+// removed.
+func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name string) {
+	count := 0
 	for _, parent := range former.observer.Parents() {
-		if !c.observer.Handles(parent) && !slices.Contains(parent.Finalizers, former.observer.Finalizer) {
+		if c.observer.Handles(parent) || slices.Contains(parent.Finalizers, former.observer.Finalizer) {
+			continue
+		}
+		if count++; count <= maxLetGoEvents {
 			c.Events.NoLongerSelected(parent, name)
 		}
+	}
+	if count > maxLetGoEvents {
+		klog.FromContext(ctx).Info("Only some parents that are no longer selected have an event", "controller", name, "parents", count, "events", maxLetGoEvents)
 	}
 }
 

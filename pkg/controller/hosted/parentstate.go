@@ -34,9 +34,9 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	// loopsUntil is when the write loops of the parent are over unless it is written again; zero if it
-	// is in none. In nanoseconds since 1970.
-	loopsUntil int64
+	// loopsEnd is when all write loops of the parent will be over if nothing more is written; zero if
+	// it is in none. It is in nanoseconds since 1970.
+	loopsEnd int64
 	// isLetGo is true if the parent is finalized although it is not being deleted.
 	isLetGo bool
 	// finalization is there while the finalize hook has not finished.
@@ -52,23 +52,24 @@ type parentState struct {
 	syncErrorEvents, nameConflictEvents, duplicateEvents eventDeduplicator
 }
 
-// keepsLooping notes until when the parent is in write loops. Zero leaves it as it is.
-func (s *parentState) keepsLooping(over time.Time) {
-	if !over.IsZero() {
-		s.loopsUntil = over.UnixNano()
+// setLoopsEnd notes until when the parent is in write loops, zero if it is in none.
+func (s *parentState) setLoopsEnd(end time.Time) {
+	s.loopsEnd = 0
+	if !end.IsZero() {
+		s.loopsEnd = end.UnixNano()
 	}
 }
 
 // slowedDown returns an error as long as the parent is in a write loop, with the time until that is
 // over. Between two writes of a loop all may be as the hook wants, but only until somebody undoes it.
 func (s *parentState) slowedDown(now time.Time) (over time.Duration, err error) {
-	if s.loopsUntil == 0 {
+	if s.loopsEnd == 0 {
 		return 0, nil
 	}
-	if over = time.Unix(0, s.loopsUntil).Sub(now); over > 0 {
+	if over = time.Unix(0, s.loopsEnd).Sub(now); over > 0 {
 		return over, errSlowedDown
 	}
-	s.loopsUntil = 0
+	s.loopsEnd = 0
 	return 0, nil
 }
 

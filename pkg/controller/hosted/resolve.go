@@ -110,8 +110,10 @@ func (s *Spec) types() []object.Type {
 	return types
 }
 
-// LacksSchemas reports whether the host publishes no schema of some types.
-func (s *Spec) LacksSchemas() bool { return len(s.Schemas) < len(s.types()) }
+// LacksSchemas reports whether the host publishes no schema of some child types.
+func (s *Spec) LacksSchemas() bool {
+	return slices.ContainsFunc(s.Children, func(child object.Type) bool { return s.Schemas[child] == nil })
+}
 
 // ResolveResync sets the period in which all parents are synced again, at least one second.
 func (s *Spec) ResolveResync(seconds *int32) {

@@ -60,8 +60,7 @@ var waits = map[string]syncResult{
 func TestAParentIsFailingUntilItsWriteLoopsAreOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReporter(t)
-		r.state.keepsLooping(time.Now().Add(time.Minute))
-		r.state.keepsLooping(time.Time{})
+		r.state.setLoopsEnd(time.Now().Add(time.Minute))
 		for range 60 {
 			r.reports(syncResult{})
 			r.expect(0, 1)
@@ -75,7 +74,7 @@ func TestAParentIsFailingUntilItsWriteLoopsAreOver(t *testing.T) {
 func TestAParentInAWriteLoopIsSyncedWhenThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReporter(t)
-		r.state.keepsLooping(time.Now().Add(time.Minute))
+		r.state.setLoopsEnd(time.Now().Add(time.Minute))
 		if next := r.reports(syncResult{}); next != syncqueue.Done(time.Minute) {
 			t.Errorf("the next sync is %v", next)
 		}

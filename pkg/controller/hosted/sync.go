@@ -145,7 +145,8 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	}
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
-		state.uid, state.unfinishedSince, state.finalization = uid, 0, nil
+		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
+		state.isLetGo, state.told, state.syncErrorEvents = false, toldWarnings{}, eventDeduplicator{}
 	}
 	webhook := c.hooks.forSnapshot(snapshot)
 	if webhook == nil {
@@ -223,12 +224,14 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 // returns the time until the first of these is due, zero if none was postponed. Started is the time
 // at which the sync began.
 func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
-	next, over, loops := c.guard.Postpone(snapshot, planned, started)
-	state.keepsLooping(over)
+	next, loops := c.guard.Postpone(snapshot, planned, started)
 	c.reportWriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
 	now := time.Now()
 	c.guard.Wrote(snapshot, outcomes, now)
+	if state.loopsEnd != 0 || len(loops) > 0 || !next.IsZero() {
+		state.setLoopsEnd(c.guard.LoopsEnd(object.KeyOf(snapshot.Parent)))
+	}
 	if next.IsZero() {
 		return outcomes, 0
 	}

@@ -75,7 +75,7 @@ const (
 // recheckSchemas requeues a controller that may not have the schemas of its types yet.
 func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
 	if spec.SchemasErr != nil {
-		klog.FromContext(ctx).Error(spec.SchemasErr, "Children are merged without the schemas of their types", "controller", spec.Name)
+		klog.FromContext(ctx).Error(spec.SchemasErr, "Failed to read the schemas of all types; children without one are merged without it", "controller", spec.Name)
 	}
 	switch {
 	case !spec.SchemasStable:

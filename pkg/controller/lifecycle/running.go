@@ -56,7 +56,7 @@ func (r *Reconciler) replace(ctx context.Context, state *controllerState, object
 	next.stopWaiting()
 	state.setPrepared(nil)
 	if running := state.getRunning(); running != nil {
-		next.controller.ReportLetGo(running.controller, object.GetName())
+		next.controller.ReportLetGo(ctx, running.controller, object.GetName())
 	}
 	r.stop(ctx, state)
 	r.start(ctx, state, object, next.spec, next.controller)

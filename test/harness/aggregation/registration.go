@@ -74,13 +74,34 @@ func (r Registration) Apply(ctx context.Context, config *rest.Config) error {
 	}
 	for _, object := range r.objects() {
 		resource := resourceOf(object)
-		_, err := client.Resource(resource).Namespace(object.GetNamespace()).
+		foreign, err := isForeign(ctx, client.Resource(resource).Namespace(object.GetNamespace()), object.GetName())
+		switch {
+		case err != nil:
+			return err
+		case foreign && resource == namespaces:
+			continue // it has what others need, so it is used as it is, and stays
+		case foreign:
+			return fmt.Errorf("there is a %s %s/%s already that was not made by `make run`: remove it first", object.GetKind(), object.GetNamespace(), object.GetName())
+		}
+		_, err = client.Resource(resource).Namespace(object.GetNamespace()).
 			Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 		if err != nil {
 			return fmt.Errorf("register %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// isForeign reports whether an object exists that was not made by this package.
+func isForeign(ctx context.Context, client dynamic.ResourceInterface, name string) (bool, error) {
+	object, err := client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s: %w", name, err)
+	}
+	return object.GetLabels()[managedByLabel] != fieldManager, nil
 }
 
 func (r Registration) objects() []*unstructured.Unstructured {

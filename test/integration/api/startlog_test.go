@@ -32,6 +32,9 @@ func TestTheLogOfAStartHasFewLines(t *testing.T) {
 	message := regexp.MustCompile(`^[IWE][^"]*\] ("[^"]*")`)
 	var said []string
 	for _, line := range lines {
+		if strings.Contains(line, "Data race detection enabled") {
+			continue // of a server that is built with it
+		}
 		match := message.FindStringSubmatch(line)
 		if match == nil {
 			t.Fatalf("a line of another form: %s", line)

@@ -130,6 +130,9 @@ func rows(lines []string, begin *regexp.Regexp) []string {
 			all = append(all, line)
 		}
 	}
+	for i := range all {
+		all[i] = withoutDifferences(all[i])
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -191,7 +194,10 @@ var differing = []struct {
 // normal replaces what is different in each run.
 func (r *run) normal(text string) string {
 	_, host, _ := strings.Cut(r.Hook.URL(""), "://")
-	text = strings.NewReplacer(r.Unique, "websites", r.Namespace, "team", host, "<hook>").Replace(text)
+	return withoutDifferences(strings.NewReplacer(r.Unique, "websites", r.Namespace, "team", host, "<hook>").Replace(text))
+}
+
+func withoutDifferences(text string) string {
 	for _, part := range differing {
 		text = part.pattern.ReplaceAllString(text, part.with)
 	}

@@ -16,13 +16,13 @@ import (
 type Schemas struct {
 	mu    sync.RWMutex
 	known map[object.Type]*openapi.Type
-	// version changes when what is known does.
+	// version changes when what is known does. It is never zero.
 	version uint64
 }
 
 // NewSchemas returns schemas that begin with the known ones.
 func NewSchemas(known map[object.Type]*openapi.Type) *Schemas {
-	return &Schemas{known: maps.Clone(known)}
+	return &Schemas{known: maps.Clone(known), version: 1}
 }
 
 // Update replaces the schemas of the types that the host publishes now. Those of other types

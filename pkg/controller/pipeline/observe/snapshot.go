@@ -30,11 +30,12 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 		return nil
 	}
 	alive := parent.DeletionTimestamp == nil
+	schemasVersion := o.Schemas.currentVersion() // first: a later schema must not count as an earlier one
 	needsFinalizer := o.Finalizes && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
 		ParentType:     target.View.Type,
 		ParentSchema:   o.Schemas.of(target.View.Type),
-		SchemasVersion: o.Schemas.currentVersion(),
+		SchemasVersion: schemasVersion,
 		Parent:         parent,
 		ForeignStatus:  target.ForeignStatus,
 		Finalizer:      o.Finalizer,

@@ -22,7 +22,7 @@ func (c *children) warnOfChild(group pipeline.Group, observed, desired *object.O
 	if !current && group.Schema != nil {
 		before := len(fields)
 		fields = slices.DeleteFunc(group.Schema.UnknownFields(desired.JSON()), isBelowStatus)
-		cache.put(desired.Hash, fields)
+		cache.put(desired.Hash, c.parent.schemasVersion, fields)
 		if observed != nil && len(fields) < before {
 			c.upToDate.forget(observed.UID)
 		}
@@ -49,7 +49,7 @@ func (p *parent) warnOfStatus(upToDate *UpToDateCache, hash uint64, status []byt
 		before := len(fields)
 		fields = p.schema.UnknownFields(slices.Concat([]byte(`{"status":`), status, []byte("}")))
 		fields = slices.DeleteFunc(fields, func(field openapi.UnknownField) bool { return isGenerated(field.Path, status) })
-		cache.put(hash, fields)
+		cache.put(hash, p.schemasVersion, fields)
 		if len(fields) < before {
 			upToDate.forget(p.UID)
 		}

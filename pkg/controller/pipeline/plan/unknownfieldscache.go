@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -18,6 +19,8 @@ type unknownFieldsCache struct {
 	// found has an entry for everything that was searched, by the hash of what is desired. It is nil if
 	// all fields are known.
 	found map[uint64]*[]openapi.UnknownField
+	// searched are the entries that were found with other schemas since the last prune.
+	searched []uint64
 	// status is the hash of the status that was searched last.
 	status uint64
 }
@@ -31,9 +34,12 @@ func (c *unknownFieldsCache) get(desired, schemas uint64) (fields []openapi.Unkn
 	return fields, known && c.schemas == schemas
 }
 
-func (c *unknownFieldsCache) put(desired uint64, fields []openapi.UnknownField) {
+func (c *unknownFieldsCache) put(desired, schemas uint64, fields []openapi.UnknownField) {
 	if c.found == nil {
 		c.found = map[uint64]*[]openapi.UnknownField{}
+	}
+	if c.schemas != schemas && c.schemas != 0 {
+		c.searched = append(c.searched, desired)
 	}
 	c.found[desired] = nil
 	if len(fields) > 0 {
@@ -54,13 +60,22 @@ func (c *unknownFieldsCache) add(desired uint64, paths []string) {
 			fields = append(fields, openapi.UnknownField{Path: path})
 		}
 	}
-	c.put(desired, fields)
+	c.put(desired, c.schemas, fields)
 }
 
-// prune removes what is not among the desired children, except for the status. The entries that stay
-// count as found with schemas of that version.
+// prune removes what is not among the desired children, except for the status. If the schemas are
+// others than before, it also removes what was not searched since. The entries that stay count as
+// found with schemas of that version.
 func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
-	c.schemas = schemas
+	searched := c.searched
+	c.searched = nil
+	if former := c.schemas; former != schemas {
+		c.schemas = schemas
+		if former == 0 {
+			return // nothing was found before
+		}
+		maps.DeleteFunc(c.found, func(hash uint64, _ *[]openapi.UnknownField) bool { return !slices.Contains(searched, hash) })
+	}
 	if len(c.found) <= len(desired)+1 {
 		return
 	}

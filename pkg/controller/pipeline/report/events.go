@@ -137,7 +137,7 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string) {
 	if parent.DeletionTimestamp != nil {
 		e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
-			"Removed the finalizer %s although the finalize hook has not answered that it is done: its controller is no longer there", finalizer)
+			"Removed the finalizer %s although the finalize hook has not answered that it is done: its controller is no longer there, or has no finalize hook any more", finalizer)
 		return
 	}
 	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonFinalizerRemoved,

@@ -178,7 +178,7 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil && health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
-			health.message(health.HookErr.Error())+"; the credentials in use are the last good ones: "+health.message(health.StaleCredentials.Error()))
+			health.message(health.HookErr.Error()+"; the credentials in use are the last good ones: "+truncateError(health.StaleCredentials)))
 	case health.HookErr != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, health.message(health.HookErr.Error()))
 	case health.StaleCredentials != nil:

@@ -45,16 +45,13 @@ func targetOf(step *pipeline.Step) target {
 // It returns when the first of these writes is due, zero if there are none. Until then the
 // finalizer stays on the parent too, unless the parent is being deleted.
 //
-// If the plan has writes that are in a loop, whether it is too early for them or not, over is when the
-// last of these loops is over unless more such writes follow; otherwise zero.
-//
 // It also returns the loops to report: loops that were not reported before, or not for some time.
 // The step of a reported loop may stay in the plan, if its time has just come.
-func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next, over time.Time, report []pipeline.WriteLoop) {
+func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.histories) == 0 {
-		return next, over, nil
+		return next, nil
 	}
 	state := state{snapshot: snapshot}
 	steps := plan.Steps[:0]
@@ -71,9 +68,6 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 		}
 		early, loops := history.attempt(&step, &state, now)
 		report = append(report, loops...)
-		if history.loop != nil {
-			over = latest(over, latest(now, history.loop.until).Add(calm))
-		}
 		if !early {
 			steps = append(steps, step)
 			continue
@@ -90,7 +84,20 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	if !next.IsZero() {
 		plan.Steps = slices.DeleteFunc(steps, func(step pipeline.Step) bool { return step.Op == pipeline.Finalizer })
 	}
-	return next, over, report
+	return next, report
+}
+
+// LoopsEnd returns when all write loops of a parent will be over if nothing more is written; zero if
+// it is in none.
+func (g *Guard) LoopsEnd(parent object.Key) (end time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, history := range g.histories {
+		if history.loop != nil && history.loop.Parent == parent {
+			end = latest(end, latest(history.last, history.loop.until).Add(calm))
+		}
+	}
+	return end
 }
 
 func latest(a, b time.Time) time.Time {

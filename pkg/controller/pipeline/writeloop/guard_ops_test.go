@@ -32,7 +32,7 @@ func TestEveryOpIsSlowedDownThatFormsWriteLoops(t *testing.T) {
 					step.Observed = nil
 				}
 				plan := &pipeline.Plan{Steps: []pipeline.Step{step}}
-				next, _, _ := guard.Postpone(snapshot, plan, now)
+				next, _ := guard.Postpone(snapshot, plan, now)
 				until, _ := guard.PostponeStep(snapshot, &step, now)
 				postponed = postponed || !next.IsZero() || until.After(now)
 				outcome := pipeline.Outcome{Step: step}

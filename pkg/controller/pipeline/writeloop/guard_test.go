@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -194,15 +195,19 @@ func TestAHeldChildIsKept(t *testing.T) {
 		w.sync(step(pipeline.Update, "c", 1), step(pipeline.Status, "p", 1))
 	}
 	plan := &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1), step(pipeline.Status, "p", 1)}}
-	next, over, _ := w.guard.Postpone(w.snapshot(), plan, start)
+	next, _ := w.guard.Postpone(w.snapshot(), plan, start)
 	if len(plan.Steps) != 1 || plan.Steps[0].Op != pipeline.Keep || plan.Steps[0].Why != "it is written too often: it differs at data.a" || plan.Steps[0].Observed == nil {
 		t.Errorf("the plan is %+v, want the child kept and no status", plan.Steps)
 	}
 	if !next.Equal(start.Add(time.Second)) {
 		t.Errorf("the next write is at %s, want a second later", next)
 	}
-	if !over.Equal(next.Add(calm)) {
-		t.Errorf("the loops are over at %s, want that a minute after the next write", over)
+	if end := w.guard.LoopsEnd(object.KeyOf(w.snapshot().Parent)); !end.Equal(next.Add(calm)) {
+		t.Errorf("the loops end at %s, want that a minute after the next write", end)
+	}
+	w.sync(step(pipeline.Update, "c", 2), step(pipeline.Status, "p", 2))
+	if end := w.guard.LoopsEnd(object.KeyOf(w.snapshot().Parent)); !end.IsZero() {
+		t.Errorf("the loops end at %s although the hook wants something else", end)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestALoopWhoseLastWriteIsNotMadeIsOverAfterAMinute(t *testing.T) {
 	w.fight(time.Millisecond, 10*time.Minute, constantly(step(pipeline.Update, "c", 1)))
 	w.now = w.written[len(w.written)-1] + maxDelay
 	now := start.Add(w.now)
-	if next, _, _ := w.guard.Postpone(w.snapshot(), &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1)}}, now); !next.IsZero() {
+	if next, _ := w.guard.Postpone(w.snapshot(), &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1)}}, now); !next.IsZero() {
 		t.Fatalf("it is held back until %s", next)
 	}
 	w.now += time.Second

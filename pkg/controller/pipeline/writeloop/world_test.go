@@ -75,7 +75,7 @@ func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Dur
 	w.Helper()
 	snapshot, plan := w.snapshot(), &pipeline.Plan{Steps: steps}
 	wanted := len(steps)
-	until, _, loops := w.guard.Postpone(snapshot, plan, start.Add(w.now))
+	until, loops := w.guard.Postpone(snapshot, plan, start.Add(w.now))
 	w.reported = append(w.reported, loops...)
 	var outcomes []pipeline.Outcome
 	for _, step := range plan.Steps {

@@ -102,6 +102,7 @@ func sayWhatStays(out io.Writer, dataDir string) error {
 		return fmt.Errorf("look at the data directory: %w", err)
 	}
 	fmt.Fprintf(out, "The controllers that were not deleted, and the certificate, stay in %[1]s: the next 'make run' brings them back.\n"+
-		"To remove them, too, stop the server and then: rm -r %[1]s\n", absolute)
+		"To remove them, too, stop the server and then: rm -r %[2]s\n",
+		absolute, "'"+strings.ReplaceAll(absolute, "'", `'\''`)+"'")
 	return nil
 }
