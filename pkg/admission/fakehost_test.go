@@ -93,6 +93,7 @@ func (h *fakeHost) ServerResourcesForGroupVersionWithContext(_ context.Context, 
 	return list, nil
 }
 
+// The lists are in no order, like those of the real client. The groups are in the order of their names.
 func (h *fakeHost) ServerGroupsAndResourcesWithContext(ctx context.Context) (groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) {
 	for _, version := range slices.Sorted(maps.Keys(h.served)) {
 		list, err := h.ServerResourcesForGroupVersionWithContext(ctx, version)
@@ -100,8 +101,10 @@ func (h *fakeHost) ServerGroupsAndResourcesWithContext(ctx context.Context) (gro
 			return nil, nil, err
 		}
 		lists = append(lists, list)
+		groups = append(groups, &metav1.APIGroup{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: version}}})
 	}
-	return nil, lists, nil
+	slices.Reverse(lists)
+	return groups, lists, nil
 }
 
 func (h *fakeHost) List(_ context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
