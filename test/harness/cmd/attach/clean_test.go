@@ -148,7 +148,7 @@ func TestCleanSaysWhatStays(t *testing.T) {
 			if !strings.Contains(out.String(), "Ctrl-C") {
 				t.Errorf("it does not say when to stop the server: %s", out.String())
 			}
-			if says := strings.Contains(out.String(), "rm -r "+test.dataDir) && strings.Contains(out.String(), "the next 'make run' brings them back"); says != test.says {
+			if says := strings.Contains(out.String(), "rm -r '"+test.dataDir+"'") && strings.Contains(out.String(), "the next 'make run' brings them back"); says != test.says {
 				t.Errorf("it says %s", out.String())
 			}
 		})
