@@ -118,7 +118,7 @@ func (r *reader) readStruct(path *field.Path, of reflect.Type, value any) {
 	}
 }
 
-// unknown adds the mistake of a field that there is not.
+// unknown adds the mistake that an object has a field which its type lacks.
 func (r *reader) unknown(path *field.Path, name string, fields map[string]reflect.Type) {
 	if r.isDone() {
 		return

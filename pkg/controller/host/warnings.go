@@ -25,7 +25,7 @@ func CollectWarnings(ctx context.Context) (context.Context, *Warnings) {
 	return context.WithValue(ctx, warningsKey{}, warnings), warnings
 }
 
-// withoutWarnings returns a context for requests whose warnings nobody needs.
+// withoutWarnings returns a context in which the warnings of requests are dropped.
 func withoutWarnings(ctx context.Context) context.Context {
 	return context.WithValue(ctx, warningsKey{}, (*Warnings)(nil))
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// A finalize hook that never answers that it has finished keeps its parent for ever, and with it a
-// CustomResourceDefinition or a namespace that is being deleted. To take some time is normal. But if
-// nothing happens for finalizeThreshold, the parent is failing.
+// A parent that is being deleted stays until its finalize hook answers "finalized": true. So does its
+// namespace, or its CustomResourceDefinition, if that is being deleted. A hook may take some time. But
+// if no child goes for finalizeThreshold, the parent is failing.
 
 // finalizeThreshold is how long a finalize hook may take from one child that has gone to the next.
 const finalizeThreshold = 30 * time.Second

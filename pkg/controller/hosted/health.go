@@ -19,7 +19,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// Health returns how the controller is doing. Its cost does not depend on the number of parents.
+// Health returns how the controller is doing. Its cost does not depend on the number of parents,
+// except when the parent whose failure or warning was shown has none any more.
 func (c *Controller) Health() report.Health {
 	health := report.Health{Uncounted: !c.IsCounted(), WholeErrors: c.DeveloperMode}
 	health.WriteLoops, health.Total = c.writeLoops(), int(c.health.total.Load())
@@ -70,8 +71,8 @@ type syncHealth struct {
 
 // parentHealth is how the last sync of a parent ended.
 type parentHealth struct {
-	// succeeded is true if it did. failure is why it failed; nil if it did not. Neither is there
-	// before the first sync has ended.
+	// succeeded is true if the last sync succeeded. failure is the error of the last sync; nil if it
+	// succeeded. Before the first sync has ended, succeeded is false and failure is nil.
 	succeeded bool
 	// recovers is true if the end of the failure is worth an event, since there was one about the
 	// failure. The end of a finalization is the end of the parent, so it needs none.

@@ -60,8 +60,9 @@ func (s *parentState) setLoopsEnd(end time.Time) {
 	}
 }
 
-// slowedDown returns an error as long as the parent is in a write loop, with the time until that is
-// over. Between two writes of a loop all may be as the hook wants, but only until somebody undoes it.
+// slowedDown returns an error while the parent is in a write loop, and the time until the loop ends.
+// The children may be as the hook wants at this moment. The other side of the loop will change them
+// again, so the parent does not count as synced.
 func (s *parentState) slowedDown(now time.Time) (over time.Duration, err error) {
 	if s.loopsEnd == 0 {
 		return 0, nil

@@ -75,7 +75,7 @@ func TestUnknownFieldsOfWritesAreFindings(t *testing.T) {
 	unknown := pipeline.UnknownFieldWarning(pods.GroupKind(), "spec.x", "no x")
 	old := pipeline.Warning{Reason: pipeline.ClusterWarning, Message: "old"}
 	for _, warning := range []pipeline.Warning{unknown, old} {
-		state.told.ofWrites.Insert(warning.Key()) // so that there are no events
+		state.told.ofWrites.Insert(warning.Key()) // as if the event had been written
 	}
 	c.reportWriteWarnings(state, withUpdated(t, ""), []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: "no y"}}, []pipeline.Warning{old, unknown}, 3)
 	if got := c.health.warning(); got.Message != "no y; no x" || got.Reason != pipeline.UnknownAnswerField || c.health.outdated != 3 {

@@ -279,7 +279,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"outdated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outdated is how many children differ from what their hook wants and stay so until somebody deletes them, because the update method of their type is OnDelete.",
+							Description: "outdated is how many children differ from what their hook wants. The update method OnDelete leaves such a child as it is. It is made anew after somebody has deleted it.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",

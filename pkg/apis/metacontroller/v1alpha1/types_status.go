@@ -81,8 +81,8 @@ type ParentCounts struct {
 
 // ChildCounts counts children that are not as their hook wants although no sync failed.
 type ChildCounts struct {
-	// outdated is how many children differ from what their hook wants and stay so until somebody deletes them, because the
-	// update method of their type is OnDelete.
+	// outdated is how many children differ from what their hook wants. The update method OnDelete leaves such a child as it
+	// is. It is made anew after somebody has deleted it.
 	Outdated int32 `json:"outdated"`
 }
 

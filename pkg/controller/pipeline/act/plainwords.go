@@ -13,7 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// plainError is an error of the host in the words of somebody who writes a hook.
+// plainError is an error of the host whose text has no words of Go. The author of a hook reads it.
 type plainError struct {
 	text string
 	err  error

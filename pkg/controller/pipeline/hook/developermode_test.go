@@ -55,7 +55,7 @@ func TestTheDeveloperModeLogsIgnoredFields(t *testing.T) {
 type taking time.Duration
 
 func (t taking) RoundTrip(*http.Request) (*http.Response, error) {
-	time.Sleep(time.Duration(t)) //nolint:forbidigo // in a synctest bubble, nobody waits
+	time.Sleep(time.Duration(t)) //nolint:forbidigo // in a bubble of testing/synctest, sleeping takes no time
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
