@@ -4,9 +4,11 @@
 package admission
 
 import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -17,13 +19,18 @@ type controller struct {
 	// parents are the types of the objects that are synced, children those of the objects that are
 	// created for them.
 	parents, children []typeRule
-	hooks             []hookRule
-	endpoints         []metacontroller.EndpointConfig
+	// related are the types that the customize hook may ask for; without any, it may ask for all.
+	related   []typeRule
+	access    metacontroller.Access
+	hooks     []hookRule
+	endpoints []metacontroller.EndpointConfig
 	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
 	// too.
 	decorates bool
 	// finalizes is true if parents get a finalizer.
 	finalizes bool
+	// customizes is true if there is a customize hook.
+	customizes bool
 	// rolls is true if a child type has a rolling update method.
 	rolls bool
 	// spec is the whole spec.
@@ -59,9 +66,16 @@ func controllerOf(object runtime.Object) *controller {
 	return nil
 }
 
+// hasSpecOf reports whether a controller has the spec of the stored one. stored is nil for a new
+// controller.
+func (c *controller) hasSpecOf(stored *controller) bool {
+	return stored != nil && apiequality.Semantic.DeepEqual(c.spec, stored.spec)
+}
+
 func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := &controller{endpoints: spec.EndpointConfigs, spec: spec}
+	c := &controller{endpoints: spec.EndpointConfigs, access: spec.Access, spec: spec}
+	c.addRelated(path.Child("relatedResources"))
 	c.parents = appendType(nil, spec.ParentResource.ResourceRule, path.Child("parentResource"))
 	for i := range c.parents {
 		c.parents[i].selector = spec.ParentResource.LabelSelector
@@ -72,6 +86,7 @@ func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
+		c.customizes = hooks.Customize != nil && hooks.Customize.Webhook != nil
 		c.addHook("sync", hooks.Sync, true)
 		c.addHook("finalize", hooks.Finalize, true)
 		c.addHook("customize", hooks.Customize, true)
@@ -83,7 +98,8 @@ func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 
 func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, spec: spec}
+	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, access: spec.Access, spec: spec}
+	c.addRelated(path.Child("relatedResources"))
 	for i, rule := range spec.Resources {
 		before := len(c.parents)
 		c.parents = appendType(c.parents, rule.ResourceRule, path.Child("resources").Index(i))
@@ -96,6 +112,7 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
+		c.customizes = hooks.Customize != nil && hooks.Customize.Webhook != nil
 		c.addHook("sync", hooks.Sync, true)
 		c.addHook("finalize", hooks.Finalize, true)
 		c.addHook("customize", hooks.Customize, true)
@@ -107,6 +124,15 @@ func isRolling(method metacontroller.ChildUpdateMethod) bool {
 	return method == metacontroller.ChildUpdateRollingRecreate || method == metacontroller.ChildUpdateRollingInPlace
 }
 
+// addresses returns the addresses of the hooks.
+func (c *controller) addresses() sets.Set[string] {
+	addresses := sets.New[string]()
+	for _, hook := range c.hooks {
+		addresses.Insert(hook.address())
+	}
+	return addresses
+}
+
 // appendType appends the type of a rule unless the rule names none. Such a rule was stored before
 // there was validation, and cannot run.
 func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Path) []typeRule {
@@ -115,6 +141,12 @@ func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Pat
 		return to
 	}
 	return append(to, typeRule{path: path, GroupVersionResource: version.WithResource(rule.Resource)})
+}
+
+func (c *controller) addRelated(path *field.Path) {
+	for i, rule := range c.access.RelatedResources {
+		c.related = appendType(c.related, rule, path.Index(i))
+	}
 }
 
 func (c *controller) addHook(name string, hook *metacontroller.Hook, called bool) {

@@ -50,7 +50,7 @@ func TestHooksAtDeniedAddressesAreRefused(t *testing.T) {
 			if test.stored != nil {
 				asked = request(jane(), "", test.updated, test.stored)
 			}
-			err := NewHookAddresses(hookaddress.LinkLocal()).Validate(t.Context(), asked, nil)
+			err := NewHookAddresses(hookaddress.DeniedByDefault()).Validate(t.Context(), asked, nil)
 			if len(test.want) == 0 && err != nil || len(test.want) > 0 && !apierrors.IsInvalid(err) {
 				t.Fatalf("error is %v, want it to name %q", err, test.want)
 			}
@@ -61,7 +61,7 @@ func TestHooksAtDeniedAddressesAreRefused(t *testing.T) {
 			}
 		})
 	}
-	err := NewHookAddresses(hookaddress.LinkLocal()).Validate(t.Context(), request(jane(), "", decorator, nil), nil)
+	err := NewHookAddresses(hookaddress.DeniedByDefault()).Validate(t.Context(), request(jane(), "", decorator, nil), nil)
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.hooks.customize.webhook.url") {
 		t.Errorf("of a decorator: %v", err)
 	}

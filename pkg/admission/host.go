@@ -16,11 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // Host holds the clients that plugins ask the host with.
 type Host struct {
-	Reviews     Reviews
+	Reviews     rights.Reviews
 	Types       Types
 	Objects     Objects
 	Definitions Definitions
@@ -83,8 +85,11 @@ type typeInfo struct {
 	namespaced bool
 }
 
-// lookUpTypes asks the host for types: for each API version once, and for all concurrently. A type
-// whose version the host does not serve is not in the result.
+// parallelDiscovery bounds the concurrent questions of one request about API versions.
+const parallelDiscovery = 4
+
+// lookUpTypes asks the host for types: for each API version once, and for few at a time. A type whose
+// version the host does not serve is not in the result.
 func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.GroupVersionResource]typeInfo, error) {
 	versions := sets.New[schema.GroupVersion]()
 	for _, rule := range rules {
@@ -94,8 +99,11 @@ func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.Gro
 	var mu sync.Mutex
 	var failure error
 	known := map[schema.GroupVersionResource]typeInfo{}
+	slots := make(chan struct{}, parallelDiscovery)
 	for version := range versions {
+		slots <- struct{}{}
 		group.Go(func() {
+			defer func() { <-slots }()
 			list, err := h.Types.ServerResourcesForGroupVersionWithContext(ctx, version.String())
 			mu.Lock()
 			defer mu.Unlock()
@@ -141,26 +149,4 @@ func (h Host) allTypes(ctx context.Context) (ordered []*metav1.APIResourceList) 
 		}
 	}
 	return ordered
-}
-
-// withoutMissingStatus replaces the right to write the status of parents by that to write the
-// parents themselves if the host serves their type without a status subresource. It assumes one for
-// types that the host does not serve yet.
-func (h Host) withoutMissingStatus(ctx context.Context, c *controller, required []requiredRight) ([]requiredRight, error) {
-	known, err := h.lookUpTypes(ctx, c.parents)
-	if err != nil {
-		return nil, err
-	}
-	within := sets.New[schema.GroupResource]()
-	for _, parent := range c.parents {
-		if of := known[parent.GroupVersionResource]; of.served && !of.hasStatus {
-			within.Insert(parent.GroupResource())
-		}
-	}
-	for i := range required {
-		if required[i].subresource == statusSubresource && within.Has(required[i].GroupResource) {
-			required[i].subresource = ""
-		}
-	}
-	return required, nil
 }

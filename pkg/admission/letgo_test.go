@@ -16,7 +16,7 @@ import (
 
 // parentWith is an object with the labels, and with the finalizer of the composite if it is held.
 func parentWith(held bool, labels map[string]string) metav1.PartialObjectMetadata {
-	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: labels}}
+	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: labels["app"], Labels: labels, Annotations: labels}}
 	if held {
 		object.Finalizers = []string{"other", "metacontroller.io/compositecontroller-pages"}
 	}
@@ -64,49 +64,49 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 	}{
 		"a narrower selector, with a finalize hook": {
 			objects: three(true), stored: composed(finalizing), object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalize hook will be called"},
+			want: []string{"spec.parentResource.labelSelector: 2 parents (pages.example.com blog, blog) stop matching: their finalize hook will be called; to keep them, have spec.parentResource.labelSelector match them"},
 		},
 		"a former selector that is empty": {
 			objects: three(true), stored: composed(finalizing, func(spec *metacontroller.CompositeControllerSpec) {
 				spec.ParentResource.LabelSelector = &metav1.LabelSelector{}
 			}),
 			object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalize hook will be called"},
+			want: []string{"spec.parentResource.labelSelector: 2 parents (pages.example.com blog, blog) stop matching: their finalize hook will be called; to keep them, have spec.parentResource.labelSelector match them"},
 		},
 		"one parent alone": {
 			objects: three(true), stored: composed(finalizing), object: composed(finalizing, selecting("blog")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: 1 parent (pages.example.com) stops matching: its finalize hook will be called"},
+			want: []string{"spec.parentResource.labelSelector: 1 parent (pages.example.com shop) stops matching: its finalize hook will be called; to keep it, have spec.parentResource.labelSelector match it"},
 		},
 		"more parents than are counted": {
 			objects: three(true), hasMore: true, stored: composed(finalizing), object: composed(finalizing, selecting("blog")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: at least 1 parent (pages.example.com) stops matching: its finalize hook will be called"},
+			want: []string{"spec.parentResource.labelSelector: at least 1 parent (pages.example.com shop and others) stops matching: its finalize hook will be called; to keep it, have spec.parentResource.labelSelector match it"},
 		},
 		"a narrower selector, without a finalize hook": {
 			objects: three(false), stored: composed(), object: composed(selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are"},
+			want: []string{"spec.parentResource.labelSelector: 2 parents (pages.example.com blog, blog) stop matching: they are not synced any more, and their children stay as they are; to keep them, have spec.parentResource.labelSelector match them"},
 		},
 		"another selector, of which only those of the former count": {
 			objects: three(true), stored: composed(finalizing, selecting("blog")), object: composed(finalizing, selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com app=blog"},
-			want: []string{"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalize hook will be called"},
+			want: []string{"spec.parentResource.labelSelector: 2 parents (pages.example.com blog, blog) stop matching: their finalize hook will be called; to keep them, have spec.parentResource.labelSelector match them"},
 		},
 		"a wider selector": {objects: three(true), stored: composed(finalizing, selecting("blog")), object: composed(finalizing)},
 		"another type, with a finalize hook": {
 			objects: three(true), stored: composed(finalizing), object: composed(finalizing, ofType("books")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: 3 parents (pages.example.com) stop matching: their finalizer is removed without a call of the finalize hook, and their children stay as they are"},
+			want: []string{"spec.parentResource: 3 parents (pages.example.com blog, blog, shop) stop matching: their finalizer is removed without a call of the finalize hook, and their children stay as they are; to keep them, have spec.parentResource match them"},
 		},
 		"another type, without a finalize hook": {
 			objects: three(false), stored: composed(), object: composed(ofType("books")), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.parentResource: 3 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are"},
+			want: []string{"spec.parentResource: 3 parents (pages.example.com blog, blog, shop) stop matching: they are not synced any more, and their children stay as they are; to keep them, have spec.parentResource match them"},
 		},
 		"no finalize hook any more": {
 			objects: three(true), stored: composed(finalizing), object: composed(), asked: []string{"list pages.example.com", "list pages.example.com"},
-			want: []string{"spec.hooks.finalize: 3 parents (pages.example.com) lose their finalizer: no hook will be called when they are deleted"},
+			want: []string{"spec.hooks.finalize: 3 parents (pages.example.com blog, blog, shop) lose their finalizer: no hook will be called when they are deleted; keep spec.hooks.finalize until they are deleted, or set it again, which puts the finalizer back"},
 		},
 		"no finalize hook any more, and a narrower selector": {
 			objects: three(true), stored: composed(finalizing), object: composed(selecting("shop")), asked: []string{"list pages.example.com", "list pages.example.com"},
 			want: []string{
-				"spec.parentResource: 2 parents (pages.example.com) stop matching: their finalizer is removed without a call of the finalize hook, and their children stay as they are",
-				"spec.hooks.finalize: 1 parent (pages.example.com) loses its finalizer: no hook will be called when it is deleted",
+				"spec.parentResource.labelSelector: 2 parents (pages.example.com blog, blog) stop matching: their finalizer is removed without a call of the finalize hook, and their children stay as they are; to keep them, have spec.parentResource.labelSelector match them",
+				"spec.hooks.finalize: 1 parent (pages.example.com shop) loses its finalizer: no hook will be called when it is deleted; keep spec.hooks.finalize until it is deleted, or set it again, which puts the finalizer back",
 			},
 		},
 		"a narrower selector that all parents match": {
@@ -120,13 +120,13 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 		"targets by their annotations": {
 			objects: three(false), stored: annotated(has("app", "Exists")), object: annotated(has("app", "In", "shop"), has("x", "DoesNotExist"), has("x", "NotIn", "a")),
 			asked: []string{"list pages.example.com", "list pages.example.com"},
-			want:  []string{"spec.resources: 2 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are"},
+			want:  []string{"spec.resources[0].annotationSelector: 2 parents (pages.example.com blog, blog) stop matching: they are not synced any more, and their children stay as they are; to keep them, have spec.resources[0].annotationSelector match them"},
 		},
 		"a type of targets that is gone": {
 			objects: three(false), stored: annotated(has("app", "NotIn", "shop")), object: decorated("pods"), asked: []string{"list pages.example.com", "list pages.example.com", "list pods", "list pods"},
 			want: []string{
-				"spec.resources: 2 parents (pages.example.com) stop matching: they are not synced any more, and their children stay as they are",
-				"spec.resources: 3 parents (pods) stop matching: they are not synced any more, and their children stay as they are",
+				"spec.resources: 2 parents (pages.example.com blog, blog) stop matching: they are not synced any more, and their children stay as they are; to keep them, have spec.resources match them",
+				"spec.resources: 3 parents (pods blog, blog, shop) stop matching: they are not synced any more, and their children stay as they are; to keep them, have spec.resources match them",
 			},
 		},
 	} {

@@ -53,7 +53,7 @@ func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	return nil
 }
 
-// trimToParent drops everything of a CompositeController but its name and the type of its parents.
+// trimToParent drops everything of a CompositeController but its name and what its parents are.
 func trimToParent(object any) (any, error) {
 	whole, ok := object.(*v1alpha1.CompositeController)
 	if !ok {
@@ -61,7 +61,10 @@ func trimToParent(object any) (any, error) {
 	}
 	return &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion},
-		Spec:       v1alpha1.CompositeControllerSpec{ParentResource: whole.Spec.ParentResource},
+		Spec: v1alpha1.CompositeControllerSpec{
+			ParentResource: whole.Spec.ParentResource,
+			Access:         v1alpha1.Access{Namespaces: whole.Spec.Namespaces},
+		},
 	}, nil
 }
 
@@ -89,7 +92,8 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 	var others []string
 	for _, object := range objects {
 		other := object.(*v1alpha1.CompositeController)
-		if other.Name != name && !areDisjoint(parents.selector, other.Spec.ParentResource.LabelSelector) {
+		if other.Name != name && shareNamespaces(c.access.Namespaces, other.Spec.Namespaces) &&
+			!areDisjoint(parents.selector, other.Spec.ParentResource.LabelSelector) {
 			others = append(others, other.Name)
 		}
 	}
@@ -105,13 +109,27 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 		"children that only the other wants", parents.path, others[0], more)}
 }
 
-// areDisjoint reports whether two selectors certainly select no object in common.
+// shareNamespaces reports whether two controllers have a namespace in common. One that is not limited to
+// any has all.
+func shareNamespaces(a, b []string) bool {
+	return len(a) == 0 || len(b) == 0 || sets.New(a...).HasAny(b...)
+}
+
+// mostCompared is how many requirements of a selector are compared with those of another one.
+const mostCompared = 32
+
+// areDisjoint reports whether two selectors certainly select no object in common. Of long selectors,
+// only the beginning counts.
 func areDisjoint(a, b *metav1.LabelSelector) bool {
-	return slices.ContainsFunc(requirements(a), func(one labels.Requirement) bool {
-		return slices.ContainsFunc(requirements(b), func(other labels.Requirement) bool {
+	return slices.ContainsFunc(beginning(requirements(a)), func(one labels.Requirement) bool {
+		return slices.ContainsFunc(beginning(requirements(b)), func(other labels.Requirement) bool {
 			return one.Key() == other.Key() && (excludes(one, other) || excludes(other, one))
 		})
 	})
+}
+
+func beginning(all labels.Requirements) labels.Requirements {
+	return all[:min(len(all), mostCompared)]
 }
 
 // requirements returns the requirements of a selector. A selector that is nil or invalid has none,

@@ -4,157 +4,153 @@
 package admission
 
 import (
-	"maps"
 	"slices"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
-
-// object is what a right is for: one object if name is set, else all objects of a resource.
-type object struct {
-	schema.GroupResource
-	subresource     string
-	namespace, name string
-}
-
-// right is the right to do something with objects of the host.
-type right struct {
-	object
-	verb string
-}
-
-// requiredRight is a right that a controller uses.
-type requiredRight struct {
-	right
-	// path is the field of the spec that makes the controller use it.
-	path string
-	// to is the address or host that the content of a Secret or ConfigMap is sent to. It is empty
-	// for other objects.
-	to string
-}
 
 const (
 	statusSubresource = "status"
 	escalate          = "escalate"
+	impersonate       = "impersonate"
 )
 
-// requiredRights returns the rights that a controller uses, as far as its spec shows.
-func (c *controller) requiredRights() []requiredRight {
-	var required []requiredRight
+// requiredRights returns the rights that the author of a controller needs, as far as its spec shows.
+// known is what the host answers about its types.
+func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeInfo) []rights.Required {
+	required := &rightsCollector{namespaces: c.access.Namespaces, known: known}
+	if c.access.ServiceAccount != nil {
+		required.toImpersonate(c.access.ServiceAccount)
+		return required.all
+	}
 	for _, parent := range c.parents {
-		of := object{GroupResource: parent.GroupResource()}
-		add := adder(&required, parent.path.String(), "")
-		add(of, "get", "list", "watch")
-		if c.decorates || c.finalizes {
-			add(of, "update")
-		}
-		if c.decorates {
-			add.conferred(of.GroupResource)
-		}
-		of.subresource = statusSubresource
-		add(of, "update")
+		required.ofParents(parent, c.decorates, c.finalizes)
 	}
 	for _, child := range c.children {
-		add := adder(&required, child.path.String(), "")
-		add(object{GroupResource: child.GroupResource()}, "get", "list", "watch", "create", "update", "patch", "delete")
-		add.conferred(child.GroupResource())
+		required.ofChildren(child)
+	}
+	if c.customizes {
+		required.ofRelated(c.related)
 	}
 	for _, hook := range c.hooks {
-		addReferences(&required, hook.path, hook.address(), hook.webhook.Connection())
+		required.ofConnection(hook.path, hook.webhook.Connection())
 	}
 	for i := range c.endpoints {
-		endpoint := &c.endpoints[i]
-		addReferences(&required, field.NewPath("spec", "endpointConfigs").Index(i), endpoint.Host, endpoint.Connection())
+		required.ofConnection(field.NewPath("spec", "endpointConfigs").Index(i), c.endpoints[i].Connection())
 	}
-	return required
+	return required.all
 }
 
-// addReferences adds the right to read each Secret and ConfigMap that the settings refer to. A
-// reference without a name or a namespace can refer to nothing.
-func addReferences(required *[]requiredRight, path *field.Path, to string, settings metacontroller.Connection) {
+// typesToLookUp returns the types of which requiredRights has to know something.
+func (c *controller) typesToLookUp() []typeRule {
+	switch {
+	case c.access.ServiceAccount != nil:
+		return nil
+	case len(c.access.Namespaces) > 0:
+		return slices.Concat(c.parents, c.children, c.related)
+	}
+	return c.parents
+}
+
+// readsAnything reports whether a customize hook may ask for objects of any type, which the server reads
+// with its own rights.
+func (c *controller) readsAnything() bool {
+	return c.customizes && len(c.related) == 0 && c.access.ServiceAccount == nil
+}
+
+// rightsCollector collects rights, each with the field that requires it.
+type rightsCollector struct {
+	all        []rights.Required
+	namespaces []string
+	known      map[schema.GroupVersionResource]typeInfo
+}
+
+// toImpersonate adds the right to act as a service account. Who has it needs no other right: the
+// controller can do what the author can do as that account.
+func (r *rightsCollector) toImpersonate(account *metacontroller.ServiceAccountReference) {
+	right := rights.Right{Object: rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"}, Namespace: account.Namespace, Name: account.Name}, Verb: impersonate}
+	r.all = append(r.all, rights.Required{Right: right, For: field.NewPath("spec", "serviceAccount").String()})
+}
+
+// ofParents adds the rights to parents. The status of a type that the host does not serve yet is
+// assumed to be a subresource.
+func (r *rightsCollector) ofParents(parent typeRule, decorates, finalizes bool) {
+	of, known := parent.GroupResource(), r.known[parent.GroupVersionResource]
+	r.add(parent, rightsTo(of, "get", "list", "watch"))
+	if decorates || finalizes {
+		r.add(parent, rightsTo(of, "update"))
+	}
+	if decorates {
+		r.addConferred(parent, itsMetadata)
+	}
+	if known.served && !known.hasStatus {
+		r.add(parent, rightsTo(of, "update"))
+	} else {
+		r.add(parent, subresource(statusSubresource, rightsTo(of, "update")))
+	}
+	r.addConferred(parent, itsStatus)
+}
+
+func (r *rightsCollector) ofChildren(child typeRule) {
+	r.add(child, rightsTo(child.GroupResource(), "get", "list", "watch", "create", "update", "patch", "delete"))
+	r.addConferred(child, theObject)
+}
+
+// ofRelated adds the rights to what a customize hook may ask for: to the types that are declared, or
+// else to all types.
+func (r *rightsCollector) ofRelated(declared []typeRule) {
+	if len(declared) == 0 {
+		declared = []typeRule{{path: customizePath(), GroupVersionResource: schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}}}
+	}
+	for _, related := range declared {
+		r.add(related, rightsTo(related.GroupResource(), "get", "list", "watch"))
+	}
+}
+
+func customizePath() *field.Path { return field.NewPath("spec", "hooks", "customize") }
+
+// ofConnection adds the right to read each Secret and ConfigMap that the settings refer to. A reference
+// without a name or a namespace can refer to nothing.
+func (r *rightsCollector) ofConnection(path *field.Path, settings metacontroller.Connection) {
 	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
 	for _, ref := range settings.References(path) {
 		if ref.Name != "" && ref.Namespace != "" {
-			of := object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, namespace: ref.Namespace, name: ref.Name}
-			adder(required, ref.Path.String(), to)(of, "get")
+			of := rights.Object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, Namespace: ref.Namespace, Name: ref.Name}
+			r.all = append(r.all, rights.Required{Right: rights.Right{Object: of, Verb: "get"}, For: ref.Path.String()})
 		}
 	}
 }
 
-// add adds required rights to an object.
-type add func(of object, verbs ...string)
+// add adds rights to the objects of a type: in the namespaces of the controller, or in the whole cluster
+// if it has none or the objects are in none.
+func (r *rightsCollector) add(rule typeRule, all []rights.Right) {
+	known := r.known[rule.GroupVersionResource]
+	if len(r.namespaces) == 0 || known.served && !known.namespaced {
+		r.addIn("", rule, all)
+		return
+	}
+	for _, namespace := range r.namespaces {
+		r.addIn(namespace, rule, all)
+	}
+}
 
-func adder(required *[]requiredRight, path, to string) add {
-	return func(of object, verbs ...string) {
-		for _, verb := range verbs {
-			*required = append(*required, requiredRight{right: right{object: of, verb: verb}, path: path, to: to})
+func (r *rightsCollector) addConferred(rule typeRule, part written) {
+	for _, conferred := range conferred(rule.GroupResource(), part) {
+		if conferred.scope == everywhere {
+			r.addIn("", rule, conferred.needs)
+		} else {
+			r.add(rule, conferred.needs)
 		}
 	}
 }
 
-// conferred adds the rights that an API server requires of users who write objects of a type,
-// because such objects confer rights. The API server requires them of the controller, which may do
-// everything, and not of its author.
-func (a add) conferred(of schema.GroupResource) {
-	rbac := func(resource string) object {
-		return object{GroupResource: schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}}
+func (r *rightsCollector) addIn(namespace string, rule typeRule, all []rights.Right) {
+	for _, right := range all {
+		right.Namespace = namespace
+		r.all = append(r.all, rights.Required{Right: right, For: rule.path.String()})
 	}
-	switch of {
-	case rbac("roles").GroupResource, rbac("clusterroles").GroupResource,
-		metacontroller.Resource("compositecontrollers"), metacontroller.Resource("decoratorcontrollers"):
-		a(object{GroupResource: of}, escalate)
-	case rbac("rolebindings").GroupResource:
-		a(rbac("roles"), "bind")
-		a(rbac("clusterroles"), "bind")
-	case rbac("clusterrolebindings").GroupResource:
-		a(rbac("clusterroles"), "bind")
-	}
-}
-
-// addedRights returns the rights that a controller uses and the stored one does not. stored is nil
-// for a new controller. All rights are new if a hook gets another address, or if other authorities
-// vouch for it, because another server then gets all rights of the controller.
-func (c *controller) addedRights(stored *controller) []requiredRight {
-	required := c.requiredRights()
-	if stored == nil || !stored.addresses().IsSuperset(c.addresses()) || !equality.Semantic.DeepEqual(c.trust(), stored.trust()) {
-		return required
-	}
-	type use struct {
-		right
-		to string
-	}
-	had := sets.New[use]()
-	for _, req := range stored.requiredRights() {
-		had.Insert(use{req.right, req.to})
-	}
-	return slices.DeleteFunc(required, func(req requiredRight) bool { return had.Has(use{req.right, req.to}) })
-}
-
-// trust returns the authorities that hooks are verified with, by the addresses of hooks and the
-// hosts of endpointConfigs.
-func (c *controller) trust() map[string]*metacontroller.CABundle {
-	trust := map[string]*metacontroller.CABundle{}
-	for _, hook := range c.hooks {
-		trust["hook "+hook.address()] = hook.webhook.CABundle
-	}
-	for _, endpoint := range c.endpoints {
-		trust["host "+endpoint.Host] = endpoint.CABundle
-	}
-	maps.DeleteFunc(trust, func(_ string, bundle *metacontroller.CABundle) bool { return bundle == nil })
-	return trust
-}
-
-// addresses returns the addresses of the hooks.
-func (c *controller) addresses() sets.Set[string] {
-	addresses := sets.New[string]()
-	for _, hook := range c.hooks {
-		addresses.Insert(hook.address())
-	}
-	return addresses
 }

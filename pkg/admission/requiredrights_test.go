@@ -4,34 +4,34 @@
 package admission
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // read shows needs in few lines: "<path>: <verbs> <resource>".
-func read(needs []requiredRight) []string {
+func read(needs []rights.Required) []string {
 	var lines []string
 	for _, need := range needs {
 		of := need.String()
-		if need.subresource != "" {
-			of += "/" + need.subresource
+		if need.Subresource != "" {
+			of += "/" + need.Subresource
 		}
-		if need.namespace != "" {
-			of += " " + need.namespace + "/" + need.name
+		if need.Namespace != "" {
+			of += " " + need.Namespace + "/" + need.Name
 		}
-		prefix, suffix := need.path+": ", " "+of
+		prefix, suffix := need.For+": ", " "+of
 		if last := len(lines) - 1; last >= 0 && strings.HasPrefix(lines[last], prefix) && strings.HasSuffix(lines[last], suffix) {
-			lines[last] = strings.TrimSuffix(lines[last], suffix) + "," + need.verb + suffix
+			lines[last] = strings.TrimSuffix(lines[last], suffix) + "," + need.Verb + suffix
 			continue
 		}
-		lines = append(lines, prefix+need.verb+suffix)
+		lines = append(lines, prefix+need.Verb+suffix)
 	}
 	return lines
 }
@@ -46,13 +46,6 @@ const (
 func TestNeeds(t *testing.T) {
 	secret := func(name string) metacontroller.SecretRef {
 		return metacontroller.SecretRef{Namespace: "keys", Name: name}
-	}
-	confers := func(resource string) *metacontroller.CompositeController {
-		return composed(child("rbac.authorization.k8s.io/v1", resource))
-	}
-	writes := func(resource string, more ...string) string {
-		verbs := append([]string{"get,list,watch,create,update,patch,delete"}, more...)
-		return "spec.childResources[1]: " + strings.Join(verbs, ",") + " " + resource
 	}
 	for name, test := range map[string]struct {
 		of   runtime.Object
@@ -73,16 +66,6 @@ func TestNeeds(t *testing.T) {
 			composed(child("a/b/c", "pods"), child("", "pods"), child("v1", "")),
 			[]string{readParents, writeStatus, writePods},
 		},
-		"children that confer rights: roles":          {confers("roles"), []string{readParents, writeStatus, writePods, writes("roles.rbac.authorization.k8s.io", "escalate")}},
-		"children that confer rights: clusterroles":   {confers("clusterroles"), []string{readParents, writeStatus, writePods, writes("clusterroles.rbac.authorization.k8s.io", "escalate")}},
-		"children that confer rights: their bindings": {confers("clusterrolebindings"), []string{readParents, writeStatus, writePods, writes("clusterrolebindings.rbac.authorization.k8s.io"), "spec.childResources[1]: bind clusterroles.rbac.authorization.k8s.io"}},
-		"children that confer rights: bindings of a namespace": {confers("rolebindings"), []string{
-			readParents, writeStatus, writePods, writes("rolebindings.rbac.authorization.k8s.io"),
-			"spec.childResources[1]: bind roles.rbac.authorization.k8s.io", "spec.childResources[1]: bind clusterroles.rbac.authorization.k8s.io",
-		}},
-		"children that confer rights: controllers": {composed(child("metacontroller.k8s.io/v1alpha1", "compositecontrollers")), []string{
-			readParents, writeStatus, writePods, writes("compositecontrollers.metacontroller.k8s.io", "escalate"),
-		}},
 		"what connections to hooks are made with": {
 			composed(func(spec *metacontroller.CompositeControllerSpec) {
 				webhook := spec.Hooks.Sync.Webhook
@@ -108,7 +91,7 @@ func TestNeeds(t *testing.T) {
 		"a decorator controller": {decorated("pages"), []string{readTargets, "spec.resources[0]: update pages.example.com/status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, read(controllerOf(test.of).requiredRights())); diff != "" {
+			if diff := cmp.Diff(test.want, read(controllerOf(test.of).requiredRights(nil))); diff != "" {
 				t.Errorf("needs (-want +got):\n%s", diff)
 			}
 		})
@@ -118,72 +101,97 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatAnUpdateAddsIsNeeded(t *testing.T) {
-	everything := []string{readParents, writeStatus, writePods}
-	service := func(name string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Sync.Webhook.URL = nil
-			spec.Hooks.Sync.Webhook.Service = &metacontroller.ServiceReference{Name: name, Namespace: "default"}
-			spec.Hooks.Sync.Webhook.Path = ptr.To("/sync")
-		}
+// asking is a controller with a customize hook, which may ask for what the types are.
+func asking(types ...metacontroller.ResourceRule) func(*metacontroller.CompositeControllerSpec) {
+	return func(spec *metacontroller.CompositeControllerSpec) {
+		spec.Hooks.Customize = hookAt("http://hooks.default/customize")
+		spec.RelatedResources = types
 	}
-	token := func(host string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
-			spec.EndpointConfigs = []metacontroller.EndpointConfig{{
-				Host: host, Authorization: &metacontroller.Authorization{SecretRef: metacontroller.SecretKeyRef{Namespace: "keys", Name: "token"}},
-			}}
-		}
+}
+
+// within limits a controller to namespaces.
+func within(namespaces ...string) func(*metacontroller.CompositeControllerSpec) {
+	return func(spec *metacontroller.CompositeControllerSpec) { spec.Namespaces = namespaces }
+}
+
+func TestWhereRightsAreNeeded(t *testing.T) {
+	known := map[schema.GroupVersionResource]typeInfo{
+		{Version: "v1", Resource: "pods"}:  {served: true, namespaced: true},
+		{Version: "v1", Resource: "nodes"}: {served: true},
 	}
-	authority := func(pem string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Sync.Webhook.CABundle = &metacontroller.CABundle{Inline: ptr.To(pem)}
-		}
+	nodes := metacontroller.ResourceRule{APIVersion: "v1", Resource: "nodes"}
+	pods := metacontroller.ResourceRule{APIVersion: "v1", Resource: "pods"}
+	withSecret := func(spec *metacontroller.CompositeControllerSpec) {
+		spec.Hooks.Sync.Webhook.BasicAuth = &metacontroller.BasicAuth{SecretRef: metacontroller.SecretRef{Namespace: "keys", Name: "password"}}
 	}
-	authorityOfHost := func(pem string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
-			spec.EndpointConfigs = []metacontroller.EndpointConfig{{Host: "hooks.default", CABundle: &metacontroller.CABundle{Inline: ptr.To(pem)}}}
-		}
-	}
-	tests := map[string]struct {
-		stored, updated *metacontroller.CompositeController
-		want            []string
+	childless := func(spec *metacontroller.CompositeControllerSpec) { spec.ChildResources = nil }
+	for name, test := range map[string]struct {
+		of   *metacontroller.CompositeController
+		want []string
 	}{
-		"nothing":       {composed(), composed(), nil},
-		"other fields":  {composed(), composed(func(spec *metacontroller.CompositeControllerSpec) { spec.ResyncPeriodSeconds = ptr.To[int32](5) }), nil},
-		"one type less": {composed(child("v1", "services")), composed(), nil},
-		"one type more": {composed(), composed(child("v1", "services")), []string{"spec.childResources[1]: get,list,watch,create,update,patch,delete services"}},
-		"another version of a type": {composed(), composed(func(spec *metacontroller.CompositeControllerSpec) {
-			spec.ParentResource.APIVersion = "example.com/v2"
-		}), nil},
-		"a finalize hook where the sync hook is": {composed(), composed(func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Finalize = spec.Hooks.Sync
-		}), []string{"spec.parentResource: update pages.example.com"}},
-		"a hook somewhere else": {composed(), composed(func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Sync = hookAt("http://mallory.example/sync")
-		}), everything},
-		"one more hook somewhere else": {composed(), composed(func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Customize = hookAt("http://mallory.example/customize")
-		}), everything},
-		"another service": {composed(service("hooks")), composed(service("mallory")), everything},
-		"a url said as a service": {composed(func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Sync = hookAt("http://hooks.default:80/sync")
-		}), composed(service("hooks")), nil},
-		"other authorities":                        {composed(authority("theirs")), composed(authority("mallory's")), everything},
-		"authorities taken away":                   {composed(authority("theirs")), composed(), everything},
-		"the same authorities":                     {composed(authority("theirs")), composed(authority("theirs")), nil},
-		"other authorities for a host":             {composed(authorityOfHost("theirs")), composed(authorityOfHost("mallory's")), everything},
-		"a credential":                             {composed(), composed(token("hooks.default")), []string{"spec.endpointConfigs[0].authorization.secretRef: get secrets keys/token"}},
-		"the same credential":                      {composed(token("hooks.default")), composed(token("hooks.default")), nil},
-		"the same credential, sent somewhere else": {composed(token("hooks.default")), composed(token("mallory.example")), []string{"spec.endpointConfigs[0].authorization.secretRef: get secrets keys/token"}},
-	}
-	for name, test := range tests {
+		"a service account makes up for all rights but that to impersonate it": {
+			composed(actingAs, asking(), within("a", "b"), withSecret), []string{"spec.serviceAccount: impersonate serviceaccounts shop/websites"},
+		},
+		"in the namespaces of the controller, and of what its connections need": {
+			composed(within("a", "b"), withSecret), []string{
+				"spec.parentResource: get,list,watch pages.example.com a/", "spec.parentResource: get,list,watch pages.example.com b/",
+				"spec.parentResource: update pages.example.com/status a/", "spec.parentResource: update pages.example.com/status b/",
+				"spec.childResources[0]: get,list,watch,create,update,patch,delete pods a/", "spec.childResources[0]: get,list,watch,create,update,patch,delete pods b/",
+				"spec.hooks.sync.webhook.basicAuth.secretRef: get secrets keys/password",
+			},
+		},
+		"in the whole cluster for what is in no namespace": {
+			composed(childless, within("a"), child("v1", "nodes")), []string{
+				"spec.parentResource: get,list,watch pages.example.com a/", "spec.parentResource: update pages.example.com/status a/",
+				"spec.childResources[0]: get,list,watch,create,update,patch,delete nodes",
+			},
+		},
+		"roles confer rights in their namespace": {
+			composed(childless, within("a"), child("rbac.authorization.k8s.io/v1", "rolebindings")), []string{
+				"spec.parentResource: get,list,watch pages.example.com a/", "spec.parentResource: update pages.example.com/status a/",
+				"spec.childResources[0]: get,list,watch,create,update,patch,delete rolebindings.rbac.authorization.k8s.io a/",
+				"spec.childResources[0]: bind roles.rbac.authorization.k8s.io a/", "spec.childResources[0]: bind clusterroles.rbac.authorization.k8s.io a/",
+			},
+		},
+		"claims confer some rights everywhere": {
+			composed(childless, within("a"), func(spec *metacontroller.CompositeControllerSpec) {
+				spec.ParentResource.ResourceRule = metacontroller.ResourceRule{APIVersion: "resource.k8s.io/v1", Resource: "resourceclaims"}
+			}), []string{
+				"spec.parentResource: get,list,watch resourceclaims.resource.k8s.io a/", "spec.parentResource: update resourceclaims.resource.k8s.io/status a/",
+				"spec.parentResource: update resourceclaims.resource.k8s.io/binding", "spec.parentResource: arbitrary-node:update resourceclaims.resource.k8s.io/driver a/",
+			},
+		},
+		"a customize hook may ask for anything": {
+			composed(asking()), []string{readParents, writeStatus, writePods, "spec.hooks.customize: get,list,watch *.*"},
+		},
+		"a customize hook may ask for anything in the namespaces of the controller": {
+			composed(childless, asking(), within("a")), []string{
+				"spec.parentResource: get,list,watch pages.example.com a/", "spec.parentResource: update pages.example.com/status a/",
+				"spec.hooks.customize: get,list,watch *.* a/",
+			},
+		},
+		"a customize hook may ask for what is declared": {
+			composed(asking(nodes, pods)), []string{
+				readParents, writeStatus, writePods, "spec.relatedResources[0]: get,list,watch nodes", "spec.relatedResources[1]: get,list,watch pods",
+			},
+		},
+		"what is declared is in the namespaces of the controller, or in none": {
+			composed(childless, asking(nodes, pods), within("a")), []string{
+				"spec.parentResource: get,list,watch pages.example.com a/", "spec.parentResource: update pages.example.com/status a/",
+				"spec.relatedResources[0]: get,list,watch nodes", "spec.relatedResources[1]: get,list,watch pods a/",
+			},
+		},
+		"without a customize hook, nothing is asked for": {
+			composed(func(spec *metacontroller.CompositeControllerSpec) {
+				spec.RelatedResources = []metacontroller.ResourceRule{nodes}
+			}),
+			[]string{readParents, writeStatus, writePods},
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, read(controllerOf(test.updated).addedRights(controllerOf(test.stored)))); diff != "" {
-				t.Errorf("added needs (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, read(controllerOf(test.of).requiredRights(known))); diff != "" {
+				t.Errorf("needs (-want +got):\n%s", diff)
 			}
 		})
-	}
-	if got := read(controllerOf(composed()).addedRights(nil)); !slices.Equal(got, everything) {
-		t.Errorf("a new controller needs %q", got)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // RightsPlugin is the name of the plugin Rights.
@@ -22,8 +25,8 @@ const RightsPlugin = "ControllerRights"
 // of a request, so that the user gets an error that names the reason.
 const rightsTimeout = 10 * time.Second
 
-// Rights refuses to create a controller that may do what its author may not, or to change one so
-// that it may.
+// Rights refuses to create a controller that may do what its author may not. Who changes the spec of a
+// controller is its author from then on, whatever the change is.
 type Rights struct {
 	*admission.Handler
 	hostUser
@@ -39,50 +42,72 @@ func NewRights(io.Reader) (admission.Interface, error) {
 	return &Rights{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
 }
 
-// Validate returns an error if the author of a controller lacks a right that the change adds, or if
-// the host cannot be asked.
+// Validate returns an error if the author of a spec lacks a right that it uses, or if the host cannot
+// be asked.
 func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated := controllerOf(request.GetObject())
 	if updated == nil || request.GetSubresource() != "" {
 		return nil
 	}
-	// The host allows this group everything without a check. The server itself belongs to it.
 	author := request.GetUserInfo()
-	if slices.Contains(author.GetGroups(), user.SystemPrivilegedGroup) {
-		return nil
-	}
-	required := updated.addedRights(controllerOf(request.GetOldObject()))
-	if len(required) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, rightsTimeout, fmt.Errorf("it did not answer within %s", rightsTimeout))
-	defer cancel()
-	reviewer := newReviewer(r.host.Reviews, author)
-	missing, err := r.missing(ctx, reviewer, request, required)
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+	if updated.hasSpecOf(controllerOf(request.GetOldObject())) {
+		if author.GetName() != user.APIServerUser && updated.readsAnything() {
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s: may ask for objects of any type; who changes spec next must be allowed to read all of them, "+
+				"so declare the types in spec.relatedResources", customizePath()))
 		}
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s %q: the cluster cannot be asked whether user %q has the rights that the controller uses: %v; try again",
-			request.GetResource().GroupResource(), request.GetName(), author.GetName(), err))
-	}
-	if len(missing) == 0 {
 		return nil
 	}
-	return admission.NewForbidden(request, refusal(author, request.GetResource().GroupResource(), missing, reviewer.troubles))
+	if mayDoAnything(author) {
+		return nil
+	}
+	reviewer := newReviewer(r.host.Reviews, author)
+	missing, err := askHost(ctx, request, "has the rights that the controller uses", func(ctx context.Context) ([]rights.Required, error) {
+		return r.missing(ctx, reviewer, request, updated)
+	})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	refusal := refusal{author: author, kind: request.GetResource().GroupResource(), of: updated, missing: missing, troubles: reviewer.Troubles()}
+	return admission.NewForbidden(request, refusal.err())
 }
 
-// missing returns the required rights that the author does not have. It returns none if the author
-// may escalate.
-func (r *Rights) missing(ctx context.Context, reviewer *reviewer, request admission.Attributes, required []requiredRight) ([]requiredRight, error) {
-	exemption := right{object{GroupResource: request.GetResource().GroupResource(), name: request.GetName()}, escalate}
-	exempt, err := reviewer.allowed(ctx, []right{exemption})
-	if err != nil || exempt.Has(exemption) {
+// mayDoAnything reports whether the host allows a user everything without a check. The server itself is
+// such a user.
+func mayDoAnything(author user.Info) bool {
+	return slices.Contains(author.GetGroups(), user.SystemPrivilegedGroup)
+}
+
+// askHost returns what the host answers to ask. If the host does not answer in time, the error says what
+// was asked of the author of the request, and to try again.
+func askHost[T any](ctx context.Context, request admission.Attributes, what string, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, rightsTimeout, fmt.Errorf("it did not answer within %s", rightsTimeout))
+	defer cancel()
+	answer, err := ask(ctx)
+	if err == nil {
+		return answer, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return answer, apierrors.NewServiceUnavailable(fmt.Sprintf("%s %q: the cluster cannot be asked whether user %q %s: %v; try again",
+		request.GetResource().GroupResource(), request.GetName(), request.GetUserInfo().GetName(), what, err))
+}
+
+// missing returns the rights that a controller requires and its author does not have. It returns none
+// if the author may escalate.
+func (r *Rights) missing(ctx context.Context, reviewer *rights.Reviewer, request admission.Attributes, updated *controller) ([]rights.Required, error) {
+	exemption := rights.Right{Object: rights.Object{GroupResource: request.GetResource().GroupResource(), Name: request.GetName()}, Verb: escalate}
+	if exempt, err := reviewer.Allows(ctx, exemption); err != nil || exempt {
 		return nil, err
 	}
-	required, err = r.host.withoutMissingStatus(ctx, controllerOf(request.GetObject()), required)
+	known, err := r.host.lookUpTypes(ctx, updated.typesToLookUp())
 	if err != nil {
 		return nil, err
 	}
-	return reviewer.missing(ctx, required)
+	return reviewer.Missing(ctx, updated.requiredRights(known))
+}
+
+// newReviewer returns a reviewer of the rights of an author.
+func newReviewer(reviews rights.Reviews, author user.Info) *rights.Reviewer {
+	return rights.NewReviewer(reviews, rights.User{Name: author.GetName(), UID: author.GetUID(), Groups: author.GetGroups(), Extra: author.GetExtra()})
 }

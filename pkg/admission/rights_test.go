@@ -14,8 +14,11 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
@@ -74,6 +77,13 @@ func TestWhoMayCreateAController(t *testing.T) {
 	}
 }
 
+func TestWhoMayEscalateIsNotAskedAboutTypes(t *testing.T) {
+	host := &fakeHost{rules: []string{"escalate compositecontrollers.metacontroller.k8s.io"}, discoveryErr: errGone}
+	if err := plugin(t, host).Validate(t.Context(), request(jane(), "", composed(), nil), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestARefusalListsEverythingThatIsMissingAsRules(t *testing.T) {
 	host := &fakeHost{rules: []string{"* pages.example.com"}, trouble: `clusterrole "gone" not found`}
 	controller := composed(child("v1", "services"), child("apps/v1", "deployments"), func(spec *metacontroller.CompositeControllerSpec) {
@@ -107,6 +117,97 @@ rules:
 # The cluster could not evaluate everything: clusterrole "gone" not found`
 	if !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestWhoMayActAsAServiceAccount(t *testing.T) {
+	const right = "impersonate serviceaccounts shop/websites"
+	acting := composed(actingAs, asking())
+	host := &fakeHost{rules: []string{right}, discoveryErr: errGone}
+	if err := plugin(t, host).Validate(t.Context(), request(jane(), "", acting, nil), nil); err != nil {
+		t.Errorf("who may impersonate the account is told %v", err)
+	}
+	if asked, want := host.questions(), []string{"escalate compositecontrollers.metacontroller.k8s.io", right}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+
+	want := `compositecontrollers.metacontroller.k8s.io "pages" is forbidden: a controller may act only as a service account that its author ` +
+		`may impersonate, and user "jane" (groups=["authors" "system:authenticated"]) may not
+# missing in a Role of namespace "shop":
+rules:
+- apiGroups: [""] # for spec.serviceAccount
+  resources: ["serviceaccounts"]
+  resourceNames: ["websites"]
+  verbs: ["impersonate"]
+# The verb escalate on compositecontrollers.metacontroller.k8s.io makes up for all of them.`
+	for name, stored := range map[string]*metacontroller.CompositeController{
+		"a new controller": nil,
+		"a changed spec":   composed(actingAs),
+	} {
+		request := request(jane(), "", acting, nil)
+		if stored != nil {
+			request = admission.NewAttributesRecord(acting, stored, request.GetKind(), "", "pages", request.GetResource(), "", admission.Update, nil, false, jane())
+		}
+		err := plugin(t, &fakeHost{rules: allRights()}).Validate(t.Context(), request, nil)
+		if !apierrors.IsForbidden(err) || err.Error() != want {
+			t.Errorf("%s: error is\n%v\nwant\n%s", name, err, want)
+		}
+	}
+}
+
+func TestACustomizeHookThatMayAskForAnything(t *testing.T) {
+	const sentence = "# The customize hook may ask for objects of any type. Declare the types that it asks for in spec.relatedResources: then only these are required."
+	readers := []string{"get [*].[*]", "list [*].[*]", "watch [*].[*]"}
+	nodes := metacontroller.ResourceRule{APIVersion: "v1", Resource: "nodes"}
+	for name, test := range map[string]struct {
+		controller *metacontroller.CompositeController
+		more       []string
+		refused    bool
+		sentence   bool
+	}{
+		"is for authors who may read everything": {controller: composed(asking()), more: readers},
+		"is for no one else":                     {controller: composed(asking()), refused: true, sentence: true},
+		"is no matter when the types are declared, and the author may read them":     {controller: composed(asking(nodes)), more: []string{"[*] nodes"}},
+		"is no matter when the types are declared, and the author may not read them": {controller: composed(asking(nodes)), refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := &fakeHost{rules: append(allRights(), test.more...)}
+			err := plugin(t, host).Validate(t.Context(), request(jane(), "", test.controller, nil), nil)
+			if test.refused != apierrors.IsForbidden(err) || !test.refused && err != nil {
+				t.Errorf("error is %v", err)
+			}
+			if has := err != nil && strings.Contains(err.Error(), sentence); has != test.sentence {
+				t.Errorf("error is %v, want the sentence: %t", err, test.sentence)
+			}
+		})
+	}
+}
+
+func TestAStoredCustomizeHookThatMayAskForAnythingGoesOn(t *testing.T) {
+	const text = "spec.hooks.customize: may ask for objects of any type; who changes spec next must be allowed to read all of them, so declare the types in spec.relatedResources"
+	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
+	for name, test := range map[string]struct {
+		author user.Info
+		stored func(*metacontroller.CompositeControllerSpec)
+		want   []string
+	}{
+		"with a warning":                          {jane(), asking(), []string{text}},
+		"without one for the server itself":       {loopback, asking(), nil},
+		"without one if there is no such hook":    {jane(), within(), nil},
+		"without one if the types are declared":   {jane(), asking(metacontroller.ResourceRule{APIVersion: "v1", Resource: "nodes"}), nil},
+		"without one if it has a service account": {jane(), func(spec *metacontroller.CompositeControllerSpec) { asking()(spec); actingAs(spec) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var warnings recorder
+			host := &fakeHost{}
+			ctx := warning.WithWarningRecorder(t.Context(), &warnings)
+			if err := plugin(t, host).Validate(ctx, request(test.author, "", composed(test.stored), composed(test.stored)), nil); err != nil || len(host.questions()) > 0 {
+				t.Errorf("error %v after asking %q", err, host.questions())
+			}
+			if !slices.Equal(warnings, test.want) {
+				t.Errorf("warnings are %q, want %q", warnings, test.want)
+			}
+		})
 	}
 }
 
@@ -153,7 +254,7 @@ func TestWhatNeedsNoRights(t *testing.T) {
 	labelled.Labels = map[string]string{"a": "b"}
 	for name, request := range map[string]admission.Attributes{
 		"an update of metadata":        request(jane(), "", labelled, composed()),
-		"an update that takes rights":  request(jane(), "", composed(), more),
+		"an update of nothing":         request(jane(), "", composed(), composed()),
 		"an update of the status":      request(jane(), "status", more, composed()),
 		"a revision, which is no spec": request(jane(), "", &metacontroller.ControllerRevision{}, nil),
 	} {
@@ -166,6 +267,55 @@ func TestWhatNeedsNoRights(t *testing.T) {
 	}
 	if rights := plugin(t, &fakeHost{}); rights.Handles(admission.Delete) || rights.Handles(admission.Connect) {
 		t.Error("who deletes a controller is asked for its rights")
+	}
+}
+
+// An attacker hides a change among others: an authority or a credential that another hook of the same
+// controller has anyway, or a first entry of endpointConfigs. So no change is told from another.
+func TestEveryChangeOfTheSpecNeedsAllRights(t *testing.T) {
+	inline := func(pem string) *metacontroller.CABundle { return &metacontroller.CABundle{Inline: ptr.To(pem)} }
+	twoAuthorities := func(sync, unused string) func(*metacontroller.CompositeControllerSpec) {
+		return func(spec *metacontroller.CompositeControllerSpec) {
+			spec.Hooks.Sync.Webhook.CABundle = inline(sync)
+			spec.Hooks.PreUpdateChild = hookAt("http://hooks.default/sync")
+			spec.Hooks.PreUpdateChild.Webhook.CABundle = inline(unused)
+		}
+	}
+	endpoints := func(hosts ...string) func(*metacontroller.CompositeControllerSpec) {
+		return func(spec *metacontroller.CompositeControllerSpec) {
+			for _, host := range hosts {
+				spec.EndpointConfigs = append(spec.EndpointConfigs, metacontroller.EndpointConfig{Host: host, CABundle: inline(host)})
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		stored, updated func(*metacontroller.CompositeControllerSpec)
+	}{
+		"a type less":               {child("v1", "services"), func(*metacontroller.CompositeControllerSpec) {}},
+		"another version of a type": {child("apps/v1", "deployments"), child("apps/v1beta1", "deployments")},
+		"another authority, and an unused hook with the former": {twoAuthorities("theirs", "theirs"), twoAuthorities("mallory's", "theirs")},
+		"entries that change places":                            {endpoints("hooks.default", "*.default"), endpoints("*.default", "hooks.default")},
+		"a timeout": {func(*metacontroller.CompositeControllerSpec) {}, func(spec *metacontroller.CompositeControllerSpec) {
+			spec.Hooks.Sync.Webhook.Timeout = ptr.To(metacontroller.Duration("3s"))
+		}},
+		"an update method, which may delete": {func(*metacontroller.CompositeControllerSpec) {}, func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ChildResources[0].UpdateStrategy = &metacontroller.CompositeControllerChildUpdateStrategy{Method: metacontroller.ChildUpdateRecreate}
+		}},
+		"a selector that selects more parents": {func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+		}, func(*metacontroller.CompositeControllerSpec) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			updated := composed(test.updated)
+			err := plugin(t, &fakeHost{}).Validate(t.Context(), request(jane(), "", updated, composed(test.stored)), nil)
+			if !apierrors.IsForbidden(err) {
+				t.Fatalf("error is %v", err)
+			}
+			created := plugin(t, &fakeHost{}).Validate(t.Context(), request(jane(), "", updated, nil), nil)
+			if err.Error() != created.Error() {
+				t.Errorf("the update needs\n%v\nits creation\n%v", err, created)
+			}
+		})
 	}
 }
 

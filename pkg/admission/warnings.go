@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
@@ -28,7 +28,7 @@ const WarningsPlugin = "ControllerWarnings"
 const warningsTimeout = time.Second
 
 // Warnings warns authors of types that the host does not serve, of rules that can never have a child,
-// of fields that parents cannot have, of hooks that cannot be resolved, of other controllers of the
+// of types that spec.namespaces excludes, of fields that parents cannot have, of hooks that cannot be resolved, of other controllers of the
 // same parents, and of parents that a change lets go of. It refuses nothing.
 type Warnings struct {
 	*admission.Handler
@@ -54,7 +54,7 @@ func NewWarnings(parents *ParentIndex, resolver HookResolver) *Warnings {
 // Validate warns about a new controller, or one whose spec changes. It returns no error.
 func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, stored := controllerOf(request.GetObject()), controllerOf(request.GetOldObject())
-	if updated == nil || request.GetSubresource() != "" || stored != nil && apiequality.Semantic.DeepEqual(updated.spec, stored.spec) {
+	if updated == nil || request.GetSubresource() != "" || updated.hasSpecOf(stored) {
 		return nil
 	}
 	asking, cancel := context.WithTimeout(ctx, warningsTimeout)
@@ -82,9 +82,9 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 }
 
 // types returns warnings about types that the host does not serve yet, about parents that have no
-// status, and about rules that can never have a child.
+// status, about rules that can never have a child, and about types outside of all namespaces.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
-	rules := slices.Concat(c.parents, c.children)
+	rules := slices.Concat(c.parents, c.children, c.related)
 	known, err := w.host.lookUpTypes(ctx, rules)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Failed to check whether the cluster serves the types of a controller", "err", err)
@@ -98,15 +98,37 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 			if meant := nearest.Resource(rule.GroupVersionResource, allTypes()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %s?", meant)
 			}
-			warnings = append(warnings, fmt.Sprintf("%s: the cluster does not serve %q in %s yet; the controller starts as soon as it does%s",
-				rule.path, rule.Resource, rule.GroupVersion(), hint))
+			consequence := "the controller starts as soon as it does"
+			if i >= len(c.parents)+len(c.children) {
+				consequence = "parents whose customize hook asks for it fail until it does"
+			}
+			warnings = append(warnings, fmt.Sprintf("%s: the cluster does not serve %q in %s yet; %s%s",
+				rule.path, rule.Resource, rule.GroupVersion(), consequence, hint))
 		}
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {
-			warnings = append(warnings, fmt.Sprintf("%s: %q in %s has no status subresource, so the status that hooks answer is not written; "+
-				"if the type comes from a CustomResourceDefinition, the controller does not run before it has one", rule.path, rule.Resource, rule.GroupVersion()))
+			consequence := "so the status that hooks answer is lost"
+			if !scheme.Scheme.IsGroupRegistered(rule.Group) { // it is not built into Kubernetes
+				consequence = "so the controller does not run until its CustomResourceDefinition has one: add subresources: {status: {}} to the version"
+			}
+			warnings = append(warnings, fmt.Sprintf("%s: %q in %s has no status subresource, %s", rule.path, rule.Resource, rule.GroupVersion(), consequence))
 		}
 	}
-	return append(warnings, childless(c, known)...)
+	warnings = append(warnings, childless(c, known)...)
+	if len(c.access.Namespaces) > 0 {
+		warnings = append(warnings, outsideNamespaces(rules, known)...)
+	}
+	return warnings
+}
+
+// outsideNamespaces returns warnings about types that a controller of namespaces cannot have.
+func outsideNamespaces(rules []typeRule, known map[schema.GroupVersionResource]typeInfo) (warnings []string) {
+	for _, rule := range rules {
+		if of := known[rule.GroupVersionResource]; of.served && !of.namespaced {
+			warnings = append(warnings, fmt.Sprintf("%s: %q in %s is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, "+
+				"so the controller does not run: remove spec.namespaces, or this type", rule.path, rule.Resource, rule.GroupVersion()))
+		}
+	}
+	return warnings
 }
 
 // childless returns warnings about rules that can never have a child.

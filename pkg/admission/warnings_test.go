@@ -73,14 +73,23 @@ func proxyFor(host string) func(*http.Request) (*url.URL, error) {
 // selectors.
 func parentIndex(t *testing.T, selectors map[string]*metav1.LabelSelector) *ParentIndex {
 	t.Helper()
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentResource})
+	var all []*v1alpha1.CompositeController
 	for name, selector := range selectors {
-		stored, err := trimToParent(&v1alpha1.CompositeController{
+		all = append(all, &v1alpha1.CompositeController{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.CompositeControllerSpec{ParentResource: v1alpha1.CompositeControllerParentResourceRule{
 				ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v2", Resource: "pages"}, LabelSelector: selector,
 			}},
 		})
+	}
+	return indexOf(t, all...)
+}
+
+func indexOf(t *testing.T, all ...*v1alpha1.CompositeController) *ParentIndex {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentResource})
+	for _, one := range all {
+		stored, err := trimToParent(one)
 		if err == nil {
 			err = indexer.Add(stored)
 		}
@@ -91,6 +100,32 @@ func parentIndex(t *testing.T, selectors map[string]*metav1.LabelSelector) *Pare
 	index := &ParentIndex{}
 	index.indexer.Store(&indexer)
 	return index
+}
+
+// Of controllers in other namespaces, an author is not even told the names.
+func TestControllersWithoutANamespaceInCommonHandleNoParentsInCommon(t *testing.T) {
+	limitedTo := func(namespaces ...string) *controller {
+		return controllerOf(composed(func(spec *metacontroller.CompositeControllerSpec) { spec.Namespaces = namespaces }))
+	}
+	index := indexOf(t, &v1alpha1.CompositeController{
+		ObjectMeta: metav1.ObjectMeta{Name: "other"},
+		Spec: v1alpha1.CompositeControllerSpec{
+			ParentResource: v1alpha1.CompositeControllerParentResourceRule{ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: "pages"}},
+			Access:         v1alpha1.Access{Namespaces: []string{"bank", "shared"}},
+		},
+	})
+	for name, test := range map[string]struct {
+		controller *controller
+		want       int
+	}{
+		"in one of its namespaces": {limitedTo("shop", "shared"), 1},
+		"in others":                {limitedTo("shop"), 0},
+		"in all":                   {limitedTo(), 1},
+	} {
+		if warnings := index.warnings("pages", test.controller); len(warnings) != test.want {
+			t.Errorf("%s: %q", name, warnings)
+		}
+	}
 }
 
 // served are the types that all is well with.
@@ -104,8 +139,8 @@ func TestWarnings(t *testing.T) {
 	}
 	const (
 		noPages  = `spec.parentResource: the cluster does not serve "pages" in example.com/v1 yet; the controller starts as soon as it does`
-		noStatus = `spec.parentResource: "pages" in example.com/v1 has no status subresource, so the status that hooks answer is not written; ` +
-			`if the type comes from a CustomResourceDefinition, the controller does not run before it has one`
+		noStatus = `spec.parentResource: "pages" in example.com/v1 has no status subresource, so the controller does not run until its CustomResourceDefinition has one: ` +
+			`add subresources: {status: {}} to the version`
 		noName = `spec.hooks.sync.webhook.url: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`
 	)
 	for name, test := range map[string]struct {
@@ -128,7 +163,12 @@ func TestWarnings(t *testing.T) {
 		}), want: []string{
 			`spec.parentResource: the cluster does not serve "pages" in example.com/v1beta1 yet; the controller starts as soon as it does; did you mean "pages" in example.com/v1?`,
 		}},
-		"no status":                                {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
+		"no status": {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
+		"no status of a type of Kubernetes": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ParentResource.APIVersion, spec.ParentResource.Resource = "v1", "secrets"
+		}), host: &fakeHost{served: map[string][]string{"v1": {"pods", "secrets"}}}, want: []string{
+			`spec.parentResource: "secrets" in v1 has no status subresource, so the status that hooks answer is lost`,
+		}},
 		"no status of a decorator's target":        {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}, object: decorated("pages")},
 		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the cluster does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
 		"no answer of the host":                    {host: &fakeHost{discoveryErr: errGone}, object: composed()},
@@ -175,8 +215,18 @@ func TestWarnings(t *testing.T) {
 			`spec.attachments[0]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
 		}},
 		"such an attachment type where some targets can have it": {host: scopes(), object: decorating(decorated("pages"), "nodes", "nodes")},
-		"a decorator, of which there may be many":                {others: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
-		"an update of metadata":                                  {host: &fakeHost{}, object: composed(), stored: composed()},
+		"no type that the customize hook may ask for, but one of a near name": {object: composed(reach(nil, "pod")), want: []string{
+			`spec.relatedResources[0]: the cluster does not serve "pod" in v1 yet; parents whose customize hook asks for it fail until it does; did you mean "pods"?`,
+		}},
+		"a related type that is cluster-scoped": {host: scopes(), object: composed(reach(nil, "nodes"))},
+		"cluster-scoped types of a controller of namespaces": {host: scopes(), object: composed(reach([]string{"shop"}, "pods", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
+			spec.ParentResource.Resource = "books"
+		}), want: []string{
+			`spec.parentResource: "books" in example.com/v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
+			`spec.relatedResources[1]: "nodes" in v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
+		}},
+		"a decorator, of which there may be many": {others: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
+		"an update of metadata":                   {host: &fakeHost{}, object: composed(), stored: composed()},
 		"an update of the spec": {
 			object: composed(at("http://nowhere.default/sync")), stored: composed(), want: []string{noName},
 		},
@@ -196,7 +246,7 @@ func TestWarnings(t *testing.T) {
 			if names == nil {
 				names = &fakeNames{}
 			}
-			plugin := NewWarnings(parentIndex(t, test.others), HookResolver{Lookup: names.Lookup, Proxy: proxyFor("behind.proxy"), Denied: hookaddress.LinkLocal()})
+			plugin := NewWarnings(parentIndex(t, test.others), HookResolver{Lookup: names.Lookup, Proxy: proxyFor("behind.proxy"), Denied: hookaddress.DeniedByDefault()})
 			NewInitializer(host.asHost()).Initialize(plugin)
 			var got recorder
 			if err := plugin.Validate(warning.WithWarningRecorder(t.Context(), &got), request(jane(), "", test.object, test.stored), nil); err != nil {
@@ -206,6 +256,16 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// reach limits the controller to namespaces, and its customize hook to types of v1.
+func reach(namespaces []string, related ...string) func(*metacontroller.CompositeControllerSpec) {
+	return func(spec *metacontroller.CompositeControllerSpec) {
+		spec.Namespaces = namespaces
+		for _, resource := range related {
+			spec.RelatedResources = append(spec.RelatedResources, metacontroller.ResourceRule{APIVersion: "v1", Resource: resource})
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -30,6 +32,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // informerLinger is how long the objects of a type stay in memory after the last controller that
@@ -125,6 +128,10 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
 	}
 	made = append(made, func() { config.Metrics.Unregister(calls) })
+	reviews, err := newReviews(clients.hostConfig)
+	if err != nil {
+		return hosted.Dependencies{}, nil, err
+	}
 	stored, err := store.New(clients.own, newInformers(clients.own, labels.Everything()))
 	if err != nil {
 		return hosted.Dependencies{}, nil, err
@@ -132,10 +139,11 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 	objects := cache.NewInformers(ctx, clients.host, informerLinger)
 	made = append(made, objects.Shutdown)
 	return hosted.Dependencies{
-		Informers: objects,
-		Discovery: discovery.New(clients.host, groupChanged),
-		Actor:     &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
-		Events:    events,
+		Informers:   objects,
+		Discovery:   discovery.New(clients.host, groupChanged),
+		Permissions: permissions.New(reviews),
+		Actor:       &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
+		Events:      events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
 			Metrics: calls, Sources: objects, DeveloperMode: config.DeveloperMode,
@@ -146,10 +154,23 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Resync:     config.CacheFlushInterval,
 		Metrics:    config.Metrics,
 
-		DeveloperMode:     config.DeveloperMode,
-		Revisions:         stored,
-		RevisionNamespace: config.Namespace,
+		DeveloperMode:         config.DeveloperMode,
+		RequireServiceAccount: config.RequireServiceAccount,
+		Revisions:             stored,
+		RevisionNamespace:     config.Namespace,
 	}, undo, nil
+}
+
+// newReviews makes a client that asks the host what service accounts may do. Permissions bound how
+// much they ask.
+func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
+	config := rest.CopyConfig(hostConfig)
+	config.QPS = -1
+	client, err := authorizationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for reviews of rights: %w", err)
+	}
+	return client.SubjectAccessReviews(), nil
 }
 
 // newInformers makes informers of the objects of the own API that a selector selects. They keep the
@@ -196,6 +217,7 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 		})
 	}
 	running.Go(func() { dependencies.Revisions.Run(ctx) })
+	running.Go(func() { dependencies.Permissions.Run(ctx) })
 	running.Go(func() { drainer.Run(ctx) })
 	running.Go(func() { announce(ctx, informers, config.LeaderElection.Enabled) })
 	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })

@@ -15,7 +15,7 @@
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
 //	revisions   what a ControllerRevision is, and their store
-//	object, managedfields, openapi, metrics   leaves
+//	object, managedfields, openapi, permissions, metrics, enumerate   leaves
 //
 // The package pipeline itself has only types, which revisions and all that stand before host share.
 package controller

@@ -60,6 +60,9 @@ type Options struct {
 	HookDenied hookaddress.Denied
 	// DeveloperMode says more to the authors of hooks, and says it each time.
 	DeveloperMode bool
+	// RequireServiceAccount is true if controllers without a service account are refused. Those that
+	// are stored run, and their status says so.
+	RequireServiceAccount bool
 }
 
 // DeveloperEvents are the limits of events in the developer's mode: none that a person would reach.
@@ -78,7 +81,7 @@ func DefaultOptions() Options {
 		CacheFlushInterval:    30 * time.Minute,
 		DiscoveryInterval:     30 * time.Second,
 		HookMaxResponseBytes:  32 << 20,
-		HookDenied:            hookaddress.LinkLocal(),
+		HookDenied:            hookaddress.DeniedByDefault(),
 	}
 }
 

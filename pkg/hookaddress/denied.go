@@ -15,10 +15,14 @@ import (
 // Denied are networks that hooks may not be in.
 type Denied []netip.Prefix
 
-// LinkLocal returns the networks of link-local addresses. Clouds have services there that hand out
-// credentials to every process of a machine.
-func LinkLocal() Denied {
-	return Denied{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10")}
+// DeniedByDefault returns the networks where clouds hand out the credentials of a machine to every
+// process on it: those of link-local addresses, and the addresses elsewhere at which EC2 does so over
+// IPv6 and Azure has the host of the machine.
+func DeniedByDefault() Denied {
+	return Denied{
+		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"),
+		netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("168.63.129.16/32"),
+	}
 }
 
 // Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error names the text that

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestLinkLocalAddressesAreDenied(t *testing.T) {
+func TestAddressesOfCloudServicesAreDenied(t *testing.T) {
 	for host, want := range map[string]string{
 		"169.254.169.254":             "169.254.0.0/16",
 		"169.254.0.0":                 "169.254.0.0/16",
@@ -22,6 +22,13 @@ func TestLinkLocalAddressesAreDenied(t *testing.T) {
 		"FE80:0:0::1":                 "fe80::/10",
 		"fe80::1%eth0":                "fe80::/10",
 		"febf::1":                     "fe80::/10",
+		"fd00:ec2::254":               "fd00:ec2::254/128",
+		"fd00:0ec2:0::0254":           "fd00:ec2::254/128",
+		"fd00:ec2::253":               "",
+		"168.63.129.16":               "168.63.129.16/32",
+		"::ffff:168.63.129.16":        "168.63.129.16/32",
+		"0xa83f8110":                  "168.63.129.16/32",
+		"168.63.129.17":               "",
 		"169.253.255.255":             "",
 		"169.255.0.0":                 "",
 		"fec0::1":                     "",
@@ -49,7 +56,7 @@ func TestLinkLocalAddressesAreDenied(t *testing.T) {
 		"0x":                          "",
 		"":                            "",
 	} {
-		err := LinkLocal().CheckHost(host)
+		err := DeniedByDefault().CheckHost(host)
 		denied, ok := errors.AsType[*Error](err)
 		if ok != (want != "") || ok && denied.Network.String() != want {
 			t.Errorf("%s: %v, want it to be denied by %q", host, err, want)
@@ -66,7 +73,7 @@ func TestAServiceDoesNotGetAroundDeniedNetworks(t *testing.T) {
 		{Name: "0xa9", Namespace: "0xfea9fe"},
 	} {
 		host := Address{Service: &service, Path: ptr.To("/latest")}.Hostname()
-		if LinkLocal().CheckHost(host) == nil {
+		if DeniedByDefault().CheckHost(host) == nil {
 			t.Errorf("%s is not denied", host)
 		}
 	}

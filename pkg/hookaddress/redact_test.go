@@ -59,6 +59,7 @@ func TestRedactText(t *testing.T) {
 		"a password without a scheme":  {"user:s3cret@hooks.example/sync", "xxxxx@hooks.example/sync"},
 		"a slash in the password":      {"http://user:s3/cret@hooks.example/sync", "http://xxxxx@hooks.example/sync"},
 		"a question mark in it":        {"http://user:s3?cret@hooks.example/sync", "http://xxxxx@hooks.example/sync"},
+		"a question mark, as a port":   {"http://user:pa?ss@host/", "http://xxxxx@host/"},
 		"a question mark, and a query": {"http://user:s3?cret@hooks.example/sync?key=s3cret", "http://xxxxx@hooks.example/sync?xxxxx"},
 		"a hash sign in it":            {"http://user:s3#cret@hooks.example/sync", "http://xxxxx@hooks.example/sync"},
 	} {

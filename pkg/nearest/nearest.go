@@ -13,7 +13,8 @@ const maxLetters = 100
 
 // To returns the candidate that is written most like the word, or "" if none is written so much alike
 // that it was probably meant. Upper and lower case count as the same. Of equally near candidates, the
-// first in alphabetical order is returned.
+// first in alphabetical order is returned. A word that is only a part of a candidate, such as
+// resyncPeriod of resyncPeriodSeconds, means it if it is a part of no other.
 func To(word string, candidates []string) string {
 	if len(word) > maxLetters {
 		return ""
@@ -25,8 +26,45 @@ func To(word string, candidates []string) string {
 			found, least = candidate, at
 		}
 	}
+	if found == "" {
+		return whole(word, candidates)
+	}
 	return found
 }
+
+// minPart is the least length of a word that is taken for a part of another one.
+const minPart = 4
+
+// whole returns the one candidate that the word is a part of, from the beginning of a word in it to the
+// end of one; "" if there are none or several.
+func whole(word string, candidates []string) (found string) {
+	if len(word) < minPart {
+		return ""
+	}
+	for _, candidate := range candidates {
+		if !isPart(word, candidate) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = candidate
+	}
+	return found
+}
+
+func isPart(word, candidate string) bool {
+	for i := range len(candidate) - len(word) + 1 {
+		end := i + len(word)
+		if strings.EqualFold(candidate[i:end], word) && beginsWord(candidate, i) && (end == len(candidate) || beginsWord(candidate, end)) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginsWord reports whether a word in camel case begins at i.
+func beginsWord(name string, i int) bool { return i == 0 || 'A' <= name[i] && name[i] <= 'Z' }
 
 // distance returns how many letters have to be inserted, removed, replaced, or exchanged with the next
 // one to make one word of the other.

@@ -27,6 +27,11 @@ func TestTo(t *testing.T) {
 		"two mistakes in a short word":        {"kind", []string{"wins"}, ""},
 		"a single letter is near to no other": {"a", []string{"b"}, ""},
 		"a word that is longer than any name": {strings.Repeat("a", 101), []string{strings.Repeat("a", 101)}, ""},
+		"the beginning of a name":             {"resyncPeriod", []string{"resyncPeriodSeconds", "parentResource"}, "resyncPeriodSeconds"},
+		"the end of a name":                   {"selector", []string{"labelSelector", "parentResource"}, "labelSelector"},
+		"a part of several names":             {"selector", []string{"annotationSelector", "labelSelector"}, ""},
+		"letters that are no word of a name":  {"sync", []string{"resyncPeriodSeconds"}, ""},
+		"a part that is too short":            {"url", []string{"urlOfTheHook"}, ""},
 		"nothing":                             {"", []string{"a"}, ""},
 		"no candidates":                       {"replica", nil, ""},
 	} {

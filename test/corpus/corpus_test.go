@@ -110,6 +110,9 @@ func tooLarge(t testing.TB) Case {
 	if err := unstructured.SetNestedSlice(c.Object.Object, rules, "spec", "childResources"); err != nil {
 		t.Fatal(err)
 	}
+	if err := unstructured.SetNestedStringSlice(c.Object.Object, []string{"shop"}, "spec", "namespaces"); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 

@@ -19,6 +19,7 @@
 //
 //   - hook serves webhooks whose answers the test decides.
 //   - scenario is for tests that are written as manifests.
+//   - transcript is for tests that are written as commands and what they print.
 //   - aggregation runs and registers the server; hostcluster runs the control plane.
 //   - process, poll and pki run child processes, wait for conditions and make certificates.
 //   - cmd/attach and cmd/hostcluster are the programs behind make run and make host.

@@ -50,9 +50,25 @@ type Env struct {
 // os.Exit. The logs are kept, and their last lines printed, if a test fails. The server is given
 // flags, if any.
 func Main(m *testing.M, use func(*Env), flags ...string) int {
+	return mainWith(m, use, deployment{flags: flags})
+}
+
+// MainForTenants is Main with a server that has the rights of artifacts/deploy/overlays/tenants, and no others.
+func MainForTenants(m *testing.M, use func(*Env), flags ...string) int {
+	return mainWith(m, use, deployment{flags: flags, overlay: []string{"overlays/tenants/controllers-role.yaml", "overlays/tenants/lease-role.yaml", "overlays/tenants/policy.yaml"}})
+}
+
+// deployment is how the server runs.
+type deployment struct {
+	flags []string
+	// overlay are manifests of artifacts/deploy that are applied over the rights of the server.
+	overlay []string
+}
+
+func mainWith(m *testing.M, use func(*Env), deployed deployment) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	env, err := Start(ctx, testFolder(), flags...)
+	env, err := start(ctx, testFolder(), deployed)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -84,18 +100,22 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 // Start brings an environment up whose files are in a new folder of parent, with flags for the
 // server. On an error nothing is left running; the logs are kept.
 func Start(ctx context.Context, parent string, flags ...string) (*Env, error) {
+	return start(ctx, parent, deployment{flags: flags})
+}
+
+func start(ctx context.Context, parent string, deployed deployment) (*Env, error) {
 	dir, err := os.MkdirTemp(parent, "harness-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the environment: %w", err)
 	}
 	env := &Env{dir: dir}
-	if err := env.start(ctx, flags); err != nil {
+	if err := env.start(ctx, deployed); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the test environment (logs are in %s): %w", dir, err), env.Stop())
 	}
 	return env, nil
 }
 
-func (e *Env) start(ctx context.Context, flags []string) error {
+func (e *Env) start(ctx context.Context, deployed deployment) error {
 	binary, err := e.serverBinary(ctx)
 	if err != nil {
 		return err
@@ -113,7 +133,7 @@ func (e *Env) start(ctx context.Context, flags []string) error {
 	if err := errors.Join(clients...); err != nil {
 		return err
 	}
-	return e.startServer(ctx, binary, flags)
+	return e.startServer(ctx, binary, deployed)
 }
 
 // serverBinary returns the binary under test: the one the environment names, else one built from
@@ -131,12 +151,12 @@ func (e *Env) serverBinary(ctx context.Context) (string, error) {
 	return binary, nil
 }
 
-func (e *Env) startServer(ctx context.Context, binary string, flags []string) error {
+func (e *Env) startServer(ctx context.Context, binary string, deployed deployment) error {
 	// The server gets the rights of the deployment manifests and no others, so that a missing right
 	// fails here.
 	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
-	for _, file := range []string{"namespace.yaml", "rbac.yaml"} {
-		if _, err := e.Host.RunKubectl(ctx, "apply", "--server-side", "-f", filepath.Join(manifests, file)); err != nil {
+	for _, file := range append([]string{"base/namespace.yaml", "base/rbac.yaml"}, deployed.overlay...) {
+		if _, err := e.Host.RunKubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(manifests, file)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +171,7 @@ func (e *Env) startServer(ctx context.Context, binary string, flags []string) er
 		Registrar:    e.Config,
 		BindAddress:  "127.0.0.1",
 		ExternalName: "localhost",
-		Args:         flags,
+		Args:         deployed.flags,
 		Environment:  []string{fmt.Sprintf("GODEBUG=memprofilerate=%d", profileRate)},
 		LogPath:      filepath.Join(e.dir, "metacontroller-apiserver.log"),
 	})

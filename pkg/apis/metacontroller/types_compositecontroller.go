@@ -30,6 +30,7 @@ type CompositeControllerSpec struct {
 	EndpointConfigs     []EndpointConfig
 	ResyncPeriodSeconds *int32
 	GenerateSelector    *bool
+	Access
 }
 
 // CompositeControllerParentResourceRule names the type of the parents and which of them are

@@ -26,6 +26,7 @@ type DecoratorControllerSpec struct {
 	Hooks               *DecoratorControllerHooks
 	EndpointConfigs     []EndpointConfig
 	ResyncPeriodSeconds *int32
+	Access
 }
 
 // DecoratorControllerResourceRule names a type of target objects and which of them are decorated.

@@ -23,20 +23,26 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
 )
 
-// addAdmissionPlugins adds our own plugins after those that run the host's rules, which may change
-// an object. The last one only warns of what the others let pass.
+// addAdmissionPlugins registers all plugins. Our own come after those that run the host's rules,
+// which may change an object. The last one only warns of what the others let pass.
 func (o *Options) addAdmissionPlugins() {
 	plugins := o.Recommended.Admission
+	plugins.Plugins = genericadmission.NewPlugins()
+	registerHostPlugins(plugins.Plugins)
 	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
 		return admission.NewHookAddresses(o.Controllers.HookDenied), nil
 	})
+	plugins.Plugins.Register(admission.ServiceAccountsPlugin, func(io.Reader) (genericadmission.Interface, error) {
+		return admission.NewServiceAccounts(o.Controllers.RequireServiceAccount), nil
+	})
 	plugins.Plugins.Register(admission.RightsPlugin, admission.NewRights)
+	plugins.Plugins.Register(admission.RevisionsPlugin, admission.NewRevisions)
 	plugins.Plugins.Register(admission.WarningsPlugin, func(io.Reader) (genericadmission.Interface, error) {
 		resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
 		return admission.NewWarnings(o.parents, resolver), nil
 	})
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder,
-		admission.HookAddressesPlugin, admission.RightsPlugin, admission.WarningsPlugin)
+		admission.HookAddressesPlugin, admission.ServiceAccountsPlugin, admission.RightsPlugin, admission.RevisionsPlugin, admission.WarningsPlugin)
 }
 
 // initializeAdmission returns the initializer that gives clients of the host to our plugins.

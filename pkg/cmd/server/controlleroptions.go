@@ -74,7 +74,9 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes, "The size in bytes above which the "+
 		"answer of a hook is refused.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
-		"What is given replaces the default, the link-local addresses; empty denies none.")
+		"What is given replaces the default, the addresses where clouds give out credentials; empty denies none.")
+	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount, "Refuse new controllers without a "+
+		"spec.serviceAccount, and changes of the spec of those that have none. Controllers that are stored already go on, with a warning.")
 	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode, "For the time in which hooks are written: events without "+
 		"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for each sync that "+
 		"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more than half of its timeout.")

@@ -44,6 +44,7 @@ type fakeHost struct {
 	server *httptest.Server
 
 	mu      sync.Mutex
+	lists   []string
 	reviews []authorizationv1.SubjectAccessReviewSpec
 }
 
@@ -150,8 +151,25 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case request.Resource == "configmaps":
 		h.answer(w, http.StatusOK, corev1.ConfigMapList{Items: []corev1.ConfigMap{h.authentication()}})
 	default:
+		h.mu.Lock()
+		h.lists = append(h.lists, request.Resource)
+		h.mu.Unlock()
 		h.answer(w, http.StatusOK, metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
 	}
+}
+
+// setResources changes what the host serves.
+func (h *fakeHost) setResources(resources ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.resources = resources
+}
+
+// listed returns the resources that were listed.
+func (h *fakeHost) listed() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.lists)
 }
 
 func (h *fakeHost) authentication() corev1.ConfigMap {
@@ -160,7 +178,10 @@ func (h *fakeHost) authentication() corev1.ConfigMap {
 
 func (h *fakeHost) answerDiscovery(w http.ResponseWriter, groupVersion string) {
 	list := metav1.APIResourceList{GroupVersion: groupVersion}
-	for _, served := range h.resources {
+	h.mu.Lock()
+	resources := h.resources
+	h.mu.Unlock()
+	for _, served := range resources {
 		resource, _ := schema.ParseResourceArg(served)
 		if resource.GroupVersion().String() == groupVersion {
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: resource.Resource})

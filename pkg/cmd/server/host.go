@@ -144,17 +144,25 @@ type watchedAPI struct {
 
 func watchedAPIs() []watchedAPI {
 	return []watchedAPI{
-		{resource: admissionv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies"), plugin: mutatingpolicy.PluginName},
-		{resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), plugin: validatingpolicy.PluginName},
+		{resource: mutatingPoliciesResource(), plugin: mutatingpolicy.PluginName},
+		{resource: validatingPoliciesResource(), plugin: validatingpolicy.PluginName},
 		{resource: flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")},
 	}
 }
 
-// trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of
-// them.
-func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, options *genericoptions.RecommendedOptions) error {
+func mutatingPoliciesResource() schema.GroupVersionResource {
+	return admissionv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies")
+}
+
+func validatingPoliciesResource() schema.GroupVersionResource {
+	return admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+}
+
+// trimToHost turns off what watches APIs that the host does not serve, and cannot wait for them. Older
+// hosts serve fewer of them.
+func trimToHost(ctx context.Context, host servedResources, options *genericoptions.RecommendedOptions) error {
 	for _, api := range watchedAPIs() {
-		served, err := serves(host, api.resource)
+		served, err := serves(ctx, host, api.resource)
 		if err != nil {
 			return fmt.Errorf("asking the cluster whether it serves %s: %w", api.resource, err)
 		}
@@ -169,16 +177,15 @@ func trimToHost(ctx context.Context, host discovery.ServerResourcesInterface, op
 		case slices.Contains(options.Admission.EnablePlugins, api.plugin):
 			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin, api.resource)
 		default:
-			options.Admission.DisablePlugins = append(slices.Clone(options.Admission.DisablePlugins), api.plugin)
-			logger.Info("Serving without an admission plugin, since the cluster does not have it", "plugin", api.plugin)
+			logger.Info("Serving without an admission plugin until the cluster has it", "plugin", api.plugin)
 		}
 	}
 	return nil
 }
 
 // serves reports whether the host serves a resource.
-func serves(host discovery.ServerResourcesInterface, resource schema.GroupVersionResource) (bool, error) {
-	list, err := host.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+func serves(ctx context.Context, host servedResources, resource schema.GroupVersionResource) (bool, error) {
+	list, err := host.ServerResourcesForGroupVersionWithContext(ctx, resource.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

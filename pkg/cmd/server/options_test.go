@@ -163,9 +163,9 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "authorization", o.Recommended.Authorization.RemoteKubeConfigFile, "c")
 			},
 		},
-		"hooks may not be link-local": {
+		"hooks may not be where clouds give credentials": {
 			check: func(t *testing.T, o *Options) {
-				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "), "169.254.0.0/16 fe80::/10")
+				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "), "169.254.0.0/16 fe80::/10 fd00:ec2::254/128 168.63.129.16/32")
 			},
 		},
 		"hooks may not be where it is said": {

@@ -58,21 +58,20 @@ func (c *Client) GetAs(ctx context.Context, path, mediaType string) ([]byte, err
 	return bodyOf(c.rest.Get().AbsPath(path).SetHeader("Accept", mediaType).Do(ctx))
 }
 
-// path returns the URL path of a resource in a namespace, in all namespaces if it is empty.
-func path(resource schema.GroupVersionResource, namespace string) []string {
-	segments := []string{"apis", resource.Group, resource.Version}
+// at adds the path of a resource in a namespace to a request, in all namespaces if it is empty. Hooks
+// choose namespaces and names. The request fails if one of them would lead to another path.
+func at(request *rest.Request, resource schema.GroupVersionResource, namespace string) *rest.Request {
 	if resource.Group == "" {
-		segments = []string{"api", resource.Version}
+		request = request.AbsPath("api", resource.Version)
+	} else {
+		request = request.AbsPath("apis", resource.Group, resource.Version)
 	}
-	if namespace != "" {
-		segments = append(segments, "namespaces", namespace)
-	}
-	return append(segments, resource.Resource)
+	return request.NamespaceIfScoped(namespace, namespace != "").Resource(resource.Resource)
 }
 
 // named adds the path of an object to a request.
 func named(request *rest.Request, of object.Type, name types.NamespacedName) *rest.Request {
-	return request.AbsPath(path(of.GroupVersionResource, name.Namespace)...).Name(name.Name)
+	return at(request, of.GroupVersionResource, name.Namespace).Name(name.Name)
 }
 
 // bodyOf returns the body of the response to a request.

@@ -47,8 +47,7 @@ func (c *Client) Watch(ctx context.Context, of object.Type, namespace string, op
 var optionsVersion = metav1.Unversioned
 
 func (c *Client) listRequest(of object.Type, namespace string, options metav1.ListOptions) *rest.Request {
-	return c.rest.Get().
-		AbsPath(path(of.GroupVersionResource, namespace)...).
+	return at(c.rest.Get(), of.GroupVersionResource, namespace).
 		SpecificallyVersionedParams(&options, metav1.ParameterCodec, optionsVersion).
 		MaxRetries(0)
 }

@@ -23,6 +23,8 @@ type Writer struct {
 	slots  *slots
 	// owner is whose writes these are.
 	owner string
+	// user is who makes the requests; empty is the server itself.
+	user string
 }
 
 // NewWriter returns a writer that has at most so many writes under way in parallel. The process has
@@ -35,7 +37,13 @@ func NewWriter(client *Client, parallel int) *Writer {
 // fairly: a controller has at most as many writes under way as more could be, so one whose writes
 // are slow leaves room for the others.
 func (w *Writer) For(controller string) *Writer {
-	return &Writer{client: w.client, slots: w.slots, owner: controller}
+	return &Writer{client: w.client, slots: w.slots, owner: controller, user: w.user}
+}
+
+// As returns a writer all of whose requests are made as an account. It shares the connections and the
+// bound with the other writers.
+func (w *Writer) As(account Account) *Writer {
+	return &Writer{client: w.client, slots: w.slots, owner: w.owner, user: account.username()}
 }
 
 // Managers returns the field managers of the writer.
@@ -45,13 +53,13 @@ func (w *Writer) Managers() managedfields.Managers {
 
 // Get reads an object from the host itself, past all caches.
 func (w *Writer) Get(ctx context.Context, of object.Type, name types.NamespacedName) (*object.Object, error) {
-	return w.client.parse(named(w.client.rest.Get(), of, name).Do(ctx))
+	return w.client.parse(impersonate(named(w.client.rest.Get(), of, name), w.user).Do(ctx))
 }
 
 // Metadata reads the metadata of an object from the host itself, with the managedFields that
 // objects from caches lack.
 func (w *Writer) Metadata(ctx context.Context, of object.Type, name types.NamespacedName) (*metav1.ObjectMeta, error) {
-	body, err := bodyOf(named(w.client.rest.Get(), of, name).Do(ctx))
+	body, err := bodyOf(impersonate(named(w.client.rest.Get(), of, name), w.user).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +82,7 @@ func (w *Writer) TryCreate(ctx context.Context, of object.Type, namespace string
 }
 
 func (w *Writer) create(of object.Type, namespace string, body []byte) *rest.Request {
-	return w.client.rest.Post().AbsPath(path(of.GroupVersionResource, namespace)...).SetHeader("Content-Type", jsonMediaType).Body(body)
+	return at(w.client.rest.Post(), of.GroupVersionResource, namespace).SetHeader("Content-Type", jsonMediaType).Body(body)
 }
 
 // Update replaces an object with its JSON, which has the resource version that it is based on.
@@ -132,7 +140,8 @@ func (w *Writer) Delete(ctx context.Context, of object.Type, name types.Namespac
 		return err
 	}
 	defer w.slots.release(w.owner)
-	return named(w.client.rest.Delete(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body).Do(ctx).Error()
+	request := named(w.client.rest.Delete(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body)
+	return impersonate(request, w.user).Do(ctx).Error()
 }
 
 func (w *Writer) write(ctx context.Context, request *rest.Request) (*object.Object, error) {
@@ -144,5 +153,5 @@ func (w *Writer) send(ctx context.Context, request *rest.Request) (*object.Objec
 		return nil, err
 	}
 	defer w.slots.release(w.owner)
-	return w.client.parse(request.Do(ctx))
+	return w.client.parse(impersonate(request, w.user).Do(ctx))
 }

@@ -5,10 +5,9 @@ package hosted
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
 
@@ -20,11 +19,8 @@ func confinement(spec *Spec) string {
 		return ""
 	}
 	var fields, stricter []string
-	for _, one := range []struct {
-		name string
-		spec *v1alpha1.Hook
-	}{{hook.Customize, spec.Customize}, {hook.Sync, spec.Sync}, {hook.Finalize, spec.Finalize}} {
-		if one.spec == nil || one.spec.GetVersion() != v1alpha1.HookVersionV1 {
+	for _, one := range spec.namedHooks() {
+		if one.spec.GetVersion() != v1alpha1.HookVersionV1 {
 			continue
 		}
 		fields = append(fields, "spec.hooks."+one.name+".version")
@@ -32,11 +28,10 @@ func confinement(spec *Spec) string {
 			stricter = append(stricter, one.name)
 		}
 	}
-	text := fmt.Sprintf("in version v1 of its hooks, a namespaced parent is shown only what is in its own namespace; "+
-		"to show it this, set %s to v2, and note what changes then: the keys in %s and related are <namespace>/<name> where they are <name> in v1",
-		enumerate(fields), spec.Kind.ChildrenField)
+	text := fmt.Sprintf(`hooks of version v1 see only the parent's namespace; to see others, set %s to v2. Then the keys in %s and related are "namespace/name"`,
+		enumerate.All(fields), spec.Kind.ChildrenField)
 	if len(stricter) > 0 {
-		text += fmt.Sprintf(", and an unknown field in an answer of %s is an error unless webhook.responseUnMarshallMode is loose", enumerate(stricter))
+		text += fmt.Sprintf(", and unknown fields in answers of %s are errors", enumerate.All(stricter))
 	}
 	return text
 }
@@ -45,13 +40,4 @@ func confinement(spec *Spec) string {
 func inV2(spec *v1alpha1.Hook) *v1alpha1.Hook {
 	v2 := v1alpha1.HookVersionV2
 	return &v1alpha1.Hook{Version: &v2, Webhook: spec.Webhook}
-}
-
-// enumerate returns words as a sentence lists them.
-func enumerate(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }

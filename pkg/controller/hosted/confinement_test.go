@@ -15,8 +15,8 @@ func TestWhatHasToChangeToShowOtherNamespaces(t *testing.T) {
 	}
 	const (
 		v1, v2, loose, strict = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2, v1alpha1.ResponseUnmarshallModeLoose, v1alpha1.ResponseUnmarshallModeStrict
-		why                   = "in version v1 of its hooks, a namespaced parent is shown only what is in its own namespace; to show it this, set "
-		keys                  = " to v2, and note what changes then: the keys in children and related are <namespace>/<name> where they are <name> in v1"
+		why                   = "hooks of version v1 see only the parent's namespace; to see others, set "
+		keys                  = ` to v2. Then the keys in children and related are "namespace/name"`
 	)
 	for name, test := range map[string]struct {
 		spec Spec
@@ -25,12 +25,12 @@ func TestWhatHasToChangeToShowOtherNamespaces(t *testing.T) {
 		"all hooks": {
 			Spec{Customize: hookOf(v1, ""), Sync: hookOf(v1, ""), Finalize: hookOf(v1, "")},
 			why + "spec.hooks.customize.version, spec.hooks.sync.version and spec.hooks.finalize.version" + keys +
-				", and an unknown field in an answer of customize, sync and finalize is an error unless webhook.responseUnMarshallMode is loose",
+				", and unknown fields in answers of customize, sync and finalize are errors",
 		},
 		"the versions are the default": {
 			Spec{Customize: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{}}, Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{}}},
 			why + "spec.hooks.customize.version and spec.hooks.sync.version" + keys +
-				", and an unknown field in an answer of customize and sync is an error unless webhook.responseUnMarshallMode is loose",
+				", and unknown fields in answers of customize and sync are errors",
 		},
 		"only one is of v1": {
 			Spec{Customize: hookOf(v1, strict), Sync: hookOf(v2, "")}, why + "spec.hooks.customize.version" + keys,
@@ -38,7 +38,7 @@ func TestWhatHasToChangeToShowOtherNamespaces(t *testing.T) {
 		"how strictly answers are read is set": {
 			Spec{Customize: hookOf(v1, loose), Sync: hookOf(v1, strict), Finalize: hookOf(v1, "")},
 			why + "spec.hooks.customize.version, spec.hooks.sync.version and spec.hooks.finalize.version" + keys +
-				", and an unknown field in an answer of finalize is an error unless webhook.responseUnMarshallMode is loose",
+				", and unknown fields in answers of finalize are errors",
 		},
 		"the rules are not confined": {Spec{Customize: hookOf(v2, ""), Sync: hookOf(v1, "")}, ""},
 	} {

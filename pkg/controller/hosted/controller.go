@@ -16,6 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -31,8 +32,10 @@ type Dependencies struct {
 	Informers *cache.Informers
 	// Discovery finds the types that the rules of customize hooks name.
 	Discovery *discovery.Discovery
-	Actor     *act.Actor
-	Events    *report.Events
+	// Permissions knows what the service accounts of controllers may read.
+	Permissions *permissions.Permissions
+	Actor       *act.Actor
+	Events      *report.Events
 	// Hook has the limits of calls of hooks.
 	Hook hook.Options
 	// WriteLoops finds the controllers that write the same object again and again. If it is nil,
@@ -47,6 +50,9 @@ type Dependencies struct {
 	// DeveloperMode logs what each sync has done, shows whole errors, and writes events about a
 	// warning or an error each time.
 	DeveloperMode bool
+	// RequireServiceAccount has the status of a controller without a service account say that new ones
+	// need one.
+	RequireServiceAccount bool
 	// Metrics is where a running controller registers the metrics of its queue.
 	Metrics prometheus.Registerer
 	// Revisions reads and writes ControllerRevisions.
@@ -62,11 +68,17 @@ type Controller struct {
 	observer observe.Observer
 	hooks    hooks
 	// related is nil without a customize hook.
-	related    *related.Observer
+	related *related.Observer
+	// lastRefusal is the last problem that related objects were refused.
+	lastRefusal atomic.Pointer[report.Problem]
+
 	strategies plan.Strategies
 	queue      *syncqueue.Queue
 	parents    *parentStates
 	health     *syncHealth
+	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
+	// Run. The controller syncs nothing while it is not met.
+	Reads *permissions.Requirement
 	// parentHandlers count the parents; nil until they are added.
 	parentHandlers   atomic.Pointer[[]*cache.Registration]
 	nameConflicts    *nameConflicts
@@ -89,7 +101,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	if spec.Rollout != nil {
 		spec.Rollout.Namespace = dependencies.RevisionNamespace
 	}
-	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name + " " + spec.Name)
+	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name+" "+spec.Name, AccountOf(&spec.Access))
 	c := &Controller{
 		Dependencies:  dependencies,
 		spec:          spec,
@@ -103,20 +115,21 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.SetObject(spec.Object)
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
 	c.observer = observe.Observer{
-		Claims:    spec.Claims,
-		Finalizer: spec.Kind.Finalizer(spec.Name),
-		Finalizes: spec.Finalize != nil,
-		Schemas:   observe.NewSchemas(spec.Schemas),
+		Claims:     spec.Claims,
+		Finalizer:  spec.Kind.Finalizer(spec.Name),
+		Finalizes:  spec.Finalize != nil,
+		Namespaces: spec.Namespaces,
+		Schemas:    observe.NewSchemas(spec.Schemas),
 	}
 	c.related = c.newRelatedObserver()
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
-			View:  observe.AcquireParents(dependencies.Informers, target.Type, target.Rules, spec.Finalize != nil),
+			View:  c.observer.AcquireParents(dependencies.Informers, target.Type, target.Rules),
 			Rules: target.Rules, ForeignStatus: target.ForeignStatus,
 		})
 	}
 	for _, child := range spec.Children {
-		c.observer.Children = append(c.observer.Children, dependencies.Informers.Acquire(child))
+		c.observer.Children = append(c.observer.Children, c.observer.AcquireChildren(dependencies.Informers, child))
 	}
 	return c, nil
 }

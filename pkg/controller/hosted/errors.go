@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // overtakenError is the error of a sync that did not write an object, because others had changed it
@@ -27,17 +29,18 @@ func overtaken(outcome *pipeline.Outcome) error {
 	return &overtakenError{outcome.Key().String()}
 }
 
-// nameConflictError returns why a sync that did not fail is not done: other objects have the names of
-// children. It is nil if there are none.
-func nameConflictError(conflicting []object.Key) error {
-	if len(conflicting) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the names of children belong to others: %s", strings.Join(keyNames(conflicting), ", "))
-}
+// errCalmingDown is why a parent is failing whose write loops are not over for long.
+var errCalmingDown = errors.New("a write loop seems to be over, and this object counts as synced when nothing was undone for a minute; nothing is to be done")
 
-// errSlowedDown is why a parent is failing that is in a write loop.
-var errSlowedDown = errors.New("what would be written again and again is slowed down, see the condition Stable")
+// slowedDownError returns why a parent is failing that is in write loops.
+func (c *Controller) slowedDownError(parent object.Key) error {
+	loops := c.guard.LoopsOf(parent, time.Now())
+	if len(loops) == 0 {
+		return errCalmingDown
+	}
+	c.addRivals(loops)
+	return errors.New(report.WriteLoopsOfParent(loops))
+}
 
 // errorList is two or more errors of one sync.
 type errorList []error

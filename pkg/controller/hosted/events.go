@@ -4,7 +4,6 @@
 package hosted
 
 import (
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -39,18 +38,11 @@ func (c *Controller) isDue(events *eventDeduplicator, message string) bool {
 	return events.markIfDue(message, time.Now()) || c.DeveloperMode
 }
 
-// reportDuplicates writes an event about the children that the hook lists more than once.
-func (c *Controller) reportDuplicates(state *parentState, parent *object.Object, duplicates []string) {
-	if len(duplicates) > 0 && c.isDue(&state.duplicateEvents, strings.Join(duplicates, "\n")) {
-		c.Events.DuplicateChildren(parent, duplicates)
-	}
-}
-
-// reportNameConflicts writes one event about all children whose names other objects have.
-func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, names []object.Key) {
-	children := keyNames(names)
-	if len(children) > 0 && c.isDue(&state.nameConflictEvents, strings.Join(children, "\n")) {
-		c.Events.NameConflict(parent, children)
+// reportNameConflicts writes one event about all children whose names other objects have. The error is
+// nil if there are none.
+func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, err error) {
+	if err != nil && c.isDue(&state.nameConflictEvents, err.Error()) {
+		c.Events.NameConflict(parent, err)
 	}
 }
 

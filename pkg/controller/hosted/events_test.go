@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -53,17 +52,14 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	t.Cleanup(events.Shutdown)
 	c := &Controller{Dependencies: Dependencies{Events: events}}
 	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
-	names := []object.Key{
-		child("ConfigMap", "default", "a"),
-		child("Namespace", "", "b"),
-	}
+	outcomes := []pipeline.Outcome{nameTaken("b", nil), nameTaken("a", nil)}
 	for range 3 {
-		c.reportNameConflicts(state, parent, names)
-		slices.Reverse(names)
+		c.reportNameConflicts(state, parent, nameConflictError(outcomes))
+		slices.Reverse(outcomes)
 	}
 	c.reportNameConflicts(state, parent, nil)
 	events.SyncError(parent, errors.New("the end"))
-	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": ConfigMap default/a, Namespace b") {
+	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": Pod default/a, Pod default/b") {
 		t.Errorf("the event is %s: %s", event.Reason, event.Message)
 	}
 	if event := <-sent; event.Reason != "SyncError" {

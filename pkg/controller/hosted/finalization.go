@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -111,7 +112,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 		since = deleted.Time
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "the finalize hook has not finished, and this object waits for it since %s: ", since.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it waits for it since %s: ", since.UTC().Format(time.RFC3339))
 	if f.saysFalse {
 		text.WriteString(`its last answer says "finalized": false`)
 	} else {
@@ -129,10 +130,12 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	return text.String()
 }
 
+// maxListed is how many children a message names at most.
+const maxListed = 5
+
 // describeChildren names the first few children, those that are being deleted first. It returns an
 // empty text if there are none.
 func describeChildren(snapshot *pipeline.Snapshot) string {
-	const most = 5
 	var leaving, staying []string
 	for _, group := range snapshot.Children {
 		for _, child := range group.Claimed {
@@ -146,10 +149,5 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 			}
 		}
 	}
-	all := append(leaving, staying...)
-	text := strings.Join(all[:min(len(all), most)], ", ")
-	if more := len(all) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return enumerate.First(maxListed, append(leaving, staying...))
 }

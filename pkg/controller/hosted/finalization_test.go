@@ -65,7 +65,7 @@ func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
 			t.Errorf("the next sync is %v", next)
 		}
 		r.expect(0, 1)
-		want := fmt.Sprintf(`the finalize hook has not finished, and this object waits for it since %s: its last answer has no field "finalized", and only "finalized": true lets the object go; `+
+		want := fmt.Sprintf(`the finalize hook has not finished, and this object cannot be deleted until it has; it waits for it since %s: its last answer has no field "finalized", and only "finalized": true lets the object go; `+
 			"children that are still there: Pod default/p, Pod default/q", begun.Format(time.RFC3339))
 		if message := r.Health().LastError.Message; message != want {
 			t.Errorf("the last error is\n%s\nwant\n%s", message, want)

@@ -28,7 +28,8 @@ func (e *finalizerPostponedError) Error() string {
 }
 
 // observeParent begins the snapshot of a parent. Before, it puts the controller's finalizer on the
-// parent or removes it, if that is due. The snapshot is nil if there is no parent.
+// parent or removes it, if that is due. The snapshot is nil if there is no parent, or none in the
+// controller's namespaces any more.
 func (c *Controller) observeParent(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
 	snapshot := c.observer.Parent(parent)
 	if snapshot == nil {
@@ -55,9 +56,9 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	case outcome.Conflict:
 		return nil, overtaken(&outcome)
 	case outcome.Result != nil && !snapshot.NeedsFinalizer:
-		c.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer)
+		c.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
 	}
-	if latest := outcomes[0].Latest(); !isRemoved(latest) {
+	if latest := outcomes[0].Latest(); !snapshot.Outside && !isRemoved(latest) {
 		return c.observer.ParentAs(latest), nil
 	}
 	return nil, nil

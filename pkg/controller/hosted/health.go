@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -31,7 +33,7 @@ func (c *Controller) Health() report.Health {
 	defer c.health.mu.Unlock()
 	health.Synced, health.Failing = c.health.succeeded, c.health.failing
 	health.LastError, health.Failure = c.health.lastError, c.health.failure()
-	health.Warned, health.Warning = c.health.warned, c.health.warning()
+	health.Warned, health.FieldWarning, health.ChildWarning = c.health.warned, c.health.warning(ofFields), c.health.warning(ofChildren)
 	health.Outdated = c.health.outdated
 	return health
 }
@@ -62,11 +64,29 @@ type syncHealth struct {
 	mu sync.Mutex
 	// parents has an entry for each parent that was synced.
 	parents map[object.Key]parentHealth
-	// succeeded, failing, warned and outdated are the sums over the entries.
+	// succeeded, failing, warned, warnedOf and outdated are the sums over the entries.
 	succeeded, failing, warned, outdated int
-	// shownFailure and shownWarning are the parents whose failure and warning the status shows.
-	shownFailure, shownWarning object.Key
-	lastError                  *report.ParentError
+	warnedOf                             [warningSorts]int
+	// shownFailure and shownWarnings are the parents whose failure and warnings the status shows.
+	shownFailure  object.Key
+	shownWarnings [warningSorts]object.Key
+	lastError     *report.ParentError
+}
+
+// warningSort tells the warnings that have a condition each.
+type warningSort int
+
+const (
+	ofFields warningSort = iota
+	ofChildren
+	warningSorts
+)
+
+func sortOf(warning *pipeline.Warning) warningSort {
+	if warning.Reason.IsAboutFields() {
+		return ofFields
+	}
+	return ofChildren
 }
 
 // parentHealth is how the last sync of a parent ended.
@@ -78,11 +98,15 @@ type parentHealth struct {
 	// failure. The end of a finalization is the end of the parent, so it needs none.
 	recovers bool
 	failure  *report.ParentError
-	// warning has the messages of the warnings of the last sync that had a plan; nil if it had none.
-	warning *pipeline.Warning
+	// warnings have the messages of the warnings of the last sync that had a plan; each is nil if it had
+	// none of its sort.
+	warnings [warningSorts]*pipeline.Warning
 	// outdated is the number of children that this sync left as they are.
 	outdated int
 }
+
+// isWarned reports whether there are warnings of any sort.
+func (h *parentHealth) isWarned() bool { return h.warnings != [warningSorts]*pipeline.Warning{} }
 
 func newSyncHealth() *syncHealth { return &syncHealth{parents: map[object.Key]parentHealth{}} }
 
@@ -106,7 +130,7 @@ func (h *syncHealth) update(parent object.Key, err error) (over *report.ParentEr
 	case open && before.failure != nil:
 	default:
 		after.succeeded, after.recovers = false, !open && !finalizing
-		after.failure = &report.ParentError{Parent: parent, Message: err.Error(), Time: time.Now()}
+		after.failure = &report.ParentError{Parent: parent, Message: report.Summary(err), Time: time.Now()}
 		if !open {
 			h.lastError = after.failure
 		}
@@ -132,20 +156,26 @@ func (h *syncHealth) setFindings(parent object.Key, warnings []pipeline.Warning,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	after := h.parents[parent]
-	after.warning, after.outdated = nil, outdated
-	if len(warnings) > 0 {
-		after.warning = joinWarnings(warnings)
+	after.outdated, after.warnings = outdated, [warningSorts]*pipeline.Warning{}
+	warnings = slices.SortedStableFunc(slices.Values(warnings), func(a, b pipeline.Warning) int { return a.Reason.CompareWeight(b.Reason) })
+	var messages [warningSorts][]string
+	for i := range warnings {
+		warning := &warnings[i]
+		if warning.Chosen {
+			continue
+		}
+		of := sortOf(warning)
+		if after.warnings[of] == nil {
+			after.warnings[of] = &pipeline.Warning{Reason: warning.Reason}
+		}
+		messages[of] = append(messages[of], warning.Message)
+	}
+	for of, joined := range after.warnings {
+		if joined != nil {
+			joined.Message = strings.Join(messages[of], "; ")
+		}
 	}
 	h.set(parent, after)
-}
-
-// joinWarnings returns one warning with the messages of all.
-func joinWarnings(warnings []pipeline.Warning) *pipeline.Warning {
-	joined := pipeline.Warning{Reason: warnings[0].Reason, Message: warnings[0].Message}
-	for _, warning := range warnings[1:] {
-		joined.Message += "; " + warning.Message
-	}
-	return &joined
 }
 
 // warnedParents returns the parents whose last plan had warnings.
@@ -156,7 +186,7 @@ func (h *syncHealth) warnedParents() (parents []object.Key) {
 		return nil
 	}
 	for parent, health := range h.parents {
-		if health.warning != nil {
+		if health.isWarned() {
 			parents = append(parents, parent)
 		}
 	}
@@ -177,9 +207,30 @@ func (h *syncHealth) set(parent object.Key, after parentHealth) {
 	before := h.parents[parent]
 	h.succeeded += count(after.succeeded) - count(before.succeeded)
 	h.failing += count(after.failure != nil) - count(before.failure != nil)
-	h.warned += count(after.warning != nil) - count(before.warning != nil)
+	h.warned += count(after.isWarned()) - count(before.isWarned())
+	for of := range h.warnedOf {
+		h.warnedOf[of] += count(after.warnings[of] != nil) - count(before.warnings[of] != nil)
+		h.chooseShown(warningSort(of), parent, before.warnings[of], after.warnings[of])
+	}
 	h.outdated += after.outdated - before.outdated
 	h.parents[parent] = after
+}
+
+// chooseShown has the status show the warning of a parent instead of another one if it is graver. If the
+// shown warning has become less grave, the status shows the gravest one.
+func (h *syncHealth) chooseShown(of warningSort, parent object.Key, before, after *pipeline.Warning) {
+	shown := &h.shownWarnings[of]
+	switch {
+	case *shown == parent && isGraver(before, after):
+		*shown = object.Key{}
+	case isGraver(after, h.parents[*shown].warnings[of]):
+		*shown = parent
+	}
+}
+
+// isGraver reports whether a warning is graver than another one; nil is less grave than any.
+func isGraver(warning, other *pipeline.Warning) bool {
+	return warning != nil && (other == nil || warning.Reason.CompareWeight(other.Reason) < 0)
 }
 
 func count(yes bool) int {
@@ -206,20 +257,21 @@ func (h *syncHealth) failure() *report.ParentError {
 	return h.parents[h.shownFailure].failure
 }
 
-// warning is failure for the warnings.
-func (h *syncHealth) warning() *report.ParentWarning {
-	if h.warned == 0 {
+// warning returns the gravest warning of a sort; nil if there is none. It is the same parent as before as
+// long as no other one has a graver one.
+func (h *syncHealth) warning(of warningSort) *report.ParentWarning {
+	if h.warnedOf[of] == 0 {
 		return nil
 	}
-	if h.parents[h.shownWarning].warning == nil {
+	shown := &h.shownWarnings[of]
+	if h.parents[*shown].warnings[of] == nil {
 		for parent, health := range h.parents {
-			if health.warning != nil {
-				h.shownWarning = parent
-				break
+			if isGraver(health.warnings[of], h.parents[*shown].warnings[of]) {
+				*shown = parent
 			}
 		}
 	}
-	return &report.ParentWarning{Parent: h.shownWarning, Warning: *h.parents[h.shownWarning].warning}
+	return &report.ParentWarning{Parent: *shown, Warning: *h.parents[*shown].warnings[of], More: h.warnedOf[of] - 1}
 }
 
 // markRecovered notes when the parent stopped failing, if the last error is about it.
@@ -229,11 +281,18 @@ func (h *syncHealth) markRecovered(parent object.Key) {
 	}
 }
 
-// RuntimeProblem returns what keeps the running controller as a whole from its work: CacheProblem, or
-// a hook whose circuit is open; nil if there is nothing. It is called often, so it allocates nothing.
+// RuntimeProblem returns what keeps the running controller as a whole from its work: CacheProblem, a
+// right that its service account lacks to read what the customize hook asks for, or a hook whose
+// circuit is open; nil if there is nothing. It is called often, so it allocates nothing if there is
+// nothing, or if a right is still missing.
 func (c *Controller) RuntimeProblem() *report.Problem {
 	if problem := c.CacheProblem(); problem != nil {
 		return problem
+	}
+	if c.related != nil {
+		if refusal := c.related.Refusal(); refusal != nil {
+			return c.refusalProblem(refusal)
+		}
 	}
 	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {
 		if webhook == nil {
@@ -244,6 +303,17 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 		}
 	}
 	return nil
+}
+
+// refusalProblem returns the problem of a refusal: the same one as before for the same refusal. It must
+// not be changed.
+func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem {
+	if before := c.lastRefusal.Load(); before != nil && errors.Is(before.Err, refusal) {
+		return before
+	}
+	problem := report.RefusalProblem(refusal)
+	c.lastRefusal.Store(problem)
+	return problem
 }
 
 // CacheProblem returns why the controller does not see all objects of its types, or not their

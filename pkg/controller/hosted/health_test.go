@@ -6,14 +6,22 @@ package hosted
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
@@ -82,6 +90,22 @@ func TestCountsFollowParents(t *testing.T) {
 	expect(1, 1, 0)
 }
 
+// The rules may be too long for the status of a parent's failure. The condition Ready has them.
+func TestTheFailureOfAParentIsWithoutTheMissingRules(t *testing.T) {
+	health := newSyncHealth()
+	health.update(web("a"), fmt.Errorf("observe: %w", refused("secrets")))
+	const want = "observe: service account shop/websites lacks rights to read what the controller needs; the condition Ready of the controller has the rules to bind to it"
+	if got := health.lastError.Message; got != want {
+		t.Errorf("the message is %q, want %q", got, want)
+	}
+}
+
+// refused is the error of an account that may not read a type.
+func refused(resource string) *permissions.Error {
+	of := object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespaced: true}
+	return &permissions.Error{Account: v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}, Missing: permissions.ToShow(of, nil, "a test")}
+}
+
 // RuntimeProblem is called four times a second for each controller.
 func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
 	config, _ := hostOf(t)
@@ -92,6 +116,48 @@ func TestThatThereIsNoTroubleIsSeenWithoutAllocations(t *testing.T) {
 	if allocations := alloctest.Least(func() { c.RuntimeProblem() }); allocations > 0 { // at the least, since its watches allocate, too
 		t.Errorf("it takes %d allocations", allocations)
 	}
+}
+
+func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
+	customize := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"relatedResources":[{"apiVersion":"v1","resource":"pods"}]}`)
+	}))
+	t.Cleanup(customize.Close)
+	config, _ := hostOf(t)
+	spec, webhook := specOf(at("http://hooks.example"), pods), at(customize.URL)
+	spec.Customize = &v1alpha1.Hook{Webhook: &webhook}
+	spec.Access.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}
+	c := controllerAt(t, config, Dependencies{
+		Metrics: prometheus.NewRegistry(), Discovery: hosttest.Discovery(t), Permissions: permissions.New(refusing{}),
+		Hook: hook.Options{MaxResponseBytes: 1 << 20, Metrics: hook.NewMetrics()},
+	}, spec)
+	observe := func(answer *related.Answer) {
+		t.Helper()
+		if err := c.related.Observe(t.Context(), answer, snapshotOf("a")); err == nil {
+			t.Error("it is shown")
+		}
+	}
+	answer := &related.Answer{}
+	t.Cleanup(func() { c.related.Forget(answer) })
+	observe(answer)
+	problem := c.RuntimeProblem()
+	if problem == nil || problem.Reason != report.ReasonForbidden {
+		t.Fatalf("the problem is %+v", problem)
+	}
+	if allocations := alloctest.Least(func() { c.RuntimeProblem() }); allocations > 0 { // at the least, since its watches allocate, too
+		t.Errorf("it takes %d allocations", allocations)
+	}
+	observe(answer)
+	if c.RuntimeProblem() != problem {
+		t.Error("the same refusal of the same parent makes another problem")
+	}
+	other := &related.Answer{}
+	observe(other)
+	if c.RuntimeProblem() == problem {
+		t.Error("the refusal of another parent is not looked at")
+	}
+	c.related.Forget(other)
 }
 
 func TestAControllerThatDoesNotSeeAllItsObjectsHasAProblem(t *testing.T) {
@@ -171,23 +237,44 @@ func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
 		h.update(web(fmt.Sprint(i)), errors.New("no"))
 		h.setFindings(web(fmt.Sprint(i)), []pipeline.Warning{{Message: fmt.Sprint("warning ", i)}}, 2)
 	}
-	failing, warned := h.failure().Parent, h.warning().Parent
+	failing, warned := h.failure().Parent, h.warning(ofChildren).Parent
 	for range 50 {
-		if h.failure().Parent != failing || h.warning().Parent != warned {
+		if h.failure().Parent != failing || h.warning(ofChildren).Parent != warned {
 			t.Fatal("another parent is shown each time")
 		}
 	}
 	h.update(failing, nil)
 	h.setFindings(warned, nil, 0)
-	if h.failure().Parent == failing || h.warning().Parent == warned || h.failing != 49 || h.warned != 49 || h.outdated != 98 {
+	if h.failure().Parent == failing || h.warning(ofChildren).Parent == warned || h.failing != 49 || h.warned != 49 || h.outdated != 98 {
 		t.Errorf("%d fail and %d are warned, %d children are outdated", h.failing, h.warned, h.outdated)
 	}
 	for i := range 50 {
 		h.forget(web(fmt.Sprint(i)))
 	}
-	if h.failure() != nil || h.warning() != nil || h.outdated != 0 {
+	if h.failure() != nil || h.warning(ofChildren) != nil || h.outdated != 0 {
 		t.Errorf("without parents, %d fail, %d are warned and %d children are outdated", h.failing, h.warned, h.outdated)
 	}
+}
+
+func TestTheStatusShowsTheGravestWarning(t *testing.T) {
+	outdated, rollout := pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "outdated"}, pipeline.Warning{Reason: pipeline.RolloutWaiting, Message: "waits"}
+	h := newSyncHealth()
+	expect := func(when, want string) {
+		t.Helper()
+		if got := h.warning(ofChildren); got == nil || string(got.Reason)+" "+got.Message != want {
+			t.Errorf("%s, it shows %+v, want %s", when, got, want)
+		}
+	}
+	h.setFindings(web("a"), []pipeline.Warning{outdated}, 0)
+	expect("with one warning", "ChildOutdated outdated")
+	h.setFindings(web("b"), []pipeline.Warning{outdated, rollout}, 0)
+	expect("with a graver one of another parent", "RolloutWaiting waits; outdated")
+	h.setFindings(web("a"), []pipeline.Warning{rollout}, 0)
+	expect("with one as grave", "RolloutWaiting waits; outdated")
+	h.setFindings(web("b"), []pipeline.Warning{outdated}, 0)
+	expect("when that has become less grave", "RolloutWaiting waits")
+	h.setFindings(web("a"), nil, 0)
+	expect("when it is over", "ChildOutdated outdated")
 }
 
 // The end of a failure is told if there was an event about the failure.

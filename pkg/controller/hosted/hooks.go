@@ -17,6 +17,22 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
+// namedHook is a hook of a spec with its name.
+type namedHook struct {
+	name string
+	spec *v1alpha1.Hook
+}
+
+// namedHooks returns the hooks that the spec has, in the order in which they are called.
+func (s *Spec) namedHooks() (found []namedHook) {
+	for _, one := range []namedHook{{hook.Customize, s.Customize}, {hook.Sync, s.Sync}, {hook.Finalize, s.Finalize}} {
+		if one.spec != nil {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
 // hooks are the webhooks of a controller; each is nil if the spec does not have it.
 type hooks struct {
 	sync, finalize, customize *hook.Webhook
@@ -24,20 +40,20 @@ type hooks struct {
 
 func newHooks(spec *Spec, options hook.Options) (hooks, error) {
 	var made hooks
-	for _, one := range []struct {
-		name string
-		spec *v1alpha1.Hook
-		made **hook.Webhook
-	}{{hook.Sync, spec.Sync, &made.sync}, {hook.Finalize, spec.Finalize, &made.finalize}, {hook.Customize, spec.Customize, &made.customize}} {
-		if one.spec == nil {
-			continue
-		}
+	for _, one := range spec.namedHooks() {
 		webhook, err := hook.New(one.name, one.spec, spec.EndpointConfigs, options)
 		if err != nil {
 			made.close()
 			return hooks{}, fmt.Errorf("%s hook: %w", one.name, err)
 		}
-		*one.made = webhook
+		switch one.name {
+		case hook.Sync:
+			made.sync = webhook
+		case hook.Finalize:
+			made.finalize = webhook
+		case hook.Customize:
+			made.customize = webhook
+		}
 	}
 	return made, nil
 }

@@ -4,12 +4,15 @@
 package hosted
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -30,20 +33,51 @@ func newNameConflicts() *nameConflicts {
 	}
 }
 
-// conflictingNames returns the names that children could not get (missed), and which of them other
-// objects have. The remaining names have become free, which the view does not show yet, or are names
-// of the parent's own children.
-func conflictingNames(outcomes []pipeline.Outcome) (missed, conflicting []object.Key) {
+// missedNames returns the names that children could not get: those that other objects have, and those
+// that have become free, which the view does not show yet, or that are of the parent's own children.
+func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 	for i := range outcomes {
-		outcome := &outcomes[i]
-		if outcome.NameConflict || outcome.Conflict && outcome.Creates() {
+		if outcome := &outcomes[i]; outcome.NameConflict || outcome.Conflict && outcome.Creates() {
 			missed = append(missed, outcome.Key())
 		}
-		if outcome.NameConflict {
-			conflicting = append(conflicting, outcome.Key())
+	}
+	return missed
+}
+
+// nameConflictError returns why a sync that did not fail is not done: other objects have the names of
+// children. It is nil if none do.
+func nameConflictError(outcomes []pipeline.Outcome) error {
+	var taken []string
+	for i := range outcomes {
+		if outcome := &outcomes[i]; outcome.NameConflict {
+			taken = append(taken, outcome.Key().String()+whoseIs(outcome.Holder))
 		}
 	}
-	return missed, conflicting
+	slices.Sort(taken)
+	switch len(taken) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s exists and is not this object's: it was left alone; delete it, or have the hook choose another name", taken[0])
+	default:
+		return fmt.Errorf("these exist and are not this object's: they were left alone; delete them, or have the hook choose other names: %s",
+			enumerate.First(maxListed, taken))
+	}
+}
+
+// whoseIs says, in brackets, whom an object belongs to that has the name of a child; holder is nil if
+// it is not known.
+func whoseIs(holder *object.Object) string {
+	if holder == nil {
+		return ""
+	}
+	if decorator := holder.Annotations[object.DecoratorAnnotation]; decorator != "" {
+		return fmt.Sprintf(" (of DecoratorController %s)", decorator)
+	}
+	if owner := metav1.GetControllerOfNoCopy(holder); owner != nil {
+		return fmt.Sprintf(" (of %s %s)", owner.Kind, owner.Name)
+	}
+	return " (of no controller)"
 }
 
 // set notes the names that children could not get in the last sync of a parent; usually none.
@@ -95,14 +129,4 @@ func (n *nameConflicts) parentsToRetry(before, after *object.Object) []object.Ke
 // These decide which parent may adopt it.
 func sameOwnership(before, after *object.Object) bool {
 	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
-}
-
-// keyNames returns the objects as messages name them, sorted.
-func keyNames(keys []object.Key) []string {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = key.String()
-	}
-	slices.Sort(names)
-	return names
 }

@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -89,7 +90,7 @@ func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	of := func(op pipeline.Op, name string, nameConflict, conflict bool) pipeline.Outcome {
 		return pipeline.Outcome{Step: pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name}, NameConflict: nameConflict, Conflict: conflict}
 	}
-	missed, conflicting := conflictingNames([]pipeline.Outcome{
+	missed := missedNames([]pipeline.Outcome{
 		of(pipeline.Create, "created", false, false),
 		of(pipeline.Create, "taken", true, false),
 		of(pipeline.Create, "free-by-now", false, true),
@@ -98,8 +99,47 @@ func TestNamesThatChildrenCouldNotGet(t *testing.T) {
 	if want := []object.Key{child("Pod", "default", "taken"), child("Pod", "default", "free-by-now")}; !slices.Equal(missed, want) {
 		t.Errorf("missed are %v, want %v", missed, want)
 	}
-	if want := []object.Key{child("Pod", "default", "taken")}; !slices.Equal(conflicting, want) {
-		t.Errorf("conflicting are %v, want %v", conflicting, want)
+}
+
+func nameTaken(name string, holder *object.Object) pipeline.Outcome {
+	return pipeline.Outcome{
+		Step: pipeline.Step{Op: pipeline.Create, Type: pods, Namespace: "default", Name: name}, NameConflict: true, Holder: holder,
+	}
+}
+
+func TestWhatIsSaidOfTakenNames(t *testing.T) {
+	holder := func(metadata string) *object.Object {
+		holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a",` + metadata + `"uid":"u"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return holder
+	}
+	const (
+		owned  = `"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db","uid":"s","controller":true}],`
+		advice = " exists and is not this object's: it was left alone; delete it, or have the hook choose another name"
+		many   = "these exist and are not this object's: they were left alone; delete them, or have the hook choose other names: "
+	)
+	tests := map[string]struct {
+		outcomes []pipeline.Outcome
+		want     string
+	}{
+		"none is taken":             {[]pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Create, Type: pods, Name: "a"}}}, "<nil>"},
+		"nobody knows by whom":      {[]pipeline.Outcome{nameTaken("a", nil)}, "Pod default/a" + advice},
+		"by one that is controlled": {[]pipeline.Outcome{nameTaken("a", holder(owned))}, "Pod default/a (of StatefulSet db)" + advice},
+		"by one of nobody":          {[]pipeline.Outcome{nameTaken("a", holder(""))}, "Pod default/a (of no controller)" + advice},
+		"by an attachment": {
+			[]pipeline.Outcome{nameTaken("a", holder(owned+`"annotations":{"metacontroller.k8s.io/decorator-controller":"deco"},`))},
+			"Pod default/a (of DecoratorController deco)" + advice,
+		},
+		"several": {[]pipeline.Outcome{nameTaken("b", holder("")), nameTaken("a", holder(owned))}, many + "Pod default/a (of StatefulSet db), Pod default/b (of no controller)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := fmt.Sprint(nameConflictError(test.outcomes)); got != test.want {
+				t.Errorf("it says\n%s, want\n%s", got, test.want)
+			}
+		})
 	}
 }
 

@@ -28,9 +28,9 @@ func (r *knownNoOp) matching(planInputs uint64) *pipeline.NoOp {
 }
 
 // remember keeps a response if its plan left nothing to write: no step was taken and none is
-// postponed (after is zero), and no child was refused or listed twice.
+// postponed (after is zero), and no child was refused.
 func (r *knownNoOp) remember(planInputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
-	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 && len(planned.Duplicates) == 0 {
+	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 {
 		*r = knownNoOp{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, planInputs, true}
 	}
 }

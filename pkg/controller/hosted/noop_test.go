@@ -104,10 +104,9 @@ func TestAPlanThatIsMadeAgain(t *testing.T) {
 		outcomes []pipeline.Outcome
 		after    time.Duration
 	}{
-		"it wrote":                               {outcomes: []pipeline.Outcome{{}}},
-		"it will write later":                    {after: time.Second},
-		"a child was refused":                    {planned: pipeline.Plan{Refused: []error{io.EOF}}},
-		"a child is listed twice, which is told": {planned: pipeline.Plan{Duplicates: []string{"a"}}},
+		"it wrote":            {outcomes: []pipeline.Outcome{{}}},
+		"it will write later": {after: time.Second},
+		"a child was refused": {planned: pipeline.Plan{Refused: []error{io.EOF}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ type parentState struct {
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.
 	rollout *rolloutState
 	// Each of these repeats one sort of event about the parent not too often.
-	syncErrorEvents, nameConflictEvents, duplicateEvents eventDeduplicator
+	syncErrorEvents, nameConflictEvents eventDeduplicator
 }
 
 // setLoopsEnd notes until when the parent is in write loops, zero if it is in none.
@@ -60,18 +60,18 @@ func (s *parentState) setLoopsEnd(end time.Time) {
 	}
 }
 
-// slowedDown returns an error while the parent is in a write loop, and the time until the loop ends.
-// The children may be as the hook wants at this moment. The other side of the loop will change them
-// again, so the parent does not count as synced.
-func (s *parentState) slowedDown(now time.Time) (over time.Duration, err error) {
+// slowedDown returns the time until the write loops of the parent end; zero if it is in none. The
+// children may be as the hook wants at this moment. The other side of the loop will change them again,
+// so the parent does not count as synced.
+func (s *parentState) slowedDown(now time.Time) (over time.Duration) {
 	if s.loopsEnd == 0 {
-		return 0, nil
+		return 0
 	}
 	if over = time.Unix(0, s.loopsEnd).Sub(now); over > 0 {
-		return over, errSlowedDown
+		return over
 	}
 	s.loopsEnd = 0
-	return 0, nil
+	return 0
 }
 
 // rolloutState is what one sync of a parent leaves to the next about its rollout.

@@ -6,9 +6,12 @@ package hosted
 import (
 	"context"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // newRelatedObserver returns the observer of related objects; nil without a customize hook.
@@ -16,13 +19,27 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 	if c.hooks.customize == nil {
 		return nil
 	}
-	return related.New(related.Config{
+	config := related.Config{
 		Informers:   c.Informers,
-		Resolve:     c.Discovery.Resolve,
+		Resolve:     c.resolveRelated,
 		Ask:         c.customize,
 		Confinement: confinement(c.spec),
+		Namespaces:  c.spec.Namespaces,
 		Changed:     c.queue.Enqueue,
-	})
+		Types:       c.spec.Access.RelatedResources,
+	}
+	if account := c.spec.Access.ServiceAccount; account != nil {
+		config.Require = func(required []rights.Required, changed func()) *permissions.Requirement {
+			return c.Permissions.Require(account, required, changed)
+		}
+	}
+	return related.New(config)
+}
+
+// resolveRelated returns a type that the customize hook names. The author of the hook reads the error.
+func (c *Controller) resolveRelated(ctx context.Context, apiVersion, resource string) (object.Type, error) {
+	found, err := c.Discovery.Resolve(ctx, apiVersion, resource)
+	return found, c.Discovery.WithSuggestion(ctx, err)
 }
 
 // customize calls the customize hook.

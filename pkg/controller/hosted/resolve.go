@@ -88,7 +88,7 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery,
 	if !slices.Contains(s.Children, child) {
 		s.Children = append(s.Children, child)
 	}
-	if strategy != (plan.Strategy{}) {
+	if _, known := s.Strategies[child.GroupKind()]; !known || strategy.Method != "" || strategy.Engine != "" {
 		s.Strategies[child.GroupKind()] = strategy
 	}
 	return child, nil

@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -29,10 +30,10 @@ type rolloutEvents struct {
 	waitEvents   eventDeduplicator
 }
 
-// reportRollout writes an event when a rollout starts, when it has waited for long and when it is
-// finished. It returns the time until another event may be due although nothing changes; zero if
-// none may be.
-func (c *Controller) reportRollout(state *parentState, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration) {
+// reportRollout writes an event when a rollout starts and when it is finished. It returns the time until
+// another event may be due although nothing changes, zero if none may be, and the warning that the rollout
+// has waited for long, if it has.
+func (c *Controller) reportRollout(state *parentState, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration, waiting []pipeline.Warning) {
 	events := &state.ensureRollout().events
 	updated := decision.Updated
 	before := conditionStatus(parent, updated.Type)
@@ -42,7 +43,7 @@ func (c *Controller) reportRollout(state *parentState, parent *object.Object, de
 			c.Events.RolloutFinished(parent, updated.Message)
 		}
 		*events = rolloutEvents{}
-		return 0
+		return 0, nil
 	case !events.inProgress:
 		events.inProgress = true
 		if before != metav1.ConditionFalse {
@@ -51,18 +52,17 @@ func (c *Controller) reportRollout(state *parentState, parent *object.Object, de
 	}
 	if !decision.Waits {
 		events.waitsFor = ""
-		return 0
+		return 0, nil
 	}
 	if events.waitsFor != updated.Message {
 		events.waitsFor, events.waitingSince = updated.Message, now
 	}
 	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
-		return rolloutWaitThreshold - waited
+		return rolloutWaitThreshold - waited, nil
 	}
-	if events.waitEvents.markIfDue(updated.Message, now) {
-		c.Events.RolloutWaiting(parent, updated.Message)
-	}
-	return pipeline.EventRepeatInterval
+	warning := pipeline.Warning{Reason: pipeline.RolloutWaiting, About: updated.Message, Message: "The rollout waits: " + cmp.Or(decision.Advice, updated.Message)}
+	warning.EachTime = events.waitEvents.markIfDue(updated.Message, now)
+	return pipeline.EventRepeatInterval, []pipeline.Warning{warning}
 }
 
 // conditionStatus returns the status of a condition of an object; empty if it has no such

@@ -37,9 +37,14 @@ func decided(status metav1.ConditionStatus, message string, waits bool) *rollout
 func TestWhatIsToldOfARollout(t *testing.T) {
 	const missing, failing = "missing child Pod a", "child Pod a failed"
 	var (
-		moves  = decided(metav1.ConditionFalse, "updating Pod a", false)
-		waits  = decided(metav1.ConditionFalse, missing, true)
-		fails  = decided(metav1.ConditionFalse, failing, true)
+		moves   = decided(metav1.ConditionFalse, "updating Pod a", false)
+		waits   = decided(metav1.ConditionFalse, missing, true)
+		fails   = decided(metav1.ConditionFalse, failing, true)
+		advised = func() *rollout.Decision {
+			decision := *fails
+			decision.Advice = "correct the check"
+			return &decision
+		}()
 		isOver = decided(metav1.ConditionTrue, "latest", false)
 	)
 	type step struct {
@@ -76,6 +81,10 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 			},
 			want: []string{"RolloutStarted: A change is rolled out: " + missing, "RolloutWaiting: The rollout waits: " + missing},
 		},
+		"one that waits for a status check": {
+			steps: []step{{0, "False", advised, time.Minute}, {time.Minute, "False", advised, pipeline.EventRepeatInterval}},
+			want:  []string{"RolloutWaiting: The rollout waits: correct the check"},
+		},
 		"one that waits for ever": {
 			steps: []step{
 				{0, "False", fails, time.Minute}, {time.Minute, "False", fails, pipeline.EventRepeatInterval}, {pipeline.EventRepeatInterval, "False", fails, pipeline.EventRepeatInterval},
@@ -103,12 +112,17 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(events.Shutdown)
-			c := &Controller{Dependencies: Dependencies{Events: events}}
+			c := &Controller{Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
 			state, now := &parentState{}, time.Unix(0, 0)
 			for i, step := range test.steps {
 				now = now.Add(step.after)
-				if next := c.reportRollout(state, withUpdated(t, step.before), step.decision, now); next != step.next {
+				next, waiting := c.reportRollout(state, withUpdated(t, step.before), step.decision, now)
+				if next != step.next {
 					t.Errorf("after step %d the next is due in %v, want %v", i, next, step.next)
+				}
+				c.reportFindings(state, withUpdated(t, step.before), waiting, 0)
+				if warns := next == pipeline.EventRepeatInterval; warns != (c.health.warned == 1) {
+					t.Errorf("after step %d the parent is warned: %v", i, !warns)
 				}
 			}
 			events.SyncError(withUpdated(t, ""), errors.New("the end"))

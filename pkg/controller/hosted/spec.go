@@ -26,6 +26,10 @@ type Spec struct {
 	Name string
 	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
+	// Access says as whom the controller acts, and what it may reach. Namespaces are those of its parents,
+	// children and related objects.
+	Access     v1alpha1.Access
+	Namespaces object.Namespaces
 	// Targets are the types of parents, each kind once. A CompositeController has one.
 	Targets []Target
 	// Children are the child types, each once.
@@ -48,6 +52,9 @@ type Spec struct {
 	EndpointConfigs []v1alpha1.EndpointConfig
 	// Resync is the period in which all parents are synced again; zero is never.
 	Resync time.Duration
+	// Related are the types that the customize hook may ask for, if the controller acts as a service
+	// account or is limited to namespaces. None is any.
+	Related []object.Type
 }
 
 // Kind is what all CompositeControllers, or all DecoratorControllers, have in common.

@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -28,6 +29,10 @@ const (
 	readBackInterval = 100 * time.Millisecond
 	// readBackTimeout is the time after which it is an error that the caches do not show a write.
 	readBackTimeout = 10 * time.Second
+
+	// refusedInterval is the time after which a parent is tried again whose controller may not read what it
+	// needs. Such a controller is stopped, but that can take a while.
+	refusedInterval = 15 * time.Second
 )
 
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
@@ -40,6 +45,9 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 		return c.report(ctx, parent, state, syncResult{err: err})
 	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
+	}
+	if err := c.Reads.Check(ctx); err != nil {
+		return syncqueue.RequeueAfter(refusedInterval) // the controller is about to be stopped
 	}
 	result := c.syncParent(ctx, parent, state)
 	if c.DeveloperMode {
@@ -173,8 +181,11 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if state.finalization = state.finalization.next(snapshot, decision.Response, time.Now()); state.finalization != nil {
 		result.unfinalized = snapshot
 	}
+	var waiting []pipeline.Warning
 	if responses.rollout != nil {
-		result.resyncAfter = sooner(result.resyncAfter, c.reportRollout(state, snapshot.Parent, decision, time.Now()))
+		var next time.Duration
+		next, waiting = c.reportRollout(state, snapshot.Parent, decision, time.Now())
+		result.resyncAfter = sooner(result.resyncAfter, next)
 	}
 	if decision.Response.IsNoOp {
 		return result
@@ -184,8 +195,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		result.err = err
 		return result
 	}
-	c.reportDuplicates(state, snapshot.Parent, planned.Duplicates)
-	findings := findingsOf(decision.Response, planned)
+	findings := slices.Concat(state.told.recallDeletion(findingsOf(decision.Response, planned)), waiting)
 	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
@@ -212,11 +222,10 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		}
 		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
 	}
-	missed, conflicting := conflictingNames(outcomes)
-	c.reportNameConflicts(state, snapshot.Parent, conflicting)
-	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missed)
 	result.err = joinErrors(errs)
-	result.incomplete = nameConflictError(conflicting)
+	result.incomplete = nameConflictError(outcomes)
+	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
+	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return result
 }
 
@@ -252,9 +261,12 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	if next, postponed := postponement(ctx, result.err); postponed {
 		return c.reportUnfinished(ctx, key, state, result.err, next)
 	}
-	over, slowedDown := state.slowedDown(time.Now())
+	over := state.slowedDown(time.Now())
 	result.resyncAfter = sooner(result.resyncAfter, over)
-	failure := cmp.Or(result.err, result.incomplete, slowedDown)
+	failure := cmp.Or(result.err, result.incomplete)
+	if failure == nil && over > 0 {
+		failure = c.slowedDownError(key)
+	}
 	if failure == nil && result.overtaken != nil {
 		return c.reportUnfinished(ctx, key, state, result.overtaken, syncqueue.Backoff(result.resyncAfter))
 	}
@@ -276,7 +288,11 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		if parent := c.observer.Get(key); parent != nil && c.isDue(&state.syncErrorEvents, result.err.Error()) {
 			c.Events.SyncError(parent, result.err)
 		}
-		return syncqueue.Backoff(result.resyncAfter)
+		retry := syncqueue.Backoff(result.resyncAfter)
+		if _, ok := errors.AsType[*act.MissingRightError](result.err); ok {
+			retry = retry.Within(missingRightPeriod)
+		}
+		return retry
 	}
 	state.syncErrorEvents = eventDeduplicator{}
 	if result.retry {
@@ -284,6 +300,10 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	}
 	return syncqueue.Done(result.resyncAfter)
 }
+
+// missingRightPeriod is the longest time between two syncs of a parent that fails for want of a right.
+// No event tells that the right has been given.
+const missingRightPeriod = 45 * time.Second
 
 // postponement returns when a sync is tried again that ended before it could succeed or fail: the
 // hook asked to be called later, related objects are not listed yet, an object has changed,

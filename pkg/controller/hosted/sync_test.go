@@ -5,10 +5,15 @@ package hosted
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
@@ -34,5 +39,28 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 	if health := c.Health(); health.Total != 1 || health.Failing != 1 || !strings.Contains(health.LastError.Message, "panic: ") {
 		t.Errorf("the health is %+v", health)
+	}
+}
+
+// The backoff of a parent grows to a quarter of an hour. A right that is given must take effect long
+// before that, and nothing tells of it.
+func TestAParentThatLacksARightIsTriedAgainSoon(t *testing.T) {
+	missing := &act.MissingRightError{Err: errors.New("pods is forbidden")}
+	for name, test := range map[string]struct {
+		err  error
+		want syncqueue.Result
+	}{
+		"a right is missing":              {missing, syncqueue.Backoff(0).Within(45 * time.Second)},
+		"a right is missing among others": {joinErrors([]error{io.EOF, fmt.Errorf("can't create: %w", missing)}), syncqueue.Backoff(0).Within(45 * time.Second)},
+		"something else fails":            {io.EOF, syncqueue.Backoff(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, _ := hostOf(t)
+			c := controllerAt(t, config, Dependencies{}, specOf(at("http://hooks.example")))
+			key := web("gone") // no event is written about a parent that is not there
+			if got := c.report(t.Context(), key, c.parents.get(key), syncResult{err: test.err}); got != test.want {
+				t.Errorf("the result is %+v, want %+v", got, test.want)
+			}
+		})
 	}
 }

@@ -113,8 +113,9 @@ func TestTheDeveloperModeTellsTheSameEachTime(t *testing.T) {
 			c := &Controller{Dependencies: Dependencies{Events: events, DeveloperMode: test.developer}, health: newSyncHealth()}
 			state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
 			for range 2 {
-				c.reportFindings(state, parent, []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "a field"}}, 0)
-				c.reportDuplicates(state, parent, []string{"Pod b"})
+				c.reportFindings(state, parent, []pipeline.Warning{
+					{Reason: pipeline.UnknownField, Message: "a field"}, {Reason: pipeline.DuplicateChild, Message: "Pod b"},
+				}, 0)
 			}
 			events.SyncError(parent, errors.New("the end"))
 			for _, reason := range append(test.want, "SyncError") {

@@ -19,10 +19,37 @@ type toldWarnings struct {
 	// ofWrites are those of the host's answers to writes. A warning that was told stays told although
 	// the next sync writes something else.
 	ofWrites sets.Set[string]
+	// deletion is about the children that were deleted because the field of children is misspelt; nil if
+	// none were, or if the answer has another mistake by now.
+	deletion *pipeline.Warning
 }
 
 // maxToldOfWrites bounds the memory for warnings of writes. After so many, they are told anew.
 const maxToldOfWrites = 100
+
+// recallDeletion returns the findings with the warning about deleted children in place of the warning that
+// the same answer has when there are no children any more.
+func (t *toldWarnings) recallDeletion(findings []pipeline.Warning) []pipeline.Warning {
+	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildrenDeleted }); i >= 0 {
+		recalled := findings[i]
+		recalled.EachTime = false
+		t.deletion = &recalled
+		return findings
+	}
+	if t.deletion == nil {
+		return findings
+	}
+	i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool {
+		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == t.deletion.About
+	})
+	if i < 0 {
+		t.deletion = nil
+		return findings
+	}
+	findings = slices.Clone(findings)
+	findings[i] = *t.deletion
+	return findings
+}
 
 func (t *toldWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
 
@@ -46,7 +73,7 @@ func (c *Controller) reportFindings(state *parentState, parent *object.Object, w
 }
 
 // reportWriteWarnings writes an event about each warning in the host's answers to writes that was not
-// told before. It adds the unknown fields to the findings about the parent.
+// told before. It adds all of them to the findings about the parent.
 func (c *Controller) reportWriteWarnings(state *parentState, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {
 	if len(ofWrites) == 0 {
 		return
@@ -54,17 +81,13 @@ func (c *Controller) reportWriteWarnings(state *parentState, parent *object.Obje
 	if state.told.ofWrites == nil || len(state.told.ofWrites) >= maxToldOfWrites {
 		state.told.ofWrites = sets.New[string]()
 	}
-	findings = slices.Clone(findings)
 	for _, warning := range ofWrites {
 		if key := warning.Key(); c.DeveloperMode || !state.told.has(key) {
 			state.told.ofWrites.Insert(key)
 			c.Events.Warning(parent, warning)
 		}
-		if warning.Reason == pipeline.UnknownField {
-			findings = append(findings, warning)
-		}
 	}
-	c.health.setFindings(object.KeyOf(parent), findings, outdated)
+	c.health.setFindings(object.KeyOf(parent), slices.Concat(findings, ofWrites), outdated)
 }
 
 // findingsOf returns the warnings of an answer and of its plan, each once.

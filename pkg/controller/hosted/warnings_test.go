@@ -69,7 +69,7 @@ func TestWhichWarningsAreTold(t *testing.T) {
 	}
 }
 
-func TestUnknownFieldsOfWritesAreFindings(t *testing.T) {
+func TestWarningsOfWritesAreFindings(t *testing.T) {
 	c := &Controller{health: newSyncHealth()}
 	state := &parentState{told: toldWarnings{ofWrites: sets.New[string]()}}
 	unknown := pipeline.UnknownFieldWarning(pods.GroupKind(), "spec.x", "no x")
@@ -78,8 +78,60 @@ func TestUnknownFieldsOfWritesAreFindings(t *testing.T) {
 		state.told.ofWrites.Insert(warning.Key()) // as if the event had been written
 	}
 	c.reportWriteWarnings(state, withUpdated(t, ""), []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: "no y"}}, []pipeline.Warning{old, unknown}, 3)
-	if got := c.health.warning(); got.Message != "no y; no x" || got.Reason != pipeline.UnknownAnswerField || c.health.outdated != 3 {
+	if got := c.health.warning(ofFields); got.Message != "no y; no x" || got.Reason != pipeline.UnknownAnswerField || c.health.outdated != 3 {
 		t.Errorf("the warning is %+v, %d are outdated", got, c.health.outdated)
+	}
+	if got := c.health.warning(ofChildren); got == nil || got.Message != "old" || c.health.warned != 1 {
+		t.Errorf("the warning about children is %+v, %d are warned", got, c.health.warned)
+	}
+}
+
+func TestWhatWasChosenIsNoWarning(t *testing.T) {
+	h := newSyncHealth()
+	h.setFindings(web("a"), []pipeline.Warning{{Reason: pipeline.ChildOutdated, Message: "a differs", Chosen: true}}, 1)
+	if h.warned != 0 || h.warning(ofChildren) != nil || h.outdated != 1 {
+		t.Errorf("%d are warned, %d outdated", h.warned, h.outdated)
+	}
+}
+
+// When the children are gone, the same answer has another warning, which sounds harmless.
+func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
+	misspelt := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "Children is not read"}
+	deleted := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: misspelt.Message, Message: "all are deleted", EachTime: true}
+	other := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "comment is not read"}
+	events, sent := eventsOf(t)
+	c := &Controller{Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
+	state, parent := &parentState{}, withUpdated(t, "")
+	for i, round := range []struct {
+		findings []pipeline.Warning
+		want     string
+	}{
+		{[]pipeline.Warning{misspelt}, "UnknownAnswerField Children is not read"},
+		{[]pipeline.Warning{deleted, other}, "ChildrenDeleted all are deleted; comment is not read"},
+		{[]pipeline.Warning{misspelt, other}, "ChildrenDeleted all are deleted; comment is not read"},
+		{[]pipeline.Warning{misspelt}, "ChildrenDeleted all are deleted"},
+		{nil, ""},
+		{[]pipeline.Warning{misspelt}, "UnknownAnswerField Children is not read"},
+	} {
+		c.reportFindings(state, parent, state.told.recallDeletion(round.findings), 0)
+		got := ""
+		if warning := c.health.warning(ofFields); warning != nil {
+			got = string(warning.Reason) + " " + warning.Message
+		}
+		if got != round.want {
+			t.Errorf("after sync %d it says %q, want %q", i, got, round.want)
+		}
+	}
+	events.SyncError(parent, errors.New("the end"))
+	var told []string
+	for event := range sent {
+		if event.Reason == "SyncError" {
+			break
+		}
+		told = append(told, event.Message)
+	}
+	if want := []string{misspelt.Message, deleted.Message, other.Message, misspelt.Message}; !slices.Equal(told, want) {
+		t.Errorf("told was %q, want %q", told, want)
 	}
 }
 

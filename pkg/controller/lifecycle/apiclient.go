@@ -26,6 +26,7 @@ type controllerObject interface {
 	ParentTypes() []v1alpha1.ResourceRule
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any
+	GetAccess() *v1alpha1.Access
 }
 
 // apiClient reads and writes the controller objects of one kind in the own API.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // Two finalizers belong to a controller with a finalize hook. Its own finalizer is on its parents;
@@ -79,7 +80,7 @@ func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controll
 		return err
 	}
 	if !slices.Equal(held, current) {
-		err := r.drain(state, object, except(held, current))
+		err := r.drain(state, object, whyReleased(spec), except(held, current))
 		if err != nil {
 			return err
 		}
@@ -94,10 +95,19 @@ func (r *Reconciler) removeFormerFinalizers(ctx context.Context, state *controll
 	return r.removeDrainFinalizer(ctx, object)
 }
 
+// whyReleased returns why parents need the finalizer no longer, as the spec is now.
+func whyReleased(spec *hosted.Spec) pipeline.UnfinalizedReason {
+	if spec.Finalize == nil {
+		return pipeline.NoFinalizeHook
+	}
+	return pipeline.TypeNotSelected
+}
+
 // reconcileDelete stops the controller of an object that is being deleted, removes its finalizer
 // from all parents, and then the drain finalizer, after which the host removes the object.
 func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState, object controllerObject) error {
 	state.endFollowing()
+	state.endRequirement()
 	r.dropPrepared(state)
 	r.stop(ctx, state)
 	state.setDeleting(object)
@@ -106,7 +116,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState
 	}
 	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
 		r.drainer.Forget(r.kind.Finalizer(object.GetName()))
-	} else if err := r.drain(state, object, drainedOnDelete(object)); err != nil {
+	} else if err := r.drain(state, object, pipeline.ControllerDeleted, drainedOnDelete(object)); err != nil {
 		state.setDeleting(object)
 		return err
 	}
@@ -145,10 +155,10 @@ func (e *waitsForDrain) Error() string {
 
 func (e *waitsForDrain) Unwrap() error { return e.failure }
 
-// drain has the finalizer of a controller removed from all parents of some types. The error is a
-// *waitsForDrain until that is done.
-func (r *Reconciler) drain(state *controllerState, object controllerObject, held []v1alpha1.ResourceRule) error {
-	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), held, r.enqueuer(object))
+// drain has the finalizer of a controller removed from all parents of some types, as the controller's
+// account. The error is a *waitsForDrain until that is done.
+func (r *Reconciler) drain(state *controllerState, object controllerObject, why pipeline.UnfinalizedReason, held []v1alpha1.ResourceRule) error {
+	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, hosted.AccountOf(object.GetAccess()), held, r.enqueuer(object))
 	return r.drained(state, object, done, err)
 }
 
@@ -200,7 +210,7 @@ func (r *Reconciler) removeLeftFinalizers(state *controllerState, object control
 		if !found {
 			continue
 		}
-		if err := r.drain(state, object, []v1alpha1.ResourceRule{rule}); err != nil {
+		if err := r.drain(state, object, whyReleased(spec), []v1alpha1.ResourceRule{rule}); err != nil {
 			return err
 		}
 		r.scanner.Removed(rule, finalizer)

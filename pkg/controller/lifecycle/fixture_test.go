@@ -27,6 +27,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -39,8 +40,9 @@ import (
 // fixture is a Reconciler of CompositeControllers that runs, with an API of its own and a host.
 type fixture struct {
 	*Reconciler
-	own  *fake.Clientset
-	host *fakeHost
+	own     *fake.Clientset
+	host    *fakeHost
+	reviews *reviews
 }
 
 // newFixture returns a Reconciler that runs until the test ends. Its host has the types of hosttest.
@@ -65,16 +67,19 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	objects := cache.NewInformers(ctx, client, 0)
+	reviews := &reviews{}
 	dependencies := hosted.Dependencies{
-		Informers: objects, Discovery: hosttest.Discovery(t), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
+		Permissions: permissions.New(reviews),
+		Informers:   objects, Discovery: hosttest.Discovery(t), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
 		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored,
 	}
 	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.FinalizerRemoved)
-	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost}
+	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost, reviews: reviews}
 	informers.Start(ctx.Done())
 	var running sync.WaitGroup
 	running.Go(func() { stored.Run(ctx) })
+	running.Go(func() { dependencies.Permissions.Run(ctx) })
 	running.Go(func() { drainer.Run(ctx) })
 	running.Go(func() {
 		if err := f.Run(ctx); err != nil {

@@ -6,7 +6,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,13 +14,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // reconcile makes the controller of a name run as the spec of the object of that name says. If it
 // is not done, the name is requeued. The error says why it failed. With an error that only a change
-// of the spec or of a Secret can mend, it is done too: that change enqueues the name.
+// of the spec, of a Secret or of a right can mend, it is done too: that change enqueues the name.
 func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	object, err := r.api.get(name)
 	if apierrors.IsNotFound(err) {
@@ -37,11 +37,15 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	if object.GetDeletionTimestamp() != nil {
 		return resultOf(ctx, name, r.reconcileDelete(ctx, state, object))
 	}
+	r.stopIfRefused(ctx, state)
 	if next := state.getPrepared(); next != nil && !equalSpecs(next.object, object) {
 		r.dropPrepared(state)
 	}
 	spec, err := r.api.resolve(ctx, r.Discovery, object)
 	if err != nil {
+		return r.cannotRun(ctx, state, object, err), err
+	}
+	if err := r.checkReads(ctx, state, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	}
 	r.recheckSchemas(ctx, spec)
@@ -65,7 +69,7 @@ func (r *Reconciler) state(name string) *controllerState {
 	defer r.mu.Unlock()
 	state := r.states[name]
 	if state == nil {
-		state = &controllerState{name: name}
+		state = &controllerState{name: name, accountRequired: r.RequireServiceAccount}
 		r.states[name] = state
 	}
 	return state
@@ -82,6 +86,7 @@ func (r *Reconciler) forget(ctx context.Context, name string) {
 		return
 	}
 	state.endFollowing()
+	state.endRequirement()
 	r.dropPrepared(state)
 	r.stop(ctx, state)
 	r.drainer.Forget(r.kind.Finalizer(name))
@@ -112,11 +117,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 			r.stop(ctx, state)
 		}
 	}
-	if unknown, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
-		if meant := r.Discovery.Meant(ctx, unknown); meant != "" {
-			err = fmt.Errorf("%w; did you mean %s?", err, meant)
-		}
-	}
+	err = r.Discovery.WithSuggestion(ctx, err)
 	problem := problemOf(err)
 	problem.LastSpecRuns = state.getRunning() != nil
 	if state.setProblem(object, problem) {
@@ -128,7 +129,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 		}
 	}
 	following := r.followSource(ctx, state, err)
-	return following || problem.Reason == report.ReasonInvalidSpec
+	return following || problem.Reason == report.ReasonInvalidSpec || problem.Reason == report.ReasonForbidden
 }
 
 // lacksTypes reports whether a spec cannot be run because the host lacks a type, or its status.
@@ -142,6 +143,9 @@ func lacksTypes(err error) bool {
 
 // problemOf classifies why a spec cannot be run.
 func problemOf(err error) *report.Problem {
+	if refusal, ok := errors.AsType[*permissions.Error](err); ok {
+		return report.RefusalProblem(refusal)
+	}
 	reason := report.ReasonInvalidSpec
 	if _, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
 		reason = report.ReasonUnknownType

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 )
 
 // running is a controller that runs, and what it was made of. It does not change.
@@ -19,6 +20,8 @@ type running struct {
 	object     controllerObject
 	spec       *hosted.Spec
 	since      time.Time
+	// required is what the controller needs to read; nil if it acts as no service account.
+	required *permissions.Requirement
 	// stop stops the controller, and waits until it has stopped.
 	stop func()
 }
@@ -119,7 +122,8 @@ func (r *Reconciler) start(ctx context.Context, state *controllerState, object c
 	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
 	logger.V(2).Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
-	running := &running{controller: next, object: object, spec: spec, since: time.Now()}
+	running := &running{controller: next, object: object, spec: spec, since: time.Now(), required: r.require(spec)}
+	next.Reads = running.required
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	running.stop = func() {
@@ -146,6 +150,7 @@ func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 	logger.V(2).Info("Stopping controller")
 	r.Events.Stopping(running.object, state.name)
 	running.stop()
+	running.required.Close()
 	logger.Info("Stopped controller")
 	r.Events.Stopped(running.object, state.name)
 }
@@ -158,6 +163,7 @@ func (r *Reconciler) stopAll(ctx context.Context) {
 	for _, state := range r.states {
 		stopping.Go(func() {
 			state.endFollowing()
+			state.endRequirement()
 			r.dropPrepared(state)
 			r.stop(ctx, state)
 		})

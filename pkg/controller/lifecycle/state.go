@@ -14,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
@@ -25,9 +26,13 @@ import (
 // guards them.
 type controllerState struct {
 	name string
+	// accountRequired is true if new controllers need a service account.
+	accountRequired bool
 
 	// stopFollowing ends followSource; nil if no Secret or ConfigMap is followed.
 	stopFollowing func()
+	// required is what the current spec needs to read; nil if it acts as no service account.
+	required *permissions.Requirement
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
 	// drainErr is why finalizers are still on parents that should have lost them; nil if nothing

@@ -154,6 +154,7 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 		return status, false
 	}
 	status = report.Status(*object.GetStatus(), object.GetGeneration(), health, problem)
+	report.SetServiceAccountCondition(&status, s.accountRequired && object.GetAccess().ServiceAccount == nil)
 	due = !equality.Semantic.DeepEqual(status, *object.GetStatus())
 	if due && !urgent && !budget.take() {
 		return status, false

@@ -87,6 +87,33 @@ func TestAStatusIsComparedOnceASecond(t *testing.T) {
 	}
 }
 
+func TestTheStatusOfAControllerWithoutARequiredServiceAccountSaysSo(t *testing.T) {
+	account := v1alpha1.Access{ServiceAccount: &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}}
+	for name, test := range map[string]struct {
+		required bool
+		access   v1alpha1.Access
+		want     bool
+	}{
+		"it has none, and none is required": {},
+		"it has none, and one is required":  {required: true, want: true},
+		"it has one, and one is required":   {required: true, access: account},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			states, objects := behind(start, 1)
+			object := objects["0"].(*v1alpha1.CompositeController)
+			object.Spec.Access, states["0"].accountRequired = test.access, test.required
+			// What an earlier start of the server said.
+			report.SetServiceAccountCondition(&object.Status, !test.required)
+			status, _ := states["0"].checkStatus(object, start.Add(statusInterval), newStatusBudget())
+			said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionServiceAccountSet)
+			if (said != nil) != test.want || said != nil && (said.Status != metav1.ConditionFalse || said.Reason != report.ReasonActsAsServer) {
+				t.Errorf("the condition is %+v", said)
+			}
+		})
+	}
+}
+
 // The writes of hundreds of controllers are bounded together, and none of them is left out.
 func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
 	const count = 2*statusesPerTick + 5

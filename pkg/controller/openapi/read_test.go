@@ -117,7 +117,7 @@ func goType(kind schema.GroupVersionKind) reflect.Type {
 }
 
 // read reads the test document.
-func read(t *testing.T, kind schema.GroupVersionKind) *Type {
+func read(t testing.TB, kind schema.GroupVersionKind) *Type {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(document))
 	if err != nil {

@@ -4,12 +4,10 @@
 package openapi
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
 // UnknownField is a field of a value that the type of the value does not have.
@@ -22,16 +20,25 @@ type UnknownField struct {
 }
 
 // UnknownFields returns the fields of a JSON value that its type does not have, so that the host drops
-// them. Of a field that is unknown as a whole, it does not return the fields below.
-func (t *Type) UnknownFields(value []byte) (unknown []UnknownField) {
-	if t == nil {
+// them. Of a field that is unknown as a whole, it does not return the fields below. Of a field that is
+// unknown in several items of a list, it returns the first.
+func (t *Type) UnknownFields(value []byte) []UnknownField {
+	if t == nil || t.hasAllFields(value) {
 		return nil
 	}
+	return t.searchUnknown(value)
+}
+
+func (t *Type) searchUnknown(value []byte) (unknown []UnknownField) {
+	found := map[string]bool{}
 	// What was found before the value turns out to be no JSON is right all the same.
 	_ = object.Walk(value, t, func(of *Type, name []byte, path func() string) (*Type, bool) {
 		if of.lacks(name) {
 			at := path()
-			unknown = append(unknown, UnknownField{Path: at, Meant: of.meant(at, string(name))})
+			if place := WithoutIndexes(at); !found[place] {
+				found[place] = true
+				unknown = append(unknown, UnknownField{Path: at, Meant: of.meant(at, string(name))})
+			}
 			return nil, false
 		}
 		below := of.values
@@ -41,6 +48,21 @@ func (t *Type) UnknownFields(value []byte) (unknown []UnknownField) {
 		return below, below.isStructured()
 	}, func(of *Type) (*Type, bool) { return of.items, of.items.isStructured() })
 	return unknown
+}
+
+// WithoutIndexes returns the path of a field with "[]" in place of each index of an item, such as
+// "spec.containers[].image".
+func WithoutIndexes(path string) string {
+	var kept strings.Builder
+	for {
+		before, after, found := strings.Cut(path, "[")
+		kept.WriteString(before)
+		if !found {
+			return kept.String()
+		}
+		kept.WriteString("[]")
+		_, path, _ = strings.Cut(after, "]")
+	}
 }
 
 // lacks reports whether an object has no field of that name and may not have it.
@@ -60,14 +82,4 @@ var resourceFields = [...]string{"apiVersion", "kind", "metadata"}
 // isStructured reports whether anything is known of what is below a value.
 func (t *Type) isStructured() bool {
 	return t != nil && (t.fields != nil || t.values != nil || t.items != nil)
-}
-
-// meant returns the path of the field that was probably meant by the unknown one at the path; empty if
-// there is none.
-func (t *Type) meant(path, name string) string {
-	known := nearest.To(name, slices.Collect(maps.Keys(t.fields)))
-	if known == "" {
-		return ""
-	}
-	return strings.TrimSuffix(path, name) + known
 }

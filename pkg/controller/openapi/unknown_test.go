@@ -64,3 +64,17 @@ func TestWithoutASchemaNoFieldIsUnknown(t *testing.T) {
 		t.Errorf("unknown are %v", unknown)
 	}
 }
+
+func TestWithoutIndexes(t *testing.T) {
+	for path, want := range map[string]string{
+		"":                  "",
+		"spec.image":        "spec.image",
+		"spec.c[0].e[12].x": "spec.c[].e[].x",
+		"spec.matrix[1][2]": "spec.matrix[][]",
+		"spec.c[0":          "spec.c[]",
+	} {
+		if got := WithoutIndexes(path); got != want {
+			t.Errorf("of %q, it is %q, want %q", path, got, want)
+		}
+	}
+}

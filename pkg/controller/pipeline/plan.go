@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
 // Plan is what a sync is about to do, in order.
@@ -18,9 +19,6 @@ type Plan struct {
 	// Refused are errors about desired children that cannot be made: the reason and what
 	// to do. The steps are taken all the same.
 	Refused []error
-	// Duplicates are the children that the hook lists more than once, as messages name
-	// them. The last one of each counts.
-	Duplicates []string
 	// Warnings are about what is desired. They are the same each time it is planned.
 	Warnings []Warning
 	// Outdated is the number of children that differ from what is desired and are left alone
@@ -53,9 +51,15 @@ type Step struct {
 	// Path is the field in which the object differs from what the hook wants, if that is
 	// why it is written.
 	Path string
+	// MethodField is the path of the child's update method in the controller's spec, and Rolls is
+	// true if that is a rolling one. Only messages need them.
+	MethodField string
+	Rolls       bool
 	// RemovesFinalizer is true if the step removes the controller's finalizer from a parent
 	// that is being deleted and for which nothing is left to do.
 	RemovesFinalizer bool
+	// Schema is how the host describes the type; nil if it does not. Only messages need it.
+	Schema *openapi.Type
 	// Why says in one line what made the step necessary.
 	Why string
 }
@@ -82,6 +86,9 @@ type Outcome struct {
 	// NameConflict is true if a child was not created because an object of its name exists
 	// that is not the parent's.
 	NameConflict bool
+	// Holder is the object that has the name; nil if there is no name conflict, or if the host
+	// does not show the object.
+	Holder *object.Object
 	// Warnings are those with which the host answered the write, each once.
 	Warnings []string
 }

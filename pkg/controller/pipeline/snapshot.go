@@ -50,6 +50,9 @@ type Snapshot struct {
 	// the parent is being deleted and the cleanup is not ours: then the children are left
 	// to the host.
 	Managed bool
+	// Outside is true if the parent is in none of the controller's namespaces. It has the
+	// finalizer from the time when it was in one. That is removed, and nothing else is done.
+	Outside bool
 	// ForeignStatus is true if the parent's type does not come from a
 	// CustomResourceDefinition. Another writer owns such a status: it is left alone
 	// unless the hook answers one.

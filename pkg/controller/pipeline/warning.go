@@ -5,9 +5,11 @@ package pipeline
 
 import (
 	"cmp"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
 // Warning is something that a sync accepts although it is probably not what the author of the hook
@@ -23,6 +25,9 @@ type Warning struct {
 	Message string
 	// EachTime is true if each sync with this warning is worth an event, and not only the first one.
 	EachTime bool
+	// Chosen is true if the spec asks for it in so many words. Then it is no mistake: its event is Normal, and
+	// the parent does not count as warned.
+	Chosen bool
 }
 
 // Key identifies the warning among those about one parent, in this sync and in later ones.
@@ -31,31 +36,45 @@ func (w *Warning) Key() string { return string(w.Reason) + " " + cmp.Or(w.About,
 // UnknownFieldWarning returns the warning that the host does not know a field of objects of a kind.
 // Fields of different items of a list count as the same one.
 func UnknownFieldWarning(kind schema.GroupKind, path, message string) Warning {
-	return Warning{Reason: UnknownField, About: kind.String() + " " + withoutIndexes(path), Message: message}
-}
-
-// withoutIndexes returns the path of a field without the indexes of items.
-func withoutIndexes(path string) string {
-	var kept strings.Builder
-	for {
-		before, after, found := strings.Cut(path, "[")
-		kept.WriteString(before)
-		if !found {
-			return kept.String()
-		}
-		kept.WriteString("[]")
-		_, path, _ = strings.Cut(after, "]")
-	}
+	return Warning{Reason: UnknownField, About: kind.String() + " " + openapi.WithoutIndexes(path), Message: message}
 }
 
 // WarningReason is the reason of the event about a Warning.
 type WarningReason string
 
 const (
-	// UnknownField: the cluster does not know a field of a child or of the parent, and drops it.
+	// UnknownField: the cluster does not know a field of a child or of the parent. It drops the field, or
+	// refuses the child.
 	UnknownField WarningReason = "UnknownField"
 	// UnknownAnswerField: an answer has a field that is none of the protocol, so it is not read.
 	UnknownAnswerField WarningReason = "UnknownAnswerField"
+	// ChildrenDeleted: an answer has no field for children, but one of nearly that name, so all children
+	// are deleted. About is the message of the UnknownAnswerField that stays when they are gone.
+	ChildrenDeleted WarningReason = "ChildrenDeleted"
+	// ChildOutdated: children differ from what is desired, and their update method leaves them alone.
+	ChildOutdated WarningReason = "ChildOutdated"
+	// RolloutWaiting: a rollout has waited for the same child for long.
+	RolloutWaiting WarningReason = "RolloutWaiting"
+	// DuplicateChild: an answer lists a child more than once, and the last one counts.
+	DuplicateChild WarningReason = "DuplicateChild"
 	// ClusterWarning: the cluster has accepted a write with a warning.
 	ClusterWarning WarningReason = "ClusterWarning"
+	// RevisionIgnored: a ControllerRevision, or a part of one, does not count.
+	RevisionIgnored WarningReason = "RevisionIgnored"
 )
+
+// reasonsByWeight are the reasons of warnings, the gravest one first.
+var reasonsByWeight = []WarningReason{
+	ChildrenDeleted, RolloutWaiting, ChildOutdated, DuplicateChild, ClusterWarning, RevisionIgnored, UnknownAnswerField, UnknownField,
+}
+
+// CompareWeight orders warnings of graver reasons first.
+func (r WarningReason) CompareWeight(other WarningReason) int {
+	return cmp.Compare(slices.Index(reasonsByWeight, r), slices.Index(reasonsByWeight, other))
+}
+
+// IsAboutFields reports whether warnings of this reason are about fields that the cluster or the hook
+// protocol does not have. The others are about whole children.
+func (r WarningReason) IsAboutFields() bool {
+	return r == UnknownField || r == UnknownAnswerField || r == ChildrenDeleted
+}

@@ -23,6 +23,9 @@ type WriteLoop struct {
 	// Path is the field in which the object differed last from what the hook wants. It is
 	// empty if the object was missing.
 	Path string
+	// Has and Wants are the values of that field, as JSON, which the object has and which the hook
+	// wants; empty if they are not both numbers or booleans.
+	Has, Wants string
 	// AnswerChanges is true if the hook wants something else each time. Otherwise the hook
 	// wants the same, and another writer undoes it.
 	AnswerChanges bool

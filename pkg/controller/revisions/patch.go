@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,26 +96,25 @@ func (s *Stored) Records(patch []byte, paths []string) bool {
 	return err == nil && bytes.Equal(recorded, patch) && s.Annotations[fieldPathsAnnotation] == formatPaths(paths)
 }
 
-// Restore returns the parent as it was at a revision. Fields that the revision does not record
-// have their present values.
+// Restore returns the parent as it was at a revision. Fields that the revision does not record have
+// their present values, and so have all fields that are not within the paths of the controller.
 //
-// A revision that Metacontroller wrote does not record the paths that it was made with. For
-// such a revision the given paths are used, and a path that is not in its patch keeps its
+// A revision that Metacontroller wrote does not record the paths that it was made with. For such a
+// revision the paths of the controller are used, and a path that is not in its patch keeps its
 // present value, as it does in Metacontroller.
 func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths []string) (*object.Object, error) {
 	recorded, found := recordedPaths(revision)
-	if found {
-		paths = recorded
+	if !found {
+		recorded = paths
 	}
 	raw := parent.JSON()
-	for _, path := range paths {
-		names := split(path)
+	for _, names := range confine(recorded, paths) {
 		value, err := field(revision.ParentPatch.Raw, names)
 		if err == nil && (value != nil || found) {
 			raw, err = withField(raw, names, value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s as of ControllerRevision %s: %s: %w", parent, revision.Name, path, err)
+			return nil, fmt.Errorf("%s as of ControllerRevision %s: %s: %w", parent, revision.Name, strings.Join(names, "."), err)
 		}
 	}
 	restored, err := object.Parse(raw)

@@ -92,13 +92,13 @@ func TestRestore(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			checkRestored(t, now, restorable(test.patch, test.paths...), nil, test.want, test.err)
+			checkRestored(t, now, restorable(test.patch, test.paths...), []string{"spec"}, test.want, test.err)
 		})
 	}
 }
 
 func TestQ47AFieldThatARevisionDidNotHaveIsNotTakenFromThePresentParent(t *testing.T) {
-	checkRestored(t, `spec: {a: 2, d: 2}`, restorable(`{"spec":{"a":1}}`, "spec.a", "spec.d", "spec.e.f"), nil, `spec: {a: 1}`, "")
+	checkRestored(t, `spec: {a: 2, d: 2}`, restorable(`{"spec":{"a":1}}`, "spec.a", "spec.d", "spec.e.f"), []string{"spec"}, `spec: {a: 1}`, "")
 }
 
 func TestQ47ARevisionIsReadByThePathsThatItWasTakenWith(t *testing.T) {

@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=metacontroller.k8s.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Access"):
+		return &metacontrollerv1alpha1.AccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AnnotationSelector"):
 		return &metacontrollerv1alpha1.AnnotationSelectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Authorization"):
@@ -81,6 +83,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.SecretKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
 		return &metacontrollerv1alpha1.SecretRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServiceAccountReference"):
+		return &metacontrollerv1alpha1.ServiceAccountReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceReference"):
 		return &metacontrollerv1alpha1.ServiceReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StatusConditionCheck"):

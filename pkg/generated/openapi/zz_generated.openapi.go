@@ -21,6 +21,7 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
+		v1alpha1.Access{}.OpenAPIModelName():                                      schema_pkg_apis_metacontroller_v1alpha1_Access(ref),
 		v1alpha1.AnnotationSelector{}.OpenAPIModelName():                          schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref),
 		v1alpha1.Authorization{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_Authorization(ref),
 		v1alpha1.BasicAuth{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_BasicAuth(ref),
@@ -55,6 +56,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref),
 		v1alpha1.SecretKeyRef{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref),
 		v1alpha1.SecretRef{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref),
+		v1alpha1.ServiceAccountReference{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_ServiceAccountReference(ref),
 		v1alpha1.ServiceReference{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref),
 		v1alpha1.StatusConditionCheck{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
@@ -115,6 +117,64 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		runtime.Unknown{}.OpenAPIModelName():                                      schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
 		intstr.IntOrString{}.OpenAPIModelName():                                   schema_apimachinery_pkg_util_intstr_IntOrString(ref),
 		version.Info{}.OpenAPIModelName():                                         schema_k8sio_apimachinery_pkg_version_Info(ref),
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Access says as whom a controller acts, and what it may reach.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"serviceAccount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
+						},
+					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"relatedResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer that asks for objects of another type is an error of its parent. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -279,7 +339,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"outdated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outdated is how many children differ from what their hook wants. The update method OnDelete leaves such a child as it is. It is made anew after somebody has deleted it.",
+							Description: "outdated is the number of children that the update method OnDelete leaves as they are, although the hook wants them to be different now. Under server-side apply, a child that somebody else has changed also counts. To have such a child updated, delete it: the controller then creates it as the hook wants it.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -751,12 +811,55 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							Format:      "",
 						},
 					},
+					"serviceAccount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
+						},
+					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"relatedResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer that asks for objects of another type is an error of its parent. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"parentResource"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName()},
+			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -944,7 +1047,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. Stable: nothing is written again and again. Where one is not True, its reason and message say why.",
+							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no warning about children. Stable: nothing is written again and again. ServiceAccountSet, only where it is False: the server requires new controllers to have a service account. Where one is not True, its reason and message say why.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1317,12 +1420,55 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							Format:      "int32",
 						},
 					},
+					"serviceAccount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
+						},
+					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"relatedResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer that asks for objects of another type is an error of its parent. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"resources"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.DecoratorControllerAttachmentRule{}.OpenAPIModelName(), v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName(), v1alpha1.DecoratorControllerResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName()},
+			v1alpha1.DecoratorControllerAttachmentRule{}.OpenAPIModelName(), v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName(), v1alpha1.DecoratorControllerResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -1487,7 +1633,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"warned": {
 						SchemaProps: spec.SchemaProps{
-							Description: "warned is how many of them are synced although their hook's answer is probably not what its author means, such as one with a field that the cluster does not know. Events about these parents say what it is.",
+							Description: "warned is how many of them are synced although the result is probably not what the author of the hook or of the controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long, or the cluster warns of a child. Events about these parents say what it is.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1630,6 +1776,36 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref common.ReferenceCallb
 					},
 				},
 				Required: []string{"name", "namespace"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ServiceAccountReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ServiceAccountReference names a ServiceAccount of the cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is the namespace of the ServiceAccount.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the ServiceAccount.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"namespace", "name"},
 			},
 		},
 	}

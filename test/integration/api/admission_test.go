@@ -156,7 +156,8 @@ func TestObjectsThatAreTooLargeAreRefused(t *testing.T) {
 			if err == nil || len(output) > 10_000 {
 				t.Errorf("error = %v, and kubectl says %d bytes", err, len(output))
 			}
-			contains(t, string(output), "is invalid: spec: Too long: the object has ")
+			contains(t, string(output), "spec: Too long: the object has ")
+			contains(t, string(output), "spec.childResources: Too many: 30001: must have at most 256 items")
 		})
 	}
 }

@@ -260,7 +260,7 @@ spec:
         url: http://127.0.0.1:1/sync
 `
 
-func TestAnUpdateNeedsOnlyTheRightsItAdds(t *testing.T) {
+func TestEveryChangeOfTheSpecNeedsAllRights(t *testing.T) {
 	name, user := created(t), author(t)
 	patch := func(ctx context.Context, patch string, flags ...string) error {
 		out, err := kubectlAs(ctx, user, "", append([]string{"patch", "cc", name, "--type=merge", "-p", patch}, flags...)...)
@@ -271,30 +271,35 @@ func TestAnUpdateNeedsOnlyTheRightsItAdds(t *testing.T) {
 	}
 	env.Eventually(t, func(ctx context.Context) error { return patch(ctx, `{"metadata":{"labels":{"a":"b"}}}`) })
 	for what, text := range map[string]string{
-		"other fields":     `{"spec":{"resyncPeriodSeconds":7}}`,
-		"a type less":      `{"spec":{"childResources":[]}}`,
-		"metadata":         `{"metadata":{"annotations":{"a":"b"}}}`,
-		"nothing":          `{}`,
-		"the hook's limit": `{"spec":{"hooks":{"sync":{"webhook":{"timeout":"3s"}}}}}`,
+		"metadata": `{"metadata":{"annotations":{"a":"b"}}}`,
+		"nothing":  `{}`,
 	} {
 		if err := patch(t.Context(), text); err != nil {
 			t.Errorf("an update of %s says %v", what, err)
 		}
 	}
-	for what, text := range map[string]string{
+	changes := map[string]string{
+		"another period":     `{"spec":{"resyncPeriodSeconds":7}}`,
+		"a type less":        `{"spec":{"childResources":[]}}`,
 		"a type of children": `{"spec":{"childResources":[{"apiVersion":"v1","resource":"secrets"}]}}`,
 		"another parent":     `{"spec":{"parentResource":{"apiVersion":"v1","resource":"secrets"}}}`,
 		"another hook":       `{"spec":{"hooks":{"sync":{"webhook":{"url":"http://127.0.0.1:2/mallory"}}}}}`,
 		"a finalize hook":    `{"spec":{"hooks":{"finalize":{"webhook":{"url":"http://127.0.0.1:1/sync"}}}}}`,
-	} {
+		"a wider selector":   `{"spec":{"parentResource":{"labelSelector":{"matchLabels":{}}}}}`,
+		"another method":     `{"spec":{"childResources":[{"apiVersion":"v1","resource":"pods","updateStrategy":{"method":"Recreate"}}]}}`,
+		"an own bundle":      `{"spec":{"hooks":{"sync":{"webhook":{"caBundle":{"inline":""}}}}}}`,
+		"a hook that is not called, and has a bundle": `{"spec":{"hooks":{"preUpdateChild":{"webhook":{"url":"http://127.0.0.1:1/","caBundle":{"inline":""}}}}}}`,
+		"an endpoint before others":                   `{"spec":{"endpointConfigs":[{"host":"127.0.0.1:1","caBundle":{"inline":""}},{"host":"127.0.0.1:2","caBundle":{"inline":""}}]}}`,
+	}
+	for what, text := range changes {
 		for _, flags := range [][]string{nil, {"--dry-run=server"}} {
 			if err := patch(t.Context(), text, flags...); err == nil || !strings.Contains(err.Error(), "lacks rights that it uses") {
-				t.Errorf("an update that adds %s says %v", what, err)
+				t.Errorf("a spec with %s says %v", what, err)
 			}
 		}
 	}
-	if generation := get(t, name).Generation; generation != 4 {
-		t.Errorf("the generation is %d, want 4 after three updates of the spec", generation)
+	if generation := get(t, name).Generation; generation != 1 {
+		t.Errorf("the generation is %d, want 1 since no update changed the spec", generation)
 	}
 
 	// A user who may write the status needs no other rights, and cannot change anything else.
@@ -302,9 +307,13 @@ func TestAnUpdateNeedsOnlyTheRightsItAdds(t *testing.T) {
 	env.Eventually(t, func(ctx context.Context) error {
 		return patch(ctx, `{"status":{"observedGeneration":1},"spec":{"childResources":[{"apiVersion":"v1","resource":"secrets"}]}}`, "--subresource=status")
 	})
-	if children := get(t, name).Spec.ChildResources; len(children) != 0 {
-		t.Errorf("a write of the status has added %v", children)
+	if children := get(t, name).Spec.ChildResources; len(children) != 1 || children[0].Resource != "pods" {
+		t.Errorf("a write of the status has changed the types of children to %v", children)
 	}
+
+	// Who has all rights of the new spec may change it.
+	grant(t, user, rightsToRun()...)
+	env.Eventually(t, func(ctx context.Context) error { return patch(ctx, changes["another period"]) })
 }
 
 func TestAClusterAdministratorCostsOneReview(t *testing.T) {

@@ -39,9 +39,9 @@ func TestBadAnswersHarmOneParent(t *testing.T) {
 		{"a list", hook.Text(http.StatusOK, "[]"), "it must be a JSON object", false},
 		{"half a JSON", hook.Text(http.StatusOK, `{"children":[{"apiVersion":"v1"`), "cannot be read", false},
 		{"nothing", hook.Text(http.StatusOK, ""), "it is empty", false},
-		{"a status that is a string", hook.Text(http.StatusOK, `{"status":"fine"}`), `field "status": must be a JSON object`, false},
-		{"a null child", hook.Text(http.StatusOK, `{"children":[null]}`), `field "children": entry 0 is null`, false},
-		{"a child without kind", hook.Text(http.StatusOK, `{"children":[{"apiVersion":"v1","metadata":{"name":"a"}}]}`), "Object 'Kind' is missing", false},
+		{"a status that is a string", hook.Text(http.StatusOK, `{"status":"fine"}`), `status must be a JSON object`, false},
+		{"a null child", hook.Text(http.StatusOK, `{"children":[null]}`), `children[0] is null`, false},
+		{"a child without kind", hook.Text(http.StatusOK, `{"children":[{"apiVersion":"v1","metadata":{"name":"a"}}]}`), "children[0] has no kind", false},
 		{"a body of 100 MB", hook.Answer{Body: huge}, "--hook-max-response-bytes", false},
 		{
 			"a child of an undeclared type",

@@ -102,7 +102,7 @@ func TestAuthorityThatIsNotKnownIsNotTrusted(t *testing.T) {
 	g := guard(t, "", nil)
 	g.run(func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook) {})
 	g.CreateParent("a", object{"value": "1"})
-	env.WaitForEvent(t, g.Namespace, "a", "SyncError", "certificate signed by unknown authority")
+	env.WaitForEvent(t, g.Namespace, "a", "SyncError", "the hook's certificate was signed by an authority that is not trusted")
 }
 
 func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
@@ -127,7 +127,7 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 				g.WaitForConfigMap("a", harness.HasData("value", "1"))
 				return
 			}
-			env.WaitForEvent(t, g.Namespace, "a", "SyncError", "remote error: tls: ")
+			env.WaitForEvent(t, g.Namespace, "a", "SyncError", "the hook refuses the client certificate of spec.hooks.sync.webhook.clientTLS")
 		})
 	}
 }

@@ -100,8 +100,8 @@ func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 		says   string // empty if the children are deleted
 	}{
 		"v1":           {version(v1alpha1.HookVersionV1), ""},
-		"v1 in strict": {mode(v1alpha1.ResponseUnmarshallModeStrict), `strict validation failed for v1 webhookResponse (type: sync, mode: strict): unknown field "chlidren" (did you mean "children"?)`},
-		"v2":           {version(v1alpha1.HookVersionV2), `strict validation failed for v2 webhookResponse (type: sync, mode: strict): unknown field "chlidren" (did you mean "children"?)`},
+		"v1 in strict": {mode(v1alpha1.ResponseUnmarshallModeStrict), `unknown field "chlidren" (did you mean "children"?); with responseUnMarshallMode: strict, unknown`},
+		"v2":           {version(v1alpha1.HookVersionV2), `unknown field "chlidren" (did you mean "children"?); with version: v2, unknown`},
 		"v2 in loose": {func(spec *v1alpha1.CompositeControllerSpec) {
 			version(v1alpha1.HookVersionV2)(spec)
 			mode(v1alpha1.ResponseUnmarshallModeLoose)(spec)
@@ -119,7 +119,7 @@ func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 			f.PatchParent("a", object{"spec": object{"value": "2"}})
 			if test.says == "" {
 				f.WaitUntilConfigMapIsGone("a")
-				env.WaitForEvent(t, f.Namespace, "a", "UnknownAnswerField", `It has the field "chlidren", which is not read: did you mean "children"?`)
+				env.WaitForEvent(t, f.Namespace, "a", "ChildrenDeleted", `It has the field "chlidren", which is not read: did you mean "children"?`)
 				return
 			}
 			env.WaitForEvent(t, f.Namespace, "a", "SyncError", test.says)
@@ -175,7 +175,7 @@ func TestQ1ANullChildIsTheErrorOfOneParent(t *testing.T) {
 				return hook.JSON(oneConfigMap(asked))
 			}, version(speaks))
 			f.CreateParent("bad", object{})
-			env.WaitForEvent(t, f.Namespace, "bad", "SyncError", `field "children": entry 0 is null`)
+			env.WaitForEvent(t, f.Namespace, "bad", "SyncError", `children[0] is null`)
 			f.CreateParent("good", object{"value": "1"})
 			f.WaitForConfigMap("good", harness.HasData("value", "1"))
 		})

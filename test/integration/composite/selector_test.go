@@ -85,7 +85,7 @@ func TestParentWithoutSelectorIsToldSo(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), withSelector)
 	f.CreateParent("a", object{"value": "1"})
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", ".spec.selector must have either matchLabels, matchExpressions, or both")
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "it has no spec.selector with matchLabels or matchExpressions")
 	if calls := f.Hook.Calls(); len(calls) > 0 {
 		t.Errorf("the hook should not be asked about a parent without selector, but was %d times", len(calls))
 	}

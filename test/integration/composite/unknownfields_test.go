@@ -98,7 +98,15 @@ func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
 				} else {
 					f.CreateParent("a", object{"deployment": object{"replica": 5}})
 				}
-				told := "Deployment " + f.Namespace + "/a: the cluster does not know the field spec.replica and drops it; did you mean spec.replicas?"
+				consequence := "drops it"
+				if strings.Contains(t.Name(), string(v1alpha1.ChildApplyServerSide)) {
+					consequence = "refuses to create a child with it"
+					if before != nil {
+						consequence = "refuses a change with it, so that the child stays as it is"
+					}
+					env.WaitForEvent(t, f.Namespace, "a", "SyncError", "the cluster does not know the field spec.replica (did you mean spec.replicas?)")
+				}
+				told := "Deployment " + f.Namespace + "/a: the cluster does not know the field spec.replica and " + consequence + "; did you mean spec.replicas?"
 				env.WaitForEvent(t, f.Namespace, "a", "UnknownField", told)
 				f.WaitForCondition("FieldsKnown", metav1.ConditionFalse)
 				f.waitForCells(map[string]string{"WARNED": "1"})
@@ -157,7 +165,7 @@ func TestWhatTheClusterWarnsOfIsTold(t *testing.T) {
 		f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateInPlace), engine)
 		f.CreateParent("a", object{"nodeSelector": object{"beta.kubernetes.io/os": "linux"}})
 		event := env.WaitForEvent(t, f.Namespace, "a", "ClusterWarning", "Deployment "+f.Namespace+"/a: the cluster warns: ")
-		f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "0"})
+		f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "1", "REASON": "ClusterWarning"})
 		f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 2}}})
 		env.Eventually(t, func(ctx context.Context) error {
 			child, err := env.Kube.AppsV1().Deployments(f.Namespace).Get(ctx, "a", metav1.GetOptions{})
@@ -172,15 +180,31 @@ func TestWhatTheClusterWarnsOfIsTold(t *testing.T) {
 }
 
 func TestAChildThatOnDeleteLeavesAloneIsCounted(t *testing.T) {
-	underBothEngines(t, func(t *testing.T, engine change) {
-		f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateOnDelete), engine)
-		f.CreateParent("a", object{"deployment": object{"replicas": 2}})
-		f.waitForCells(map[string]string{"SYNCED": "True", "PARENTS": "1", "OUTDATED": "0"})
-		f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3}}})
-		f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "1"})
-		if err := env.Kube.AppsV1().Deployments(f.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "0"})
-	})
+	for name, test := range map[string]struct {
+		method         v1alpha1.ChildUpdateMethod
+		warned, reason string
+		event          string
+	}{
+		"on purpose":               {v1alpha1.ChildUpdateOnDelete, "0", "Running", "Normal spec.childResources[0].updateStrategy.method is OnDelete"},
+		"because no method is set": {"", "1", "ChildOutdated", "Warning spec.childResources[0].updateStrategy.method is not set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			underBothEngines(t, func(t *testing.T, engine change) {
+				f := start(t, answers(t, oneDeployment), ofDeployments(test.method), engine)
+				f.CreateParent("a", object{"deployment": object{"replicas": 2}})
+				f.waitForCells(map[string]string{"SYNCED": "True", "PARENTS": "1", "OUTDATED": "0"})
+				f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3}}})
+				f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "1", "WARNED": test.warned, "REASON": test.reason})
+				of, why, _ := strings.Cut(test.event, " ")
+				event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it is not as the hook wants it, first at spec.replicas")
+				if event.Type != of || !strings.Contains(event.Message, why) {
+					t.Errorf("the event is %s: %s", event.Type, event.Message)
+				}
+				if err := env.Kube.AppsV1().Deployments(f.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "0", "WARNED": "0"})
+			})
+		})
+	}
 }

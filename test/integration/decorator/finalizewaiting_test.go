@@ -26,7 +26,7 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		if synced == nil || synced.Status != metav1.ConditionFalse || status.LastError == nil {
 			return errors.New("the status does not say that a target fails")
 		}
-		if want := "1 of 1 parents are not as their hook wants; Thing " + f.Namespace + "/a: " + event.Message; synced.Message != want || status.LastError.Message != event.Message {
+		if want := "Thing " + f.Namespace + "/a: " + event.Message; synced.Message != want || status.LastError.Message != event.Message {
 			return fmt.Errorf("it says %q and %q, want %q", synced.Message, status.LastError.Message, want)
 		}
 		return nil

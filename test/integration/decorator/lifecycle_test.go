@@ -66,7 +66,7 @@ func TestStatusOfAController(t *testing.T) {
 		if want := (v1alpha1.ParentCounts{Total: 3, Synced: 2, Failing: 1}); counts != want {
 			return fmt.Errorf("the counts are %+v, want %+v", counts, want)
 		}
-		if status.LastError == nil || !strings.Contains(status.LastError.Message, `field "labels": must be a JSON object`) {
+		if status.LastError == nil || !strings.Contains(status.LastError.Message, `labels must be a JSON object`) {
 			return fmt.Errorf("the last error is %+v", status.LastError)
 		}
 		return nil

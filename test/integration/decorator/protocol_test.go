@@ -177,15 +177,15 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 		body string
 		says string
 	}{
-		"attachments with a null":            {`{"attachments":[null]}`, `field "attachments": entry 0 is null`},
-		"attachments that are no list":       {`{"attachments":{}}`, `field "attachments": must be a list`},
-		"labels that are no object":          {`{"labels":["a"]}`, `field "labels": must be a JSON object`},
-		"a label that is a number":           {`{"labels":{"a":1}}`, `field "labels": the value of "a" must be a string`},
-		"an annotation that is an object":    {`{"annotations":{"a":{}}}`, `field "annotations": the value of "a" must be a string`},
-		"a status that is a string":          {`{"status":"fine"}`, `field "status": must be a JSON object`},
+		"attachments with a null":            {`{"attachments":[null]}`, `attachments[0] is null`},
+		"attachments that are no list":       {`{"attachments":{}}`, `attachments must be a list`},
+		"labels that are no object":          {`{"labels":["a"]}`, `labels must be a JSON object`},
+		"a label that is a number":           {`{"labels":{"a":1}}`, `labels[a] must be a string`},
+		"an annotation that is an object":    {`{"annotations":{"a":{}}}`, `annotations[a] must be a string`},
+		"a status that is a string":          {`{"status":"fine"}`, `status must be a JSON object`},
 		"a label that the cluster refuses":   {`{"labels":{"a":"not a label"},"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":{"value":"1"}}]}`, "can't update Thing"},
 		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"$NAME","namespace":"default"}}]}`, "in another namespace"},
-		"an attachment with no kind":         {`{"attachments":[{"apiVersion":"v1","metadata":{"name":"bad"}}]}`, "Object 'Kind' is missing"},
+		"an attachment with no kind":         {`{"attachments":[{"apiVersion":"v1","metadata":{"name":"bad"}}]}`, "attachments[0] has no kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -110,10 +110,10 @@ func TestALabelThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
 		return nil
 	})
 	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.labels[fought]")
-	if !strings.Contains(event.Message, "somebody else changes it") {
+	if !strings.Contains(event.Message, "another writer changes it") {
 		t.Errorf("the event says %q", event.Message)
 	}
-	f.WaitForWriteLoop("metadata.labels[fought]: somebody else changes it")
+	f.WaitForWriteLoop("metadata.labels[fought]: another writer changes it")
 	f.DeleteParent("a") // which takes the finalizer off together with the label
 	env.Within(t, 30*time.Second, func(ctx context.Context) error {
 		_, err := f.GetParent(ctx, "a")
@@ -187,7 +187,7 @@ func TestAFinalizerThatIsTakenOffIsPutOnEverLater(t *testing.T) {
 			t.Errorf("write %d came %s after the one before, want at least %s", i+1, pause, want)
 		}
 	}
-	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.finalizers: somebody else changes it")
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "metadata.finalizers: another writer changes it")
 	f.WaitForWriteLoop("Thing "+f.Namespace+"/a", "metadata.finalizers")
 	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
 		if len(target.GetFinalizers()) != 1 {

@@ -35,6 +35,11 @@ func (r ResourceRule) GroupResource() schema.GroupResource {
 	return metacontroller.ResourceRule(r).GroupResource()
 }
 
+// Username returns the name of the ServiceAccount as a user of the cluster.
+func (r ServiceAccountReference) Username() string {
+	return "system:serviceaccount:" + r.Namespace + ":" + r.Name
+}
+
 // ParentTypes returns the types of the objects that the controller is for, each once.
 func (c *CompositeController) ParentTypes() []ResourceRule {
 	return []ResourceRule{c.Spec.ParentResource.ResourceRule}
@@ -51,6 +56,9 @@ func (c *CompositeController) ChildTypes() []ResourceRule {
 
 // GetSpec returns the spec, which must not be changed.
 func (c *CompositeController) GetSpec() any { return &c.Spec }
+
+// GetAccess returns as whom the controller acts and what it may reach. It must not be changed.
+func (c *CompositeController) GetAccess() *Access { return &c.Spec.Access }
 
 // GetStatus returns the status, which may be changed.
 func (c *CompositeController) GetStatus() *ControllerStatus { return &c.Status }
@@ -77,6 +85,9 @@ func (d *DecoratorController) ChildTypes() []ResourceRule {
 
 // GetSpec returns the spec, which must not be changed.
 func (d *DecoratorController) GetSpec() any { return &d.Spec }
+
+// GetAccess returns as whom the controller acts and what it may reach. It must not be changed.
+func (d *DecoratorController) GetAccess() *Access { return &d.Spec.Access }
 
 // GetStatus returns the status, which may be changed.
 func (d *DecoratorController) GetStatus() *ControllerStatus { return &d.Status }

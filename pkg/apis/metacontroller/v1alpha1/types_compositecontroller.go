@@ -71,6 +71,8 @@ type CompositeControllerSpec struct {
 	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
 	// +optional
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
+
+	Access `json:",inline"`
 }
 
 // CompositeControllerParentResourceRule names the type of the parents and which of them are handled.

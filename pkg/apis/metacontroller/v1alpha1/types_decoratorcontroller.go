@@ -61,6 +61,8 @@ type DecoratorControllerSpec struct {
 	// Default: absent, no periodic sync.
 	// +optional
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
+
+	Access `json:",inline"`
 }
 
 // DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match

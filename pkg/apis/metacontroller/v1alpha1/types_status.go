@@ -18,9 +18,15 @@ const (
 	// ConditionFieldsKnown is True unless answers of hooks have fields that the server or the cluster does not know. Such
 	// fields have no effect.
 	ConditionFieldsKnown = "FieldsKnown"
+	// ConditionChildrenAsMeant is True unless children are synced, but probably not as their author means: they are out of
+	// date, wait in a rollout for long, are listed twice, or the cluster warns of them.
+	ConditionChildrenAsMeant = "ChildrenAsMeant"
 	// ConditionStable is True unless children or parents' status are written again and again, because another client
 	// undoes the writes or because the hook answers differently each time. Such writes are slowed down.
 	ConditionStable = "Stable"
+	// ConditionServiceAccountSet is there, and False, if the server requires a service account of new controllers, and
+	// this controller was stored without one.
+	ConditionServiceAccountSet = "ServiceAccountSet"
 )
 
 // ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
@@ -33,8 +39,9 @@ type ControllerStatus struct {
 
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
 	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
-	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. Stable: nothing is written again
-	// and again. Where one is not True, its reason and message say why.
+	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
+	// warning about children. Stable: nothing is written again and again. ServiceAccountSet, only where it is False: the
+	// server requires new controllers to have a service account. Where one is not True, its reason and message say why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -73,16 +80,18 @@ type ParentCounts struct {
 	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
 	Failing int32 `json:"failing"`
 
-	// warned is how many of them are synced although their hook's answer is probably not what its author means, such as one
-	// with a field that the cluster does not know. Events about these parents say what it is.
+	// warned is how many of them are synced although the result is probably not what the author of the hook or of the
+	// controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long,
+	// or the cluster warns of a child. Events about these parents say what it is.
 	// +optional
 	Warned int32 `json:"warned,omitempty"`
 }
 
 // ChildCounts counts children that are not as their hook wants although no sync failed.
 type ChildCounts struct {
-	// outdated is how many children differ from what their hook wants. The update method OnDelete leaves such a child as it
-	// is. It is made anew after somebody has deleted it.
+	// outdated is the number of children that the update method OnDelete leaves as they are, although the hook wants them to be
+	// different now. Under server-side apply, a child that somebody else has changed also counts. To have such a child updated,
+	// delete it: the controller then creates it as the hook wants it.
 	Outdated int32 `json:"outdated"`
 }
 

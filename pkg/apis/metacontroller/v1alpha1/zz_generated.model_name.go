@@ -9,6 +9,11 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Access) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.Access"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AnnotationSelector) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.AnnotationSelector"
 }
@@ -176,6 +181,11 @@ func (in SecretKeyRef) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretRef) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SecretRef"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ServiceAccountReference) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ServiceAccountReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

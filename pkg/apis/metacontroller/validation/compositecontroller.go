@@ -15,6 +15,8 @@ import (
 func ValidateCompositeController(controller *metacontroller.CompositeController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateCompositeControllerSpec(controller, field.NewPath("spec"))...)
+	errs = append(errs, tooLong(compositeControllerLists(controller))...)
+	errs = append(errs, tooWide(compositeControllerReach(controller))...)
 	return append(errs, validateCompositeControllerSize(controller)...)
 }
 
@@ -23,6 +25,8 @@ func ValidateCompositeController(controller *metacontroller.CompositeController)
 func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
+	errs = append(errs, grownTooLong(compositeControllerLists(updated), compositeControllerLists(stored))...)
+	errs = append(errs, grownTooWide(compositeControllerReach(updated), compositeControllerReach(stored))...)
 	return append(errs, outgrown(updated, stored, validateCompositeControllerSize)...)
 }
 
@@ -39,6 +43,7 @@ func validateCompositeControllerSpec(controller *metacontroller.CompositeControl
 		errs = append(errs, validateChildResource(&spec.ChildResources[i], path.Child("childResources").Index(i))...)
 	}
 	errs = append(errs, validateCompositeControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
+	errs = append(errs, validateAccess(&spec.Access, path)...)
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, compositeControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
 }
 

@@ -15,6 +15,8 @@ import (
 func ValidateDecoratorController(controller *metacontroller.DecoratorController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateDecoratorControllerSpec(controller, field.NewPath("spec"))...)
+	errs = append(errs, tooLong(decoratorControllerLists(controller))...)
+	errs = append(errs, tooWide(decoratorControllerReach(controller))...)
 	return append(errs, validateDecoratorControllerSize(controller)...)
 }
 
@@ -23,6 +25,8 @@ func ValidateDecoratorController(controller *metacontroller.DecoratorController)
 func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
+	errs = append(errs, grownTooLong(decoratorControllerLists(updated), decoratorControllerLists(stored))...)
+	errs = append(errs, grownTooWide(decoratorControllerReach(updated), decoratorControllerReach(stored))...)
 	return append(errs, outgrown(updated, stored, validateDecoratorControllerSize)...)
 }
 
@@ -45,6 +49,7 @@ func validateDecoratorControllerSpec(controller *metacontroller.DecoratorControl
 		errs = append(errs, validateAttachment(&spec.Attachments[i], path.Child("attachments").Index(i))...)
 	}
 	errs = append(errs, validateDecoratorControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
+	errs = append(errs, validateAccess(&spec.Access, path)...)
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, decoratorControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
 }
 

@@ -89,7 +89,8 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 	}
 	for i, condition := range checks.Conditions {
 		if status := condition.Status; status != nil && !sets.New("True", "False", "Unknown").Has(*status) {
-			w.add(path.Child("statusChecks", "conditions").Index(i).Child("status"), "is %q, but conditions have True, False or Unknown", *status)
+			w.add(path.Child("statusChecks", "conditions").Index(i).Child("status"),
+				`is %q, which no condition ever is, so that a rollout waits forever; write "True", "False" or "Unknown", in quotes`, *status)
 		}
 	}
 }
@@ -135,7 +136,8 @@ func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, pat
 		}
 		w.noMethod(method, path.Child("updateStrategy"))
 		if rolls(method) {
-			w.add(path.Child("updateStrategy", "method"), "acts as %s: decorators do not roll", strings.TrimPrefix(string(method), "Rolling"))
+			plain := strings.TrimPrefix(string(method), "Rolling")
+			w.add(path.Child("updateStrategy", "method"), "%q acts as %s, because a DecoratorController has no rollouts: write %s (the attachments are the same)", method, plain, plain)
 		}
 	}
 }

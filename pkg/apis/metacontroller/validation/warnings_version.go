@@ -12,8 +12,8 @@ import (
 // hookVersions warns of hooks of one controller that speak different versions of the protocol.
 func (w *warnings) hookVersions(sync, finalize, customize *metacontroller.Hook, path *field.Path) {
 	if hasWebhook(finalize) && hasWebhook(sync) && versionOf(finalize) != versionOf(sync) {
-		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: the keys of namespaced objects are names in v1 and "namespace/name" in v2, `+
-			`and only v2 refuses unknown fields in answers; set both to the same`, versionOf(finalize), versionOf(sync))
+		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: set both to the same; in v2, keys in requests are "namespace/name" where they are "name" in v1, `+
+			`and unknown fields in answers are errors`, versionOf(finalize), versionOf(sync))
 	}
 	shown, name := sync, "sync"
 	if !hasWebhook(sync) {
@@ -22,13 +22,14 @@ func (w *warnings) hookVersions(sync, finalize, customize *metacontroller.Hook, 
 	if !hasWebhook(customize) || !hasWebhook(shown) || versionOf(customize) == versionOf(shown) {
 		return
 	}
-	path = path.Child("customize", "version")
+	customizes := path.Child("customize", "version")
 	if versionOf(customize) == metacontroller.HookVersionV2 {
-		w.add(path, `is "v2", and that of %s is "v1": related has nothing outside a parent's namespace; v2 of %s shows it, has "namespace/name" as keys of children `+
-			`and related, and refuses unknown fields in answers`, name, name)
+		w.add(customizes, `is "v2", and that of %s is "v1", which is shown nothing outside a parent's namespace: set %s to v2; `+
+			`then keys in its requests are "namespace/name", and unknown fields in its answers are errors`, name, path.Child(name, "version"))
 		return
 	}
-	w.add(path, `is "v1", and that of %s is "v2": rules about namespaced types can select in a parent's namespace only; set customize to v2 to select anywhere`, name)
+	w.add(customizes, `is "v1", and that of %s is "v2": customize cannot ask for objects outside a parent's namespace; to have it ask for them, set it to v2; `+
+		`then unknown fields in its answers are errors`, name)
 }
 
 // versionOf returns the version of the protocol that a hook speaks.

@@ -34,6 +34,11 @@
 // When views are released, the informer narrows its watch. It does so the next time the host ends
 // the watch, and no event handler is called for that.
 //
+// # Filters
+//
+// A view may have a filter beside its selectors, such as the namespaces of its user. It hides objects
+// from this user. The informer watches them all the same, since it is shared.
+//
 // # Who may select
 //
 // A user may select only if it can do without the objects that are left out.

@@ -21,7 +21,7 @@ import (
 // again after each change until stop has returned. Calls come one at a time. If the object cannot
 // be read before ctx ends, the error says why.
 func (i *Informers) Follow(ctx context.Context, of object.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
-	view := i.acquire(scope{of: of, only: name}, nil)
+	view := i.acquire(scope{of: of, only: name}, nil, nil)
 	var mu sync.Mutex
 	handle := func() {
 		mu.Lock()

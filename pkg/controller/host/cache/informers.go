@@ -60,20 +60,27 @@ func (i *Informers) Shutdown() {
 
 // Acquire returns a view of all objects of a type. The caller must release it.
 func (i *Informers) Acquire(of object.Type) *View {
-	return i.acquire(scope{of: of}, nil)
+	return i.acquire(scope{of: of}, nil, nil)
 }
 
 // AcquireSelected returns a view of the objects of a type that at least one of the selectors
 // selects, of all objects without selectors. The caller must release it. The view shows an object
 // that is no longer selected as if it were deleted.
 func (i *Informers) AcquireSelected(of object.Type, selectors ...labels.Selector) *View {
-	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
-		return i.Acquire(of)
-	}
-	return i.acquire(scope{of: of}, selectors)
+	return i.AcquireFiltered(of, nil, selectors...)
 }
 
-func (i *Informers) acquire(what scope, selectors []labels.Selector) *View {
+// AcquireFiltered returns a view of those objects of AcquireSelected that the filter also lets pass. The
+// host is not asked for fewer objects because of it. The filter looks at the object alone: it is called
+// with the informer's lock held. Nil lets all pass.
+func (i *Informers) AcquireFiltered(of object.Type, filter func(*object.Object) bool, selectors ...labels.Selector) *View {
+	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
+		selectors = nil
+	}
+	return i.acquire(scope{of: of}, filter, selectors)
+}
+
+func (i *Informers) acquire(what scope, filter func(*object.Object) bool, selectors []labels.Selector) *View {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	shared := i.byScope[what]
@@ -89,7 +96,7 @@ func (i *Informers) acquire(what scope, selectors []labels.Selector) *View {
 		shared = newInformer(i.ctx, i.client, what)
 		i.byScope[what] = shared
 	}
-	view := newView(shared, selectors)
+	view := newView(shared, filter, selectors)
 	shared.addView(view)
 	return view
 }

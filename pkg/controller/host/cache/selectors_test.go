@@ -374,3 +374,31 @@ func TestNobodyIsBlindBecauseOfWhatOthersWant(t *testing.T) {
 		t.Errorf("after who wanted more has gone, what is watched counts as not watched: %v", err)
 	}
 }
+
+func TestAFilterHidesObjectsAndAsksTheHostForNoFewer(t *testing.T) {
+	fake, client := newFakeHost(t)
+	informers := NewInformers(t.Context(), client, 0)
+	all := informers.Acquire(things)
+	named := func(o *object.Object) bool { return strings.HasPrefix(o.Name, "ours-") }
+	filtered := &listener{View: informers.AcquireFiltered(things, named), state: map[string]string{}}
+	if _, err := filtered.AddEventHandler(filtered.changed); err != nil {
+		t.Fatal(err)
+	}
+	defer informers.Release(all)
+	defer informers.Release(filtered.View)
+	fake.send("ADDED", thing("ours-a", "2", ""))
+	fake.send("ADDED", thing("theirs", "3", ""))
+	fake.sendListed("5")
+	filtered.sync(t)
+	fake.send("MODIFIED", thing("theirs", "6", ""))
+	fake.send("MODIFIED", thing("ours-a", "7", ""))
+	filtered.hears(t, "+ours-a2 ~ours-a7")
+	if len(all.List()) != 2 || len(filtered.List()) != 1 {
+		t.Errorf("%d objects are shown without the filter and %d with it, want 2 and 1", len(all.List()), len(filtered.List()))
+	}
+	for _, shown := range all.List() {
+		if got := filtered.Get(shown.Key()); (got != nil) != named(shown) {
+			t.Errorf("%s is shown as %v", shown, got)
+		}
+	}
+}

@@ -16,12 +16,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// View shows one user the objects of a type: all objects, the objects that its selectors select, or
-// a single object. It shows nothing before it is synced.
+// View shows one user the objects of a type: all objects, the objects that its selectors select and its
+// filter lets pass, or a single object. It shows nothing before it is synced.
 type View struct {
 	Type object.Type
 	// selectors select the objects; without selectors the view shows all.
 	selectors []labels.Selector
+	// filter lets objects pass beside the selectors; nil lets all pass.
+	filter func(*object.Object) bool
 	// selection is the union of the selectors.
 	selection selectorUnion
 	informer  *informer
@@ -35,9 +37,9 @@ type View struct {
 	isReleased    bool
 }
 
-func newView(shared *informer, selectors []labels.Selector) *View {
+func newView(shared *informer, filter func(*object.Object) bool, selectors []labels.Selector) *View {
 	view := &View{
-		Type: shared.scope.of, selectors: selectors, selection: everything, informer: shared,
+		Type: shared.scope.of, selectors: selectors, filter: filter, selection: everything, informer: shared,
 		synced: make(chan struct{}), registrations: map[*Registration]struct{}{},
 	}
 	if len(selectors) > 0 {
@@ -90,7 +92,7 @@ func (v *View) WaitsSince() time.Time { return v.informer.waitsSince(v) }
 // selects reports whether the view shows an object. It does not show nil. The informer may have
 // objects that the view does not select.
 func (v *View) selects(o *object.Object) bool {
-	return o != nil && (len(v.selectors) == 0 || slices.ContainsFunc(v.selectors, func(selector labels.Selector) bool {
+	return o != nil && (v.filter == nil || v.filter(o)) && (len(v.selectors) == 0 || slices.ContainsFunc(v.selectors, func(selector labels.Selector) bool {
 		return selector.Matches(labels.Set(o.Labels))
 	}))
 }
@@ -142,7 +144,7 @@ func (v *View) indexed(indexer cache.Indexer, index, value string) []*object.Obj
 
 func (v *View) selected(found []any) []*object.Object {
 	selected := objects(found)
-	if len(v.selectors) > 0 {
+	if len(v.selectors) > 0 || v.filter != nil {
 		selected = slices.DeleteFunc(selected, func(o *object.Object) bool { return !v.selects(o) })
 	}
 	return selected

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -25,9 +27,27 @@ type UnknownTypeError struct {
 	APIVersion, Resource string
 }
 
-func (e *UnknownTypeError) Error() string {
-	return fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition",
-		e.Resource, e.APIVersion)
+func (e *UnknownTypeError) Error() string { return e.withMeant("") }
+
+// withMeant returns the text of the error if that resource was probably meant; empty if none was.
+func (e *UnknownTypeError) withMeant(meant string) string {
+	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ", e.Resource, e.APIVersion)
+	switch {
+	case meant != "":
+		return text + "did you mean " + meant + "? (resource is the plural, in lower case)"
+	case e.isOfKubernetes():
+		return text + "check the spelling (resource is the plural, in lower case)"
+	default:
+		return text + "check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition"
+	}
+}
+
+// isOfKubernetes reports whether the API group of the type is built into Kubernetes. No
+// CustomResourceDefinition adds types to such a group. The name alone does not tell: the group
+// gateway.networking.k8s.io has nothing but CustomResourceDefinitions.
+func (e *UnknownTypeError) isOfKubernetes() bool {
+	version, err := schema.ParseGroupVersion(e.APIVersion)
+	return err == nil && scheme.Scheme.IsGroupRegistered(version.Group)
 }
 
 // Error is the error if the host did not let its types be read.
@@ -130,8 +150,12 @@ func (d *Discovery) forget(version schema.GroupVersion) {
 	delete(d.types, version)
 }
 
-// readTypes reads the types of a version from the host. A version that does not exist has none.
+// readTypes reads the types of a version from the host. A version that does not exist has none. Hooks
+// choose versions, which must not lead to other paths.
 func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) (map[string]object.Type, error) {
+	if len(content.IsPathSegmentName(version.Group)) > 0 || len(content.IsPathSegmentName(version.Version)) > 0 {
+		return nil, nil
+	}
 	path := "/apis/" + version.String()
 	if version.Group == "" {
 		path = "/api/" + version.Version

@@ -6,6 +6,8 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,9 +34,30 @@ type catalog struct {
 	readAt time.Time
 }
 
-// Meant returns which resource was probably meant by one that the host does not serve, such as
+// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error asks
+// whether one of a near name was meant.
+func (d *Discovery) WithSuggestion(ctx context.Context, err error) error {
+	if unknown, ok := errors.AsType[*UnknownTypeError](err); ok {
+		if meant := d.meant(ctx, unknown); meant != "" {
+			return &suggestionError{err: err, text: strings.Replace(err.Error(), unknown.Error(), unknown.withMeant(meant), 1)}
+		}
+	}
+	return err
+}
+
+// suggestionError is an error about an unknown type that asks whether another one was meant.
+type suggestionError struct {
+	err  error
+	text string
+}
+
+func (e *suggestionError) Error() string { return e.text }
+
+func (e *suggestionError) Unwrap() error { return e.err }
+
+// meant returns which resource was probably meant by one that the host does not serve, such as
 // `"deployments" in apps/v1`. It returns "" if the host serves none of a near name.
-func (d *Discovery) Meant(ctx context.Context, unknown *UnknownTypeError) string {
+func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string {
 	version, err := schema.ParseGroupVersion(unknown.APIVersion)
 	if err != nil {
 		return ""

@@ -4,9 +4,12 @@
 package discovery
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -51,7 +54,7 @@ func TestWhichTypeWasMeant(t *testing.T) {
 		{"v1", "deployments", `"deployments" in apps/v1`},
 		{"example.com/v1", "pages", ""},
 	} {
-		if got := d.Meant(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
+		if got := d.meant(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
 			t.Errorf("by %s of %s, %q was meant, want %q", test.resource, test.apiVersion, got, test.want)
 		}
 	}
@@ -63,7 +66,40 @@ func TestWhichTypeWasMeant(t *testing.T) {
 func TestNothingIsMeantIfTheHostDoesNotTell(t *testing.T) {
 	fake, d := suggesting(t)
 	fake.failing.Store(1)
-	if got := d.Meant(t.Context(), &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}); got != "" {
+	if got := d.meant(t.Context(), &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}); got != "" {
 		t.Errorf("%s is meant", got)
+	}
+}
+
+func TestAnErrorOfATypeHasTheSuggestion(t *testing.T) {
+	_, d := suggesting(t)
+	unknown := &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}
+	got := d.WithSuggestion(t.Context(), fmt.Errorf("a rule: %w", unknown))
+	const want = `a rule: can't find resource "deployment" in apiVersion "apps/v1": the cluster does not serve it; did you mean "deployments"? (resource is the plural, in lower case)`
+	if got.Error() != want || !errors.Is(got, unknown) {
+		t.Errorf("the error is %q, want %q", got, want)
+	}
+	for name, test := range map[string]struct {
+		apiVersion string
+		definable  bool
+	}{
+		"of the core":                               {"v1", false},
+		"of a group of Kubernetes":                  {"apps/v1", false},
+		"of another one":                            {"networking.k8s.io/v1", false},
+		"of a group of the project that is defined": {"gateway.networking.k8s.io/v1", true},
+		"of a group of one's own":                   {"example.com/v1", true},
+	} {
+		if err := (&UnknownTypeError{APIVersion: test.apiVersion, Resource: "x"}); strings.Contains(err.Error(), "CustomResourceDefinition") != test.definable {
+			t.Errorf("a type %s: %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"none":                             nil,
+		"of another kind":                  errors.New("no"),
+		"of a type that nobody could mean": &UnknownTypeError{APIVersion: "example.com/v1", Resource: "pages"},
+	} {
+		if got := d.WithSuggestion(t.Context(), err); got != err { //nolint:errorlint // It is the same.
+			t.Errorf("an error %s becomes %v", name, got)
+		}
 	}
 }

@@ -58,12 +58,16 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 		return nil, err
 	}
 	spec.Targets = []hosted.Target{*parents}
-	for _, rule := range object.Spec.ChildResources {
-		child, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(rule.UpdateStrategy))
+	for i, rule := range object.Spec.ChildResources {
+		field := fmt.Sprintf("spec.childResources[%d].updateStrategy", i)
+		child, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(field, rule.UpdateStrategy))
 		if err != nil {
 			return nil, err
 		}
-		addRolling(spec.Rollout, child, rule.UpdateStrategy)
+		addRolling(spec.Rollout, child, field, rule.UpdateStrategy)
+	}
+	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
+		return nil, err
 	}
 	spec.ResolveSchemas(ctx, discovery)
 	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
@@ -108,13 +112,16 @@ func asSentToHooks(object *v1alpha1.CompositeController) *v1alpha1.CompositeCont
 
 func isTrue(value *bool) bool { return value != nil && *value }
 
-// strategyOf returns how children of a type are updated. Whether they are rolled out one after the
-// other is left to the rules of the rollout.
-func strategyOf(of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
-	if of == nil {
-		return plan.Strategy{}
+// strategyOf returns how children of a type are updated, as that field of the spec says. When it is the
+// turn of one that is rolled out is left to the rules of the rollout.
+func strategyOf(field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
+	strategy := plan.Strategy{Field: field + ".method"}
+	if of != nil {
+		method := plan.Method(of.Method)
+		strategy.Method, strategy.Engine = method.WithoutRollout(), plan.Engine(of.Apply)
+		strategy.Rolls = strategy.Method != method
 	}
-	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout(), Engine: plan.Engine(of.Apply)}
+	return strategy
 }
 
 // rolloutRules returns the rules of rollouts, without any child type yet.
@@ -126,14 +133,14 @@ func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 	return rules
 }
 
-// addRolling adds a child type to the rules if its update method is a rolling one. If the spec
-// names a type twice, the last one counts.
-func addRolling(rules *rollout.Rules, child object.Type, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
+// addRolling adds a child type to the rules if its update method is a rolling one. If the spec names a
+// type twice, the last one counts. The field is where the spec has the strategy.
+func addRolling(rules *rollout.Rules, child object.Type, field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
 	if of == nil {
 		return
 	}
 	rules.Kinds = slices.DeleteFunc(rules.Kinds, func(kind rollout.Kind) bool { return kind.Type == child })
-	if kind, rolls := rollout.KindOf(child, of); rolls {
+	if kind, rolls := rollout.KindOf(child, field, of); rolls {
 		rules.Kinds = append(rules.Kinds, kind)
 	}
 }

@@ -45,6 +45,9 @@ const (
 	syncHook   = `hooks: {sync: {webhook: {url: "http://hooks.example"}}}`
 )
 
+// methodOf is the field with the update method of a child type.
+func methodOf(i int) string { return fmt.Sprintf("spec.childResources[%d].updateStrategy.method", i) }
+
 func TestResolve(t *testing.T) {
 	type resolved struct {
 		Parent              object.Type
@@ -70,7 +73,10 @@ func TestResolve(t *testing.T) {
 					{apiVersion: v1, resource: namespaces, updateStrategy: {method: Recreate, apply: ServerSideApply}}]}`,
 			want: resolved{
 				Parent: webs, Selector: "run=here", IgnoreStatusChanges: true, Resync: 30 * time.Second,
-				Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Engine: plan.DynamicApply}, namespaceKind: {Method: plan.Recreate, Engine: plan.ServerSideApply}},
+				Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{
+					podKind:       {Method: plan.InPlace, Engine: plan.DynamicApply, Field: methodOf(0)},
+					namespaceKind: {Method: plan.Recreate, Engine: plan.ServerSideApply, Field: methodOf(1)},
+				},
 			},
 		},
 		"switches that are off": {
@@ -79,16 +85,22 @@ func TestResolve(t *testing.T) {
 		},
 		"a child type without an update strategy": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []object.Type{pods}, Strategies: plan.Strategies{}},
+			want: resolved{Parent: webs, Children: []object.Type{pods}, Strategies: plan.Strategies{podKind: {Field: methodOf(0)}}},
+		},
+		"child types that are rolled out": {
+			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: RollingInPlace}},
+				{apiVersion: v1, resource: namespaces, updateStrategy: {method: RollingRecreate}}]}`,
+			want: resolved{Parent: webs, Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{
+				podKind: {Method: plan.InPlace, Rolls: true, Field: methodOf(0)}, namespaceKind: {Method: plan.Recreate, Rolls: true, Field: methodOf(1)}}},
 		},
 		"a child type of the parent's group, without a status": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: ctl.example/v1, resource: plains}]}`,
-			want: resolved{Parent: webs, Children: []object.Type{plains}, Strategies: plan.Strategies{}},
+			want: resolved{Parent: webs, Children: []object.Type{plains}, Strategies: plan.Strategies{plains.GroupKind(): {Field: methodOf(0)}}},
 		},
 		"a child type that is named twice": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}},
 				{apiVersion: v1, resource: namespaces}, {apiVersion: v1, resource: pods}]}`,
-			want: resolved{Parent: webs, Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace}}},
+			want: resolved{Parent: webs, Children: []object.Type{pods, namespaces}, Strategies: plan.Strategies{podKind: {Method: plan.InPlace, Field: methodOf(0)}, namespaceKind: {Field: methodOf(1)}}},
 		},
 		"a period below a second is a second": {
 			spec: `{` + parentWebs + `, ` + syncHook + `, resyncPeriodSeconds: 0}`,
@@ -172,7 +184,8 @@ func TestResolveRefuses(t *testing.T) {
 	isInvalid := func(err error) bool {
 		return !isUnknown(err) && !isNoStatus(err) && !isUnreachable(err)
 	}
-	const notServed = `: the cluster does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
+	const notServedByKubernetes = `: the cluster does not serve it; check the spelling (resource is the plural, in lower case)`
+	const notServed = notServedByKubernetes + `, or create its CustomResourceDefinition`
 	tests := map[string]struct {
 		spec string
 		is   func(error) bool
@@ -215,7 +228,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a child type that is not there": {
 			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: pots}]}`, isUnknown,
-			`child type: can't find resource "pots" in apiVersion "v1"` + notServed,
+			`child type: can't find resource "pots" in apiVersion "v1"` + notServedByKubernetes,
 		},
 		"a child type that the host cannot tell of now": {
 			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: down.example/v1, resource: pods}]}`, isUnreachable,
@@ -275,4 +288,20 @@ func decoded(t *testing.T, raw []byte) any {
 		t.Fatalf("%s: %v", raw, err)
 	}
 	return content
+}
+
+func TestRelatedTypesAreResolvedForAServiceAccount(t *testing.T) {
+	const listed = `relatedResources: [{apiVersion: v1, resource: namespaces}, {apiVersion: ctl.example/v1, resource: unknown}]`
+	spec, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, `+listed+`, serviceAccount: {namespace: shop, name: websites}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := object.Type{GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "unknown"}, Namespaced: true}
+	if diff := cmp.Diff([]object.Type{namespaces, unknown}, spec.Related); diff != "" {
+		t.Errorf("related types (-want +got):\n%s", diff)
+	}
+	without, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, `+listed+`}`)
+	if err != nil || len(without.Related) > 0 {
+		t.Errorf("without an account, the related types are %v, the error is %v", without.Related, err)
+	}
 }

@@ -46,10 +46,14 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 			return nil, err
 		}
 	}
-	for _, rule := range object.Spec.Attachments {
-		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(rule.UpdateStrategy)); err != nil {
+	for i, rule := range object.Spec.Attachments {
+		strategy := strategyOf(fmt.Sprintf("spec.attachments[%d].updateStrategy", i), rule.UpdateStrategy)
+		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy); err != nil {
 			return nil, err
 		}
+	}
+	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
+		return nil, err
 	}
 	spec.ResolveSchemas(ctx, discovery)
 	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
@@ -83,11 +87,12 @@ func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *h
 	return nil
 }
 
-// strategyOf returns how attachments of a type are updated. They are not rolled out: a rolling
-// method updates all at once.
-func strategyOf(of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
-	if of == nil {
-		return plan.Strategy{}
+// strategyOf returns how attachments of a type are updated, as that field of the spec says. They are not
+// rolled out: a rolling method updates all at once.
+func strategyOf(field string, of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
+	strategy := plan.Strategy{Field: field + ".method"}
+	if of != nil {
+		strategy.Method = plan.Method(of.Method).WithoutRollout()
 	}
-	return plan.Strategy{Method: plan.Method(of.Method).WithoutRollout()}
+	return strategy
 }

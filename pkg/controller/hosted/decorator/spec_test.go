@@ -6,6 +6,7 @@ package decorator
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -113,7 +114,13 @@ func TestAttachmentTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := plan.Strategies{pod: {Method: plan.Recreate}, namespace: {Method: plan.InPlace}, web: {Method: plan.InPlace}, plain: {Method: plan.Recreate}}
+	visit := schema.GroupKind{Group: "ctl.example", Kind: "Visit"}
+	want := plan.Strategies{pod: {Method: plan.Recreate}, namespace: {Method: plan.InPlace}, web: {Method: plan.InPlace}, plain: {Method: plan.Recreate}, visit: {}}
+	for i, kind := range []schema.GroupKind{pod, namespace, web, plain, visit} {
+		strategy := want[kind]
+		strategy.Field = fmt.Sprintf("spec.attachments[%d].updateStrategy.method", i)
+		want[kind] = strategy
+	}
 	if diff := cmp.Diff(want, spec.Strategies); diff != "" {
 		t.Errorf("strategies (-want +got):\n%s", diff)
 	}
@@ -126,7 +133,8 @@ func TestResolveRefuses(t *testing.T) {
 	isUnknown := func(err error) bool { _, ok := errors.AsType[*discovery.UnknownTypeError](err); return ok }
 	isUnreachable := func(err error) bool { _, ok := errors.AsType[*discovery.Error](err); return ok }
 	isInvalid := func(err error) bool { return !isUnknown(err) && !isUnreachable(err) }
-	const notServed = `: the cluster does not serve it; check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition`
+	const notServedByKubernetes = `: the cluster does not serve it; check the spelling (resource is the plural, in lower case)`
+	const notServed = notServedByKubernetes + `, or create its CustomResourceDefinition`
 	tests := map[string]struct {
 		spec string
 		is   func(error) bool
@@ -140,7 +148,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"an attachment type that is not there": {
 			`{` + allWebs + `, ` + syncHook + `, attachments: [{apiVersion: v1, resource: pots}]}`, isUnknown,
-			`child type: can't find resource "pots" in apiVersion "v1"` + notServed,
+			`child type: can't find resource "pots" in apiVersion "v1"` + notServedByKubernetes,
 		},
 		"a target type that the host cannot tell of now": {
 			`{resources: [{apiVersion: down.example/v1, resource: webs}], ` + syncHook + `}`, isUnreachable,

@@ -28,7 +28,7 @@ type Drainer struct {
 	// actor writes, and limits how many writes are under way at once.
 	actor *act.Actor
 	// removed is called with each object that has lost a finalizer.
-	removed func(parent *object.Object, finalizer string)
+	removed func(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason)
 	queue   *queue
 
 	mu sync.Mutex
@@ -38,7 +38,7 @@ type Drainer struct {
 
 // New returns a Drainer that writes with the actor. It calls removed with each object that has lost a
 // finalizer: no finalize hook has answered that it is done with it.
-func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, removed func(parent *object.Object, finalizer string)) *Drainer {
+func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, removed func(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason)) *Drainer {
 	return &Drainer{
 		client: client, discovery: discovery, actor: actor, removed: removed,
 		queue: newQueue(), removals: map[string]*removal{},
@@ -48,27 +48,27 @@ func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, 
 // Run removes finalizers, and searches for the Scanners, until ctx ends.
 func (d *Drainer) Run(ctx context.Context) { d.queue.run(ctx) }
 
-// Drain removes a finalizer from all objects of resources. Nothing may put it on objects of these
-// resources until Drain has reported that it is done, or Forget is called. A resource that the host
-// does not serve in any version has no objects.
+// Drain removes a finalizer from all objects of resources, as an account; why is told about each. Nothing
+// may put it on objects of these resources until Drain has reported that it is done, or Forget is
+// called. A resource that the host does not serve in any version has no objects.
 //
-// Drain does not wait: it begins the removal unless there is one of these resources, and reports
-// whether it is done. The error says why the removal has failed so far, for some objects or a whole
-// resource; it is tried again. notify is called when the removal is done, and after each attempt
-// that failed. There is one removal of a finalizer at a time: that of the last call.
-func (d *Drainer) Drain(finalizer string, resources []v1alpha1.ResourceRule, notify func()) (done bool, err error) {
+// Drain does not wait: it begins the removal unless there is one of these resources as that account,
+// and reports whether it is done. The error says why the removal has failed so far, for some objects or
+// a whole resource; it is tried again. notify is called when the removal is done, and after each
+// attempt that failed. There is one removal of a finalizer at a time: that of the last call.
+func (d *Drainer) Drain(finalizer string, why pipeline.UnfinalizedReason, account host.Account, resources []v1alpha1.ResourceRule, notify func()) (done bool, err error) {
 	if len(resources) == 0 {
 		return true, nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	current := d.removals[finalizer]
-	if current == nil || !slices.Equal(current.resources, resources) {
+	if current == nil || current.account != account || !slices.Equal(current.resources, resources) {
 		former := current
 		if former != nil {
 			former.cancel()
 		}
-		current = newRemoval(d, finalizer, resources, notify)
+		current = newRemoval(d, finalizer, why, account, resources, notify)
 		current.former = former
 		d.removals[finalizer] = current
 		d.queue.add(current)
@@ -102,32 +102,33 @@ func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of o
 	return of, err == nil, err
 }
 
-// remove removes the finalizer from the objects that have it, and returns the errors.
-func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, objects []*object.Object) (failures []error) {
-	removal, err := removalPlan(of, finalizer, objects)
+// remove removes the finalizer from the objects that have it, as an account, and returns the errors.
+func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, why pipeline.UnfinalizedReason, account host.Account, objects []*object.Object) (failures []error) {
+	removal, err := removalPlan(of, finalizer, why, objects)
 	if err != nil {
 		return []error{err}
 	}
-	for _, outcome := range d.actor.For(finalizer).Act(ctx, &pipeline.Snapshot{}, removal) {
+	actor := d.actor.For(finalizer, account)
+	for _, outcome := range actor.Act(ctx, &pipeline.Snapshot{}, removal) {
 		switch {
 		case outcome.Err != nil:
 			failures = append(failures, outcome.Err)
 		case outcome.Conflict:
-			if _, err := d.actor.Writer.Get(ctx, of, outcome.Observed.Key()); !apierrors.IsNotFound(err) {
+			if _, err := actor.Writer.Get(ctx, of, outcome.Observed.Key()); !apierrors.IsNotFound(err) {
 				failures = append(failures, fmt.Errorf("%s changes again and again", outcome.Observed))
 			}
 		case outcome.Result != nil:
-			d.removed(outcome.Observed, finalizer)
+			d.removed(outcome.Observed, finalizer, why)
 		}
 	}
 	return failures
 }
 
 // removalPlan returns the plan that removes the finalizer from the objects that have it.
-func removalPlan(of object.Type, finalizer string, objects []*object.Object) (*pipeline.Plan, error) {
+func removalPlan(of object.Type, finalizer string, why pipeline.UnfinalizedReason, objects []*object.Object) (*pipeline.Plan, error) {
 	removal := &pipeline.Plan{}
 	for _, parent := range objects {
-		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: parent, Finalizer: finalizer}, "its controller is no longer there for it")
+		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: parent, Finalizer: finalizer}, why)
 		if err != nil {
 			return nil, err
 		}

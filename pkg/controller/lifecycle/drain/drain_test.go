@@ -21,6 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 )
 
@@ -46,6 +47,8 @@ type cluster struct {
 	// old has lists of metadata answered with whole webs. metadataOnly reports that all lists
 	// asked for metadata.
 	old, metadataOnly bool
+	// updatedAs are the users that updates were made as.
+	updatedAs []string
 	// asked are the continue tokens of the lists.
 	asked []string
 }
@@ -99,6 +102,7 @@ func (c *cluster) list(w http.ResponseWriter, from string, metadata bool) {
 
 func (c *cluster) update(w http.ResponseWriter, r *http.Request, name string) {
 	c.updates++
+	c.updatedAs = append(c.updatedAs, r.Header.Get("Impersonate-User"))
 	if c.meddle != nil {
 		c.meddle(name)
 	}
@@ -242,12 +246,14 @@ func TestWhatLosesTheFinalizerIsTold(t *testing.T) {
 	}}
 	d := drainer(t, c)
 	var reported []string
-	d.removed = func(parent *object.Object, finalizer string) { reported = append(reported, parent.Name+" "+finalizer) }
+	d.removed = func(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
+		reported = append(reported, parent.Name+" "+finalizer+": "+string(why))
+	}
 	if err := pass(t, d, ours, v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "webs"}); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(reported)
-	if diff := gocmp.Diff([]string{"alive " + ours, "dying " + ours}, reported); diff != "" {
+	if diff := gocmp.Diff([]string{"alive " + ours + ": the controller is being deleted", "dying " + ours + ": the controller is being deleted"}, reported); diff != "" {
 		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }
@@ -255,7 +261,7 @@ func TestWhatLosesTheFinalizerIsTold(t *testing.T) {
 // pass removes a finalizer in one pass, and returns why another one is needed.
 func pass(t *testing.T, d *Drainer, finalizer string, resources ...v1alpha1.ResourceRule) error {
 	t.Helper()
-	r := newRemoval(d, finalizer, resources, func() {})
+	r := newRemoval(d, finalizer, pipeline.ControllerDeleted, host.Account{}, resources, func() {})
 	for r.turn(t.Context()) == goesOn {
 	}
 	return r.err
@@ -275,7 +281,7 @@ func drainerAt(t *testing.T, config *rest.Config) *Drainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := New(client, discovery.New(client, func(string) {}), &act.Actor{Writer: host.NewWriter(client, 10), Parallel: 10}, func(*object.Object, string) {})
+	d := New(client, discovery.New(client, func(string) {}), &act.Actor{Writer: host.NewWriter(client, 10), Parallel: 10}, func(*object.Object, string, pipeline.UnfinalizedReason) {})
 	t.Cleanup(d.queue.tasks.ShutDown)
 	return d
 }

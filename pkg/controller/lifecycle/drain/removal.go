@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // removal is the task to remove a finalizer from all objects of some resources. It passes through
@@ -21,6 +22,10 @@ import (
 type removal struct {
 	drainer   *Drainer
 	finalizer string
+	// why is why the finalizer is removed.
+	why pipeline.UnfinalizedReason
+	// account is as whom the finalizer is removed.
+	account   host.Account
 	resources []v1alpha1.ResourceRule
 	notify    func()
 
@@ -40,8 +45,8 @@ type removal struct {
 	err  error
 }
 
-func newRemoval(d *Drainer, finalizer string, resources []v1alpha1.ResourceRule, notify func()) *removal {
-	r := &removal{drainer: d, finalizer: finalizer, resources: slices.Clone(resources), notify: notify, turns: make(chan struct{}, 1)}
+func newRemoval(d *Drainer, finalizer string, why pipeline.UnfinalizedReason, account host.Account, resources []v1alpha1.ResourceRule, notify func()) *removal {
+	r := &removal{drainer: d, finalizer: finalizer, why: why, account: account, resources: slices.Clone(resources), notify: notify, turns: make(chan struct{}, 1)}
 	r.canceled, r.cancel = context.WithCancel(context.Background())
 	for _, rule := range resources {
 		r.places = append(r.places, &place{rule: rule})
@@ -77,7 +82,7 @@ func (r *removal) turn(ctx context.Context) result {
 		return ended
 	}
 	if next := r.next(); next != nil {
-		next.visit(ctx, r.drainer, r.finalizer)
+		next.visit(ctx, r)
 	}
 	if ctx.Err() != nil {
 		return ended
@@ -147,7 +152,8 @@ type place struct {
 const objectsPerTurn = 50
 
 // visit removes the finalizer from the next objects.
-func (p *place) visit(ctx context.Context, d *Drainer, finalizer string) {
+func (p *place) visit(ctx context.Context, r *removal) {
+	d, finalizer := r.drainer, r.finalizer
 	of, served, err := d.resolve(ctx, p.rule)
 	if !served {
 		p.passed, p.unanswered = true, err
@@ -169,7 +175,7 @@ func (p *place) visit(ctx context.Context, d *Drainer, finalizer string) {
 	}
 	next := p.left[:min(len(p.left), objectsPerTurn)]
 	p.left = p.left[len(next):]
-	failures := d.remove(ctx, of, finalizer, next)
+	failures := d.remove(ctx, of, finalizer, r.why, r.account, next)
 	if p.failures == 0 && len(failures) > 0 {
 		p.failure = failures[0]
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 var ourWebs = v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "webs"}
@@ -92,7 +94,7 @@ func wait(t *testing.T, d *Drainer, finalizer string) told {
 	t.Helper()
 	var once sync.Once
 	tell := make(chan struct{})
-	done, err := d.Drain(finalizer, []v1alpha1.ResourceRule{ourWebs}, func() { once.Do(func() { close(tell) }) })
+	done, err := d.Drain(finalizer, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() { once.Do(func() { close(tell) }) })
 	if done || err != nil {
 		t.Fatalf("at first the result is %v, %v", done, err)
 	}
@@ -101,14 +103,14 @@ func wait(t *testing.T, d *Drainer, finalizer string) told {
 	case <-t.Context().Done():
 		t.Fatal("there is never a result")
 	}
-	done, err = d.Drain(finalizer, []v1alpha1.ResourceRule{ourWebs}, func() {})
+	done, err = d.Drain(finalizer, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
 	return told{done, err}
 }
 
 // begin begins a removal.
 func begin(t *testing.T, d *Drainer, finalizer string, resource v1alpha1.ResourceRule, notify func()) {
 	t.Helper()
-	if done, err := d.Drain(finalizer, []v1alpha1.ResourceRule{resource}, notify); done || err != nil {
+	if done, err := d.Drain(finalizer, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{resource}, notify); done || err != nil {
 		t.Errorf("at first the result is %v, %v", done, err)
 	}
 }
@@ -142,7 +144,7 @@ func TestAPageThatFailsIsAskedForAgainAndThoseBeforeItAreNot(t *testing.T) {
 			t.Errorf("the result is %v, %v, want %s", got.done, got.err, want)
 		}
 		<-time.After(time.Minute)
-		if done, err := d.Drain(ours, []v1alpha1.ResourceRule{ourWebs}, nil); !done || c.with(ours) > 0 {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); !done || c.with(ours) > 0 {
 			t.Errorf("later the result is %v, %v, %d keep it", done, err, c.with(ours))
 		}
 		if want := []string{"", "web-002", "web-004"}; !slices.Equal(c.asked, want) {
@@ -164,7 +166,7 @@ func TestAnObjectThatKeepsTheFinalizerLosesItLater(t *testing.T) {
 			t.Errorf("%d keep it", c.with(ours))
 		}
 		<-time.After(time.Hour)
-		if done, err := d.Drain(ours, []v1alpha1.ResourceRule{ourWebs}, nil); done || err == nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); done || err == nil {
 			t.Errorf("an hour later the result is %v, %v", done, err)
 		}
 		if tries := len(c.asked) / 3; tries > 130 {
@@ -174,7 +176,7 @@ func TestAnObjectThatKeepsTheFinalizerLosesItLater(t *testing.T) {
 		c.refuse = ""
 		c.mu.Unlock()
 		<-time.After(maxBackoff + time.Second)
-		if done, err := d.Drain(ours, []v1alpha1.ResourceRule{ourWebs}, nil); !done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); !done || err != nil {
 			t.Errorf("at the end the result is %v, %v", done, err)
 		}
 	})
@@ -231,7 +233,7 @@ func TestARemovalOfOtherResourcesReplacesTheFormer(t *testing.T) {
 		gone := v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "shops"}
 		begin(t, d, ours, gone, func() {})
 		<-time.After(time.Hour)
-		if done, err := d.Drain(ours, []v1alpha1.ResourceRule{gone}, nil); !done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{gone}, nil); !done || err != nil {
 			t.Errorf("the result is %v, %v", done, err)
 		}
 		if c.with(ours) < 48 {
@@ -248,7 +250,7 @@ func TestARemovalThatTheProcessEndsHasNoResult(t *testing.T) {
 		begin(t, d, ours, ourWebs, func() { t.Error("a result is told") })
 		<-time.After(10*time.Second + 500*time.Millisecond)
 		stop()
-		if done, err := d.Drain(ours, []v1alpha1.ResourceRule{ourWebs}, nil); done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); done || err != nil {
 			t.Errorf("the result is %v, %v", done, err)
 		}
 	})
@@ -272,7 +274,7 @@ func TestATurnWritesABoundedNumberOfObjects(t *testing.T) {
 		p.left = append(p.left, page...)
 	}
 	for _, want := range []int{count - objectsPerTurn, count - 2*objectsPerTurn, 0} {
-		p.visit(t.Context(), d, ours)
+		p.visit(t.Context(), &removal{drainer: d, finalizer: ours})
 		if got := c.with(ours); got != want || p.passed != (want == 0) {
 			t.Errorf("%d keep it, want %d; it is passed: %v", got, want, p.passed)
 		}
@@ -283,8 +285,8 @@ func TestATurnWritesABoundedNumberOfObjects(t *testing.T) {
 func TestARemovalWaitsForTheOneThatItReplaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := drainerAt(t, &rest.Config{Host: "http://host.example"})
-		next := newRemoval(d, ours, []v1alpha1.ResourceRule{ourWebs}, func() {})
-		next.former = newRemoval(d, ours, []v1alpha1.ResourceRule{ourWebs}, func() {})
+		next := newRemoval(d, ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
+		next.former = newRemoval(d, ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
 		former := next.former
 		former.turns <- struct{}{} // its turn is under way
 		stopped := make(chan struct{})
@@ -301,4 +303,29 @@ func TestARemovalWaitsForTheOneThatItReplaces(t *testing.T) {
 		<-former.turns
 		<-stopped
 	})
+}
+
+func TestAnotherAccountBeginsTheRemovalAnew(t *testing.T) {
+	c := holding(t, 1, ours)
+	d, _ := running(t, c, func(context.Context, string) {})
+	remove := func(account string) (done bool, err error) {
+		told := make(chan struct{}, 100)
+		as := host.Account{Namespace: "shop", Name: account}
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, as, []v1alpha1.ResourceRule{ourWebs}, func() { told <- struct{}{} }); done || err != nil {
+			t.Fatalf("at first the result is %v, %v", done, err)
+		}
+		<-told
+		return d.Drain(ours, pipeline.ControllerDeleted, as, []v1alpha1.ResourceRule{ourWebs}, nil)
+	}
+	if done, err := remove("former"); !done || err != nil {
+		t.Fatalf("the result is %v, %v", done, err)
+	}
+	c.webs["web-000"].finalizers = []string{ours}
+	if done, err := remove("present"); !done || err != nil || c.with(ours) > 0 {
+		t.Fatalf("the result is %v, %v", done, err)
+	}
+	const prefix = "system:serviceaccount:shop:"
+	if got := slices.Compact(c.updatedAs); !slices.Equal(got, []string{prefix + "former", prefix + "present"}) {
+		t.Errorf("finalizers were removed as %q", got)
+	}
 }

@@ -28,9 +28,10 @@ type Actor struct {
 	Parallel int
 }
 
-// For returns an actor whose writes count as those of a controller, which has a share of the bound.
-func (a *Actor) For(controller string) *Actor {
-	return &Actor{Writer: a.Writer.For(controller), Parallel: a.Parallel}
+// For returns an actor whose writes count as those of a controller, which has a share of the bound. All
+// its requests are made as the account.
+func (a *Actor) For(controller string, account host.Account) *Actor {
+	return &Actor{Writer: a.Writer.For(controller).As(account), Parallel: a.Parallel}
 }
 
 // childPhases are the phases of the steps about children. The steps of one phase are taken in
@@ -173,7 +174,7 @@ func isReplaced(err error) bool {
 
 // describeError adds to an error which write failed.
 func describeError(step pipeline.Step, err error) error {
-	err = inPlainWords(err, step.Body)
+	err = withMissingRule(inPlainWords(explainInvalid(err, &step), step.Body, step.Schema))
 	switch {
 	case step.Op == pipeline.Status:
 		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)
@@ -195,7 +196,7 @@ func (a *Actor) MayAdopt(ctx context.Context, snapshot *pipeline.Snapshot) error
 	live, err := a.Writer.Get(ctx, snapshot.ParentType, parent.Key())
 	switch {
 	case err != nil:
-		return fmt.Errorf("can't adopt children of %s: %w", parent, err)
+		return fmt.Errorf("can't adopt children of %s: %w", parent, withMissingRule(err))
 	case live.UID != parent.UID:
 		return fmt.Errorf("can't adopt children of %s: it was replaced by another of that name", parent)
 	case live.DeletionTimestamp != nil:

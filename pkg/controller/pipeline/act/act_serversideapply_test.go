@@ -117,9 +117,15 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		"only its owners of fields and its generation would change": {
 			triedCode: 200, tried: strings.Replace(child("7", "one"), `"uid"`, `"generation":2,"managedFields":[{"manager":"x"}],"uid"`, 1), requests: []request{try}, op: pipeline.Keep,
 		},
-		"its status has changed meanwhile":  {triedCode: 200, tried: child("8", "one"), requests: []request{try}, op: pipeline.Keep},
-		"it has changed meanwhile":          {triedCode: 200, tried: child("8", "two"), requests: []request{try}, op: pipeline.Recreate, overtaken: true},
-		"it is gone meanwhile":              {triedCode: 409, tried: failure(409, metav1.StatusReasonConflict, "no"), requests: []request{try}, op: pipeline.Recreate, overtaken: true},
+		"its status has changed meanwhile": {triedCode: 200, tried: child("8", "one"), requests: []request{try}, op: pipeline.Keep},
+		"it has changed meanwhile":         {triedCode: 200, tried: child("8", "two"), requests: []request{try}, op: pipeline.Recreate, overtaken: true},
+		"it is gone meanwhile":             {triedCode: 409, tried: failure(409, metav1.StatusReasonConflict, "no"), requests: []request{try}, op: pipeline.Recreate, overtaken: true},
+		"we lack the right to ask": {
+			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, `configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default"`),
+			requests: []request{try}, op: pipeline.Recreate,
+			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default"; ` +
+				`missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} in a Role of namespace "default"`,
+		},
 		"the cluster does not let us ask":   {triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, "no"), requests: []request{try}, op: pipeline.Keep},
 		"the host cannot try":               {triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, "no"), requests: []request{try}, op: pipeline.Keep},
 		"the cluster is broken":             {triedCode: 500, tried: failure(500, metav1.StatusReasonInternalError, "no"), requests: []request{try}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no"},

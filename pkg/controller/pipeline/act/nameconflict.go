@@ -32,6 +32,8 @@ func (a *Actor) resolveNameConflict(ctx context.Context, snapshot *pipeline.Snap
 	own := err == nil && metav1.IsControlledBy(holder, snapshot.Parent) && isOfSameHostedController(snapshot, holder)
 	if own || apierrors.IsNotFound(err) {
 		outcome.NameConflict, outcome.Conflict = false, true
+	} else if err == nil {
+		outcome.Holder = holder
 	}
 	return outcome
 }

@@ -40,6 +40,9 @@ func TestWhoHasANameThatIsTaken(t *testing.T) {
 				return test.code, test.holder
 			})
 			outcome := actor.Act(t.Context(), snapshot(t), &pipeline.Plan{Steps: []pipeline.Step{step(t, pipeline.Create, "a")}})[0]
+			if known := outcome.Holder != nil; known != (test.taken && test.code == 200) {
+				t.Errorf("the holder is known: %v", known)
+			}
 			if outcome.NameConflict != test.taken || outcome.Conflict == test.taken || outcome.Err != nil || outcome.Result != nil {
 				t.Errorf("taken is %v, overtaken %v, error %v", outcome.NameConflict, outcome.Conflict, outcome.Err)
 			}

@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// plainError is an error of the host whose text has no words of Go. The author of a hook reads it.
+// plainError is an error of the host whose text has no words of Go and of API servers. The author of a hook reads it.
 type plainError struct {
 	text string
 	err  error
@@ -23,9 +25,10 @@ func (e *plainError) Error() string { return e.text }
 
 func (e *plainError) Unwrap() error { return e.err }
 
-// inPlainWords returns the error of a write without the words of Go in it: API servers say so what is
-// wrong with the type of a value. The body is what was written. All else stays as it is.
-func inPlainWords(err error, body []byte) error {
+// inPlainWords returns the error of a write in plain words. API servers use the words of Go where a
+// value has the wrong type or a field does not exist. inPlainWords replaces these words and keeps the
+// rest. The body is what was written; the schema may be nil.
+func inPlainWords(err error, body []byte, schema *openapi.Type) error {
 	before := err.Error()
 	text := wrappings.ReplaceAllString(before, "")
 	text = wrongField.ReplaceAllStringFunc(text, func(found string) string { return sayWrongField(found, body) })
@@ -33,7 +36,7 @@ func inPlainWords(err error, body []byte) error {
 		parts := wrongValue.FindStringSubmatch(found)
 		return "one of its values " + mustBe(wordOfGoType(parts[2]), wordOfKind(parts[1]))
 	})
-	text = sayMismatches(notWhole.ReplaceAllString(text, "one of its numbers must be a whole number"))
+	text = sayMismatches(notWhole.ReplaceAllString(text, "one of its numbers must be a whole number"), body, schema)
 	if text == before {
 		return err
 	}
@@ -50,6 +53,8 @@ var (
 		`json: cannot unmarshal (string|number|bool|object|array)(?: \S+)? into Go struct field [^\s.]+\.(\S+) of type (\S+)`)
 	wrongValue = regexp.MustCompile(`json: cannot unmarshal (string|number|bool|object|array)(?: \S+)? into Go value of type (\S+)`)
 	notWhole   = regexp.MustCompile(`cannot convert float64 to u?int\d+`)
+	// undeclared is what server-side apply says of a field that the type does not have.
+	undeclared = regexp.MustCompile(`(^|: )\.([^\n]+): field not declared in schema$`)
 	// mismatch is what server-side apply says of a field, and all behind that, which is its value.
 	mismatch = regexp.MustCompile(`(?s)(^|: )\.([^\n]+): expected (string|list|map|boolean|numeric \(int or float\)), got (.*)$`)
 )
@@ -74,13 +79,18 @@ func sayWrongField(found string, body []byte) string {
 
 // sayMismatches replaces what server-side apply says of fields. The values are left out: they may be
 // long, and secret.
-func sayMismatches(text string) string {
+func sayMismatches(text string, body []byte, schema *openapi.Type) string {
 	const separator = "\n  ."
 	parts := strings.Split(text, separator)
 	changed := false
 	for i, part := range parts {
 		if i > 0 {
 			part = "." + part
+		}
+		if found := undeclared.FindStringSubmatch(part); found != nil {
+			parts[i] = strings.TrimSuffix(part, found[0]) + found[1] + sayUnknown(withIndexes(found[2], body), schema)
+			changed = true
+			continue
 		}
 		found := mismatch.FindStringSubmatchIndex(part)
 		if found == nil {
@@ -92,7 +102,7 @@ func sayMismatches(text string) string {
 		if expected == "" {
 			expected = aNumber
 		}
-		parts[i] = part[:found[0]] + group(1) + group(2) + " " + mustBe(expected, wordOfPrinted(group(4)))
+		parts[i] = part[:found[0]] + group(1) + withIndexes(group(2), body) + " " + mustBe(expected, wordOfPrinted(group(4)))
 		changed = true
 	}
 	if !changed {
@@ -102,6 +112,15 @@ func sayMismatches(text string) string {
 		parts = parts[1:]
 	}
 	return strings.Join(parts, "; ")
+}
+
+// sayUnknown says that the host does not know a field, and which was probably meant.
+func sayUnknown(path string, schema *openapi.Type) string {
+	text := "the cluster does not know the field " + path
+	if meant := schema.Meant(path); meant != "" {
+		text += fmt.Sprintf(" (did you mean %s?)", meant)
+	}
+	return text
 }
 
 // The words for the types of values in JSON.

@@ -5,7 +5,13 @@ package act
 
 import (
 	"errors"
+	"reflect"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
 // The errors are what a kube-apiserver answered.
@@ -18,6 +24,7 @@ func TestErrorsOfTheHostInPlainWords(t *testing.T) {
 	container := func(fields string) string {
 		return `{"spec":{"template":{"spec":{"containers":[{"name":"a"},{"name":"b",` + fields + `}]}}}}`
 	}
+	shop := described(t, `{spec: {type: object, properties: {replicas: {type: integer}, containers: {type: array, items: {type: object, properties: {image: {type: string}}}}}}}`)
 	for name, test := range map[string]struct{ body, err, want string }{
 		"a number in quotes": {
 			`{"spec":{"replicas":"3"}}`, decoding + `json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
@@ -97,11 +104,16 @@ func TestErrorsOfTheHostInPlainWords(t *testing.T) {
 		},
 		"applied, a mistake and another one": {
 			`{}`, typed + "errors:\n  .spec.replica: field not declared in schema\n  .spec.replicas: expected numeric (int or float), got bool",
-			`.spec.replica: field not declared in schema; spec.replicas must be a number, not a boolean`,
+			`the cluster does not know the field spec.replica (did you mean spec.replicas?); spec.replicas must be a number, not a boolean`,
 		},
-		"applied, an unknown field":     {`{}`, typed + `.spec.replica: field not declared in schema`, `.spec.replica: field not declared in schema`},
-		"applied, a value without path": {`{}`, proper + `json: cannot unmarshal bool into Go value of type int32`, `one of its values must be a whole number, not a boolean`},
-		"applied, half a replica":       {`{}`, proper + `cannot convert float64 to int32`, `one of its numbers must be a whole number`},
+		"applied, an unknown field": {`{}`, typed + `.spec.replica: field not declared in schema`, `the cluster does not know the field spec.replica (did you mean spec.replicas?)`},
+		"applied, an unknown field of an item": {
+			`{}`, typed + `.spec.containers[name="a.b"].imag: field not declared in schema`,
+			`the cluster does not know the field spec.containers[name="a.b"].imag (did you mean spec.containers[name="a.b"].image?)`,
+		},
+		"applied, an unknown field that is near none": {`{}`, typed + `.nonsense: field not declared in schema`, `the cluster does not know the field nonsense`},
+		"applied, a value without path":               {`{}`, proper + `json: cannot unmarshal bool into Go value of type int32`, `one of its values must be a whole number, not a boolean`},
+		"applied, half a replica":                     {`{}`, proper + `cannot convert float64 to int32`, `one of its numbers must be a whole number`},
 		"after other words": {
 			`{}`, `it was not deleted, since it could not be created again: ` + typed + `.spec.replicas: expected numeric (int or float), got string`,
 			`it was not deleted, since it could not be created again: spec.replicas must be a number, not a string (write it without quotes)`,
@@ -112,7 +124,7 @@ func TestErrorsOfTheHostInPlainWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := errors.New(test.err)
-			got := inPlainWords(err, []byte(test.body))
+			got := inPlainWords(err, []byte(test.body), shop)
 			if got.Error() != test.want {
 				t.Errorf("it says\n%s\nwant\n%s", got, test.want)
 			}
@@ -121,4 +133,19 @@ func TestErrorsOfTheHostInPlainWords(t *testing.T) {
 			}
 		})
 	}
+}
+
+// described is a type with these properties.
+func described(t *testing.T, properties string) *openapi.Type {
+	t.Helper()
+	document, err := yaml.YAMLToJSON([]byte(`components: {schemas: {shop: {properties: ` + properties + `, x-kubernetes-group-version-kind: [{group: "", version: v1, kind: Shop}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Shop"}
+	types, err := openapi.Read(document, func(schema.GroupVersionKind) reflect.Type { return nil }, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types[kind]
 }

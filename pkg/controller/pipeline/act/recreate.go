@@ -18,14 +18,16 @@ import (
 
 // recreate deletes a child that a later sync creates again in another form. If the step has a body,
 // only the host knows whether the child would change, so a dry run asks it first. A child that
-// would not change, or for which the host refuses the dry run, is kept and returned. A higher
-// generation alone is no change.
+// would not change, or of which admission refuses dry runs, is kept and returned. A higher generation
+// alone is no change.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Body == nil {
 		return nil, a.delete(ctx, step)
 	}
 	tried, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
+	case missesRight(err):
+		return nil, err
 	case apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
 		klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))

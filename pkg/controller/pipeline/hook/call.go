@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -70,7 +71,7 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	// An answer is logged before it is judged: what is wrong with it is best seen in it.
 	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
 	if reply.status != http.StatusOK && !reply.notModified {
-		return w.explain(&statusError{status: reply.status, body: d.Show(answer)})
+		return w.explain(&statusError{status: reply.status, body: d.Show(answer), advice: w.transport.ExplainStatus(reply.status)})
 	}
 	free, err := q.decode(d, answer)
 	if err != nil {
@@ -105,17 +106,29 @@ func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
 	if len(found) == 0 || !w.strict() && !w.logsStrictErrors(ctx) {
 		return nil
 	}
-	all := d.Redactor.Values(utilerrors.NewAggregate(found).Error())
 	if w.strict() {
-		return fmt.Errorf("%w: strict validation failed for %s webhookResponse (type: %s, mode: %s): %s",
-			ErrUnreadable, w.version, w.name, w.mode, all)
+		texts := make([]string, len(found))
+		for i, err := range found {
+			texts[i] = err.Error()
+		}
+		return fmt.Errorf("%w: %s; %s, unknown and duplicate fields are errors",
+			ErrUnreadable, d.Redactor.Values(strings.Join(texts, ", ")), w.whyStrict())
 	}
+	all := d.Redactor.Values(utilerrors.NewAggregate(found).Error())
 	klog.FromContext(ctx).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all)
 	return nil
 }
 
 // strict reports whether strict errors make an answer unreadable.
 func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
+
+// whyStrict says what in the spec of a hook has it read strictly.
+func (w *Webhook) whyStrict() string {
+	if w.version == v1alpha1.HookVersionV2 {
+		return "with version: v2"
+	}
+	return "with responseUnMarshallMode: strict"
+}
 
 // logsStrictErrors reports whether strict errors are logged.
 func (w *Webhook) logsStrictErrors(ctx context.Context) bool {
@@ -147,5 +160,8 @@ func (w *Webhook) logAnswer(ctx context.Context, status int, body []byte, redact
 
 // explain adds to an error which hook it is about.
 func (w *Webhook) explain(err error) error {
+	if w.name == Finalize {
+		return fmt.Errorf("%s hook failed, and the object cannot be deleted until it succeeds: %s: %w", w.name, w.shown, err)
+	}
 	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
 }

@@ -32,14 +32,17 @@ ValueError: no room for `
 func TestErrorsDoNotQuoteTheValuesOfSecrets(t *testing.T) {
 	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"password":"aHVudGVyMiE="},"stringData":{"pin":"1"}}`
 	const shown = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"password":"xxxxx"},"stringData":{"pin":"xxxxx"}}`
-	line := strings.Join(strings.Fields(traceback), " ") + " "
+	const (
+		raised = "body: ValueError: no room for "
+		frames = `; Traceback (most recent call last): File "/app/hook.py", line 12, in sync make_secret(parent, "Secret") (200 is expected)`
+	)
 	tests := map[string]struct {
 		status     int
 		body, want string
 	}{
-		"a traceback about a child that is none": {500, traceback + `{"password":"aHVudGVyMiE="}`, line + `{"password":xxxxx} (200 is expected)`},
-		"a traceback about a child":              {500, traceback + `{'kind': 'Secret', 'data': {'password': 'aHVudGVyMiE='}}`, line + `{'kind': xxxxx, 'data': {'password': xxxxx}} (200 is expected)`},
-		"one in bytes":                           {500, traceback + `{'kind': 'Secret', 'data': {'password': b'hunter2!'}}`, line + `{'kind': xxxxx, 'data': {'password': xxxxx}} (200 is expected)`},
+		"a traceback about a child that is none": {500, traceback + `{"password":"aHVudGVyMiE="}`, raised + `{"password":xxxxx}` + frames},
+		"a traceback about a child":              {500, traceback + `{'kind': 'Secret', 'data': {'password': 'aHVudGVyMiE='}}`, raised + `{'kind': xxxxx, 'data': {'password': xxxxx}}` + frames},
+		"one in bytes":                           {500, traceback + `{'kind': 'Secret', 'data': {'password': b'hunter2!'}}`, raised + `{'kind': xxxxx, 'data': {'password': xxxxx}}` + frames},
 		"a traceback in JSON": {
 			500, `{"detail":"no Secret of {\"kind\":\"Secret\",\"data\":{\"password\":\"aHVudGVyMiE=\"}}"}`,
 			`body: {"detail":"no Secret of {\"kind\":xxxxx,\"data\":{\"password\":xxxxx}}"} (200 is expected)`,
@@ -50,18 +53,18 @@ func TestErrorsDoNotQuoteTheValuesOfSecrets(t *testing.T) {
 		"a Secret as an error":         {500, secret, "body: " + shown + " (200 is expected)"},
 		"a list of Secrets":            {500, `{"kind":"SecretList","apiVersion":"v1","items":[{"data":{"password":"aHVudGVyMiE="}}]}`, `"items":[{"data":{"password":"xxxxx"}}]} (200 is expected)`},
 		"a list":                       {200, `[` + secret + `]`, "it must be a JSON object, but it is " + strconv.Quote("["+shown+"]")},
-		"children in an object":        {200, `{"children":` + secret + `}`, `field "children": must be a list of objects, not ` + shown},
-		"a status that is a string":    {200, `{"children":[` + secret + `],"status":"aHVudGVyMiE="}`, `field "status": must be a JSON object, not "xxxxx"`},
-		"a decoded value":              {200, `{"children":[` + secret + `],"status":"the hunter2!"}`, `field "status": must be a JSON object, not "the xxxxx"`},
-		"seconds that are a string":    {200, `{"children":[` + secret + `],"resyncAfterSeconds":"aHVudGVyMiE="}`, `field "resyncAfterSeconds": must be a number of seconds, not "xxxxx"`},
-		"a child without a kind":       {200, `{"children":[` + secret + `,{"apiVersion":"v1","data":{"password":"aHVudGVyMiE="}}]}`, `Object 'Kind' is missing in {"apiVersion":"v1","data":{"password":"xxxxx"}}`},
-		"a child that is a string":     {200, `{"children":[` + secret + `,"aHVudGVyMiE="]}`, `field "children": entry 1: expected an object`},
-		"a label of the wrong type":    {200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"labels":{"a":["aHVudGVyMiE="]}}}]}`, `field "children": entry 0: metadata.labels[a]: expected a string`},
-		"a time that is none":          {200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"creationTimestamp":"aHVudGVyMiE="}}]}`, `field "children": entry 0: (not shown, there are Secrets in it)`},
+		"children in an object":        {200, `{"children":` + secret + `}`, `children must be a list of objects, not ` + shown},
+		"a status that is a string":    {200, `{"children":[` + secret + `],"status":"aHVudGVyMiE="}`, `status must be a JSON object, not "xxxxx"`},
+		"a decoded value":              {200, `{"children":[` + secret + `],"status":"the hunter2!"}`, `status must be a JSON object, not "the xxxxx"`},
+		"seconds that are a string":    {200, `{"children":[` + secret + `],"resyncAfterSeconds":"aHVudGVyMiE="}`, `resyncAfterSeconds must be a number of seconds, not "xxxxx"`},
+		"a child without a kind":       {200, `{"children":[` + secret + `,{"apiVersion":"v1","data":{"password":"aHVudGVyMiE="}}]}`, `children[1] has no kind: {"apiVersion":"v1","data":{"password":"xxxxx"}}`},
+		"a child that is a string":     {200, `{"children":[` + secret + `,"aHVudGVyMiE="]}`, `children[1]: expected an object`},
+		"a label of the wrong type":    {200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"labels":{"a":["aHVudGVyMiE="]}}}]}`, `children[0]: metadata.labels[a]: expected a string`},
+		"a time that is none":          {200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"creationTimestamp":"aHVudGVyMiE="}}]}`, `children[0]: (not shown, there are Secrets in it)`},
 		"something behind the answer":  {200, `{"children":[` + secret + `]} aHVudGVyMiE=`, `; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"metadata":{"name":xxxxx},"data":{"password":xxxxx},"stringData":{"pin":xxxxx}}]} xxxxx`)},
-		"broken JSON":                  {200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":aHVudGVyMiE=}}]}`, `invalid character 'a' at start of value within "/children/0/data/password" after offset 67; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx}}]}`)},
-		"half an answer":               {200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":"aHVudGVyMiE`, `unexpected EOF within "/children/0/data/password" after offset 79; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx`)},
-		"half an answer, and a status": {200, `{"children":[` + secret + `,{"kind":"Secret","data":{"other":"aHVudGVyMiE="}}],"status":"aHVudGVyMiE=",`, `field "status": must be a JSON object, not "xxxxx"`},
+		"broken JSON":                  {200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":aHVudGVyMiE=}}]}`, `invalid character 'a' at start of value in line 1; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx}}]}`)},
+		"half an answer":               {200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":"aHVudGVyMiE`, `it ends too early, in line 1; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx`)},
+		"half an answer, and a status": {200, `{"children":[` + secret + `,{"kind":"Secret","data":{"other":"aHVudGVyMiE="}}],"status":"aHVudGVyMiE=",`, `status must be a JSON object, not "xxxxx"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,26 +34,26 @@ func TestHowStrictlyAnswersAreRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		version v1alpha1.HookVersion
 		mode    v1alpha1.ResponseUnmarshallMode
-		strict  bool
+		strict  string // what in the spec makes it strict; empty if it is loose
 	}{
-		"v1 is loose":             {v1, "", false},
-		"v2 is strict":            {v2, "", true},
-		"v1 that asks for loose":  {v1, loose, false},
-		"v1 that asks for strict": {v1, strict, true},
-		"v2 that asks for loose":  {v2, loose, false},
-		"v2 that asks for strict": {v2, strict, true},
+		"v1 is loose":             {v1, "", ""},
+		"v2 is strict":            {v2, "", "version: v2"},
+		"v1 that asks for loose":  {v1, loose, ""},
+		"v1 that asks for strict": {v1, strict, "responseUnMarshallMode: strict"},
+		"v2 that asks for loose":  {v2, loose, ""},
+		"v2 that asks for strict": {v2, strict, "version: v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, answer(200, `{"status":{"a":1},"comment":"hello"}`))
 			response, err := ofMode(t, Sync, address, test.version, test.mode).SyncComposite(t.Context(), snapshot(t))
-			if !test.strict {
+			if test.strict == "" {
 				if err != nil || string(response.Status) != `{"a":1}` || response.Strict {
 					t.Errorf("response %+v with error %v", response, err)
 				}
 				return
 			}
-			want := "sync hook failed: " + address + ": the hook's answer cannot be read: strict validation failed for " + string(test.version) +
-				` webhookResponse (type: sync, mode: strict): unknown field "comment"`
+			want := "sync hook failed: " + address + `: the hook's answer cannot be read: unknown field "comment" (leave it out); with ` + test.strict +
+				", unknown and duplicate fields are errors"
 			if response != nil || err == nil || err.Error() != want || !errors.Is(err, ErrUnreadable) {
 				t.Errorf("response %v with error\n%v\nwant\n%s", response, err, want)
 			}
@@ -79,7 +79,7 @@ func TestWhatStrictReadersObjectToInRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, answer(200, test.body))
 			rules, _, err := ofMode(t, Customize, address, v1alpha1.HookVersionV2, "").Customize(t.Context(), snapshot(t))
-			want := "customize hook failed: " + address + ": the hook's answer cannot be read: strict validation failed for v2 webhookResponse (type: customize, mode: strict): " + test.want
+			want := "customize hook failed: " + address + ": the hook's answer cannot be read: " + test.want + "; with version: v2, unknown and duplicate fields are errors"
 			if rules != nil || err == nil || err.Error() != want {
 				t.Errorf("rules %v and error\n%v\nwant\n%s", rules, err, want)
 			}

@@ -33,16 +33,34 @@ func Answered(err error) bool {
 type statusError struct {
 	status int
 	body   string
+	// advice says what to do, after a semicolon; empty if the status does not show it.
+	advice string
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)", e.status, e.body)
+	switch {
+	case e.body == "" && e.status >= http.StatusInternalServerError:
+		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected): look at the hook's log for why", e.status)
+	case e.body == "":
+		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected)%s", e.status, e.advice)
+	}
+	return fmt.Sprintf("unsupported status code: %d body: %s (200 is expected)%s", e.status, e.body, e.advice)
 }
 
 // fromHook reports whether the status comes from the hook itself, and not from a proxy that cannot
 // reach it.
 func (e *statusError) fromHook() bool {
 	return e.status != http.StatusBadGateway && e.status != http.StatusServiceUnavailable && e.status != http.StatusGatewayTimeout
+}
+
+// timeoutError is the error of a call that takes longer than the timeout of its hook.
+type timeoutError struct {
+	hook    string
+	timeout time.Duration
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("no complete answer within %s: make the hook faster, or set a longer spec.hooks.%s.webhook.timeout", e.timeout, e.hook)
 }
 
 // ThrottledError is the error of a call that the hook answered with 429. It is a wish and no

@@ -78,7 +78,7 @@ func TestAnswersAreKnownByTheirETags(t *testing.T) {
 	const first, second = `{"status":{"n":1}}`, `{"status":{"n":2}}`
 	const one, two = `{"n":1}`, `{"n":2}`
 	enabled := v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
-	const notEnabled304 = "unsupported status code: 304 body:  (200 is expected)"
+	const notEnabled304 = "unsupported status code: 304 without a body (200 is expected)"
 	tests := map[string]struct {
 		etag  v1alpha1.WebhookEtagConfig
 		turns []turn

@@ -48,7 +48,7 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 	}
 	response, err := w.client.Do(request)
 	if err != nil {
-		return reply{}, httpError(ctx, err)
+		return reply{}, w.requestError(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode == http.StatusTooManyRequests {
@@ -78,6 +78,9 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	}
 	body.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
 	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
+	if refusesHTTP(response, body.Bytes()) {
+		return nil, w.speaksHTTPS(response.Request.URL)
+	}
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
@@ -97,11 +100,24 @@ func (w *Webhook) reuse(body *bytes.Buffer) {
 	}
 }
 
+// requestError returns the error of a request that got no response.
+func (w *Webhook) requestError(ctx context.Context, err error) error {
+	if context.Cause(ctx) == nil {
+		if explained := w.connectionError(err); explained != nil {
+			return explained
+		}
+	}
+	return httpError(ctx, err)
+}
+
 // httpError returns the error of a call that got no answer. If the call was given up, the error
 // says why instead of the transport's "context deadline exceeded". It never contains the URL, which
 // explain adds.
 func httpError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
+		if _, ok := errors.AsType[*timeoutError](cause); ok {
+			return cause
+		}
 		return fmt.Errorf("http error: %w", cause)
 	}
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
@@ -114,11 +130,8 @@ func httpError(ctx context.Context, err error) error {
 		// Our port differs from call to call. With it, the same error would be another one each time.
 		err = &net.OpError{Op: operation.Op, Net: operation.Net, Addr: operation.Addr, Err: operation.Err}
 	}
-	switch {
-	case isClosed(err):
-		return fmt.Errorf("http error: %w: the hook closed the connection before it had answered; it has probably crashed, so look at its log", err)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("http error: %w: nothing listens there; if the hook was running, look at its log for why it ended", err)
+	if isClosed(err) {
+		return fmt.Errorf("the hook closed the connection before it had answered (%w); it has probably crashed, so look at its log", err)
 	}
 	return fmt.Errorf("http error: %w", err)
 }

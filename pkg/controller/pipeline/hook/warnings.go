@@ -7,8 +7,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
@@ -16,15 +17,19 @@ import (
 // maxWarnings limits the warnings about one answer.
 const maxWarnings = 5
 
-// warnings returns a warning about each field of an answer that the protocol does not have. Deleted is
-// the name of the field without which children are deleted; empty if none are.
-func (w *Webhook) warnings(d *protocol.Decoder, deleted string) []pipeline.Warning {
+// maxListed is how many children a message names at most.
+const maxListed = 5
+
+// warnings returns a warning about each field of an answer that the protocol does not have. An answer that
+// lacks the field of children deletes those in the snapshot; it is nil if the answer has no such field.
+func (w *Webhook) warnings(d *protocol.Decoder, childrenField string, snapshot *pipeline.Snapshot) []pipeline.Warning {
 	unknown := d.UnknownFields()
 	if len(unknown) == 0 {
 		return nil
 	}
+	lost := childrenToLose(snapshot)
 	costsChildren := func(field *protocol.UnknownField) bool {
-		return deleted != "" && field.Meant == deleted && field.MeantIsAbsent
+		return len(lost) > 0 && (field.Meant == childrenField && field.MeantIsAbsent || slices.Contains(field.Wraps, childrenField))
 	}
 	slices.SortFunc(unknown, func(a, b *protocol.UnknownField) int {
 		if costs := costsChildren(a); costs != costsChildren(b) {
@@ -35,33 +40,53 @@ func (w *Webhook) warnings(d *protocol.Decoder, deleted string) []pipeline.Warni
 		}
 		return cmp.Compare(a.Path, b.Path)
 	})
-	unknown = slices.CompactFunc(unknown, func(a, b *protocol.UnknownField) bool { return *a == *b })
+	unknown = slices.CompactFunc(unknown, func(a, b *protocol.UnknownField) bool { return a.Path == b.Path })
 	warnings := make([]pipeline.Warning, 0, min(len(unknown), maxWarnings))
 	for _, field := range unknown[:cap(warnings)] {
 		warning := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: w.unknownField(field)}
 		if costsChildren(field) {
-			warning.EachTime = true
-			warning.Message = fmt.Sprintf("All %[1]s of this object are deleted, because the answer of the %[2]s hook (%[3]s) has no field %[1]q. "+
-				"It has the field %[4]q, which is not read: did you mean %[1]q? "+
-				"With responseUnMarshallMode: strict, such an answer is an error and deletes nothing.", deleted, w.name, w.shown, field.Path)
+			warning = w.childrenDeleted(field, childrenField, lost)
 		}
 		warnings = append(warnings, warning)
 	}
 	return warnings
 }
 
-func (w *Webhook) unknownField(field *protocol.UnknownField) string {
-	text := fmt.Sprintf("The answer of the %s hook (%s) has the field %q, which is not read, because the hook protocol has no such field", w.name, w.shown, field.Path)
-	if field.Meant == "" {
-		return text + ": leave it out."
-	}
-	return fmt.Sprintf("%s: did you mean %q?", text, field.Meant)
+// childrenDeleted returns the warning that an answer costs all children, because their
+// field is misspelt or inside another one.
+func (w *Webhook) childrenDeleted(field *protocol.UnknownField, childrenField string, lost []string) pipeline.Warning {
+	return pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: w.unknownField(field), EachTime: true, Message: fmt.Sprintf(
+		"All %[1]s of this object are deleted (%[2]s), because the answer of the %[3]s hook (%[4]s) has no field %[1]q. "+
+			"It has the field %[5]q, which is not read: %[6]s "+
+			"Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete nothing.",
+		childrenField, enumerate.First(maxListed, lost), w.name, w.shown, field.Path, advice(field))}
 }
 
-// losesChildren reports whether an answer about the snapshot without children deletes some. The answer
-// about an earlier version of a parent deletes none.
-func losesChildren(snapshot *pipeline.Snapshot) bool {
-	return snapshot.Managed && snapshot.Present == nil && slices.ContainsFunc(snapshot.Children, func(group pipeline.Group) bool {
-		return slices.ContainsFunc(group.Claimed, func(child *object.Object) bool { return child.DeletionTimestamp == nil })
-	})
+func (w *Webhook) unknownField(field *protocol.UnknownField) string {
+	return fmt.Sprintf("The answer of the %s hook (%s) has the field %q, which is not read, because the hook protocol has no such field: %s",
+		w.name, w.shown, field.Path, advice(field))
+}
+
+// advice returns what to do about a field as the end of a sentence.
+func advice(field *protocol.UnknownField) string {
+	if advice := field.Advice(); strings.HasSuffix(advice, "?") {
+		return advice
+	}
+	return field.Advice() + "."
+}
+
+// childrenToLose returns the children that an answer about the snapshot without children deletes. The
+// answer about an earlier version of a parent deletes none.
+func childrenToLose(snapshot *pipeline.Snapshot) (lost []string) {
+	if snapshot == nil || !snapshot.Managed || snapshot.Present != nil {
+		return nil
+	}
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp == nil {
+				lost = append(lost, child.String())
+			}
+		}
+	}
+	return lost
 }

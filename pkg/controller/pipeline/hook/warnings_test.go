@@ -20,23 +20,30 @@ const notRead = `, which is not read, because the hook protocol has no such fiel
 func TestWarningsAboutAnAnswer(t *testing.T) {
 	type want []pipeline.Warning
 	one := func(text string) want { return want{{Reason: pipeline.UnknownAnswerField, Message: text}} }
-	costs := func(message string) pipeline.Warning {
-		return pipeline.Warning{Reason: pipeline.UnknownAnswerField, EachTime: true, Message: message +
-			` With responseUnMarshallMode: strict, such an answer is an error and deletes nothing.`}
-	}
 	const field = "The answer of the sync hook (http://hook) has the field "
-	allDeleted := costs(`All children of this object are deleted, because the answer of the sync hook (http://hook) has no field "children". ` +
-		`It has the field "Children", which is not read: did you mean "children"?`)
+	deletes := func(path, advice string) pipeline.Warning {
+		return pipeline.Warning{
+			Reason: pipeline.ChildrenDeleted, EachTime: true, About: field + path + notRead + ": " + advice,
+			Message: `All children of this object are deleted (Pod a), because the answer of the sync hook (http://hook) has no field "children". ` +
+				`It has the field ` + path + `, which is not read: ` + advice +
+				` Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete nothing.`,
+		}
+	}
+	allDeleted := deletes(`"Children"`, `did you mean "children"?`)
 	for name, test := range map[string]struct {
 		answer string
 		change func(*pipeline.Snapshot)
 		want   want
 	}{
-		"none":                             {answer: `{"children":[],"status":{}}`},
-		"a field like another":             {answer: `{"children":[],"resyncAfter":5}`, want: one(field + `"resyncAfter"` + notRead + `: did you mean "resyncAfterSeconds"?`)},
-		"a field of its own":               {answer: `{"children":[],"comment":"x"}`, want: one(field + `"comment"` + notRead + `: leave it out.`)},
-		"the children are missing":         {answer: `{"Children":[]}`, want: want{allDeleted}},
-		"that one comes first":             {answer: `{"A":[],"Children":[]}`, want: append(want{allDeleted}, one(field+`"A"`+notRead+`: leave it out.`)...)},
+		"none":                     {answer: `{"children":[],"status":{}}`},
+		"a field like another":     {answer: `{"children":[],"resyncAfter":5}`, want: one(field + `"resyncAfter"` + notRead + `: did you mean "resyncAfterSeconds"?`)},
+		"a field of its own":       {answer: `{"children":[],"comment":"x"}`, want: one(field + `"comment"` + notRead + `: leave it out.`)},
+		"the children are missing": {answer: `{"Children":[]}`, want: want{allDeleted}},
+		"that one comes first":     {answer: `{"A":[],"Children":[]}`, want: append(want{allDeleted}, one(field+`"A"`+notRead+`: leave it out.`)...)},
+		"they are inside of another field": {
+			answer: `{"response":{"children":[]}}`,
+			want:   want{deletes(`"response"`, `children must be at the top of the answer, not inside of this field.`)},
+		},
 		"the same field twice":             {answer: `{"children":[],"A":1,"A":2}`, want: one(field + `"A"` + notRead + `: leave it out.`)},
 		"the children are there, too":      {answer: `{"children":[],"Children":[]}`, want: one(field + `"Children"` + notRead + `: did you mean "children"?`)},
 		"children that are null are there": {answer: `{"children":null,"Children":[]}`, want: one(field + `"Children"` + notRead + `: did you mean "children"?`)},
@@ -80,6 +87,7 @@ func TestWarningsAboutAnAnswer(t *testing.T) {
 func shown(warnings []pipeline.Warning, address string) []pipeline.Warning {
 	for i := range warnings {
 		warnings[i].Message = strings.ReplaceAll(warnings[i].Message, address, "http://hook")
+		warnings[i].About = strings.ReplaceAll(warnings[i].About, address, "http://hook")
 	}
 	return warnings
 }

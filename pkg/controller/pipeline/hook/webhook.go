@@ -50,8 +50,11 @@ type Webhook struct {
 	mode     v1alpha1.ResponseUnmarshallMode
 	endpoint *url.URL
 	// shown is the endpoint without its secrets.
-	shown   string
-	timeout time.Duration
+	shown string
+	// addressField is the field of the spec that has the endpoint, and schemeField the one that has
+	// its scheme.
+	addressField, schemeField string
+	timeout                   time.Duration
 	// timeoutError is the error of a call that takes longer than timeout.
 	timeoutError error
 	// limit is the maximal size of an answer in bytes.
@@ -102,10 +105,12 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		mode:         protocol.UnmarshalMode(hook),
 		endpoint:     target,
 		shown:        shown,
+		addressField: addressField(name, spec),
+		schemeField:  schemeField(name, spec),
 		timeout:      timeout,
-		timeoutError: fmt.Errorf("no complete answer within %s, the hook's timeout", timeout),
+		timeoutError: &timeoutError{hook: name, timeout: timeout},
 		limit:        options.MaxResponseBytes,
-		client:       &http.Client{Transport: measured},
+		client:       &http.Client{Transport: measured, CheckRedirect: transport.CheckRedirect},
 		transport:    connections,
 		unmeasure:    unmeasure,
 		etags:        newETagCache(spec.Etag),
@@ -179,11 +184,7 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 				return false, err
 			}
 			response.Hash = hash
-			deleted := ""
-			if losesChildren(snapshot) {
-				deleted = format.ChildrenField()
-			}
-			response.Warnings = w.warnings(d, deleted)
+			response.Warnings = w.warnings(d, format.ChildrenField(), snapshot)
 			return false, nil
 		},
 	})
@@ -213,7 +214,7 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (r
 		request:  func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			rules, err = d.RelatedRules(answer)
-			warnings = w.warnings(d, "")
+			warnings = w.warnings(d, "", nil)
 			return false, err
 		},
 	})

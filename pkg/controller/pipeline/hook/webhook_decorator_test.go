@@ -74,15 +74,16 @@ func TestLabelsAndAnnotationsOfATarget(t *testing.T) {
 }
 
 func TestLabelsAndAnnotationsThatAreRefused(t *testing.T) {
+	const inV2 = "; with version: v2, unknown and duplicate fields are errors"
 	for name, test := range map[string]struct{ body, want string }{
-		"labels in a list":                    {`{"labels":["a"]}`, `field "labels": must be a JSON object, not ["a"]`},
-		"annotations that are a string":       {`{"annotations":"a"}`, `field "annotations": must be a JSON object, not "a"`},
-		"a label that is a number":            {`{"labels":{"b":"1","a":1}}`, `field "labels": the value of "a" must be a string, or null to take it away, not 1`},
-		"a label that is true":                {`{"labels":{"a":true}}`, `field "labels": the value of "a" must be a string, or null to take it away, not true`},
-		"an annotation that is an object":     {`{"annotations":{"a":{"b":"c"}}}`, `field "annotations": the value of "a" must be a string, or null to take it away, not {"b":"c"}`},
-		"children in place of attachments":    {`{"children":[]}`, `unknown field "children" (did you mean "attachments"?)`},
-		"a label twice":                       {`{"labels":{"a":"1","a":"2"}}`, `duplicate field "labels.a"`},
-		"an annotation twice, once an escape": {`{"annotations":{"a":"1","\u0061":"1"}}`, `duplicate field "annotations.a"`},
+		"labels in a list":                    {`{"labels":["a"]}`, `labels must be a JSON object, not ["a"]`},
+		"annotations that are a string":       {`{"annotations":"a"}`, `annotations must be a JSON object, not "a"`},
+		"a label that is a number":            {`{"labels":{"b":"1","a":1}}`, `labels[a] must be a string, or null to take it away, not 1`},
+		"a label that is true":                {`{"labels":{"a":true}}`, `labels[a] must be a string, or null to take it away, not true`},
+		"an annotation that is an object":     {`{"annotations":{"a":{"b":"c"}}}`, `annotations[a] must be a string, or null to take it away, not {"b":"c"}`},
+		"children in place of attachments":    {`{"children":[]}`, `unknown field "children" (did you mean "attachments"?)` + inV2},
+		"a label twice":                       {`{"labels":{"a":"1","a":"2"}}`, `duplicate field "labels.a"` + inV2},
+		"an annotation twice, once an escape": {`{"annotations":{"a":"1","\u0061":"1"}}`, `duplicate field "annotations.a"` + inV2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, answer(200, test.body))
@@ -113,7 +114,7 @@ func TestACompositesHookAnswersNoLabels(t *testing.T) {
 
 func TestQ1NullAttachmentsAreRefused(t *testing.T) {
 	response, err := webhook(t, serve(t, answer(200, `{"attachments":[null]}`)), "").SyncDecorator(t.Context(), snapshot(t))
-	if response != nil || err == nil || !strings.HasSuffix(err.Error(), `field "attachments": entry 0 is null, which is no object`) {
+	if response != nil || err == nil || !strings.HasSuffix(err.Error(), `attachments[0] is null; it must be an object`) {
 		t.Errorf("response %v with error %v", response, err)
 	}
 }

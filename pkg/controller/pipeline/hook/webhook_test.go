@@ -178,7 +178,7 @@ func TestARefusalDoesNotTellTheCredential(t *testing.T) {
 func TestAHookIsNotCalledAtADeniedAddress(t *testing.T) {
 	call := func(url string) error {
 		made, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url, Timeout: ptr.To(v1alpha1.Duration("5s"))}}, nil,
-			Options{MaxResponseBytes: limit, Denied: hookaddress.LinkLocal()})
+			Options{MaxResponseBytes: limit, Denied: hookaddress.DeniedByDefault()})
 		if err != nil {
 			t.Fatal(err)
 		}

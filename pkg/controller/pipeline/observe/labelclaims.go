@@ -155,8 +155,7 @@ func parseSelector(text []byte) (labels.Selector, error) {
 		}
 	}
 	if spec == nil || len(spec.MatchLabels) == 0 && len(spec.MatchExpressions) == 0 {
-		return nil, errors.New(".spec.selector must have either matchLabels, matchExpressions, or both " +
-			"(or the controller must set spec.generateSelector)")
+		return nil, errors.New("it has no spec.selector with matchLabels or matchExpressions: set spec.generateSelector: true in the controller, or give it one")
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec)
 	if err != nil {

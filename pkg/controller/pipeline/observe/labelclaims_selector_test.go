@@ -31,7 +31,7 @@ func TestSelectorOfTheSpec(t *testing.T) {
 }
 
 func TestASpecWithoutAUsableSelector(t *testing.T) {
-	const empty = "Web default/shop: .spec.selector must have either matchLabels, matchExpressions, or both (or the controller must set spec.generateSelector)"
+	const empty = "Web default/shop: it has no spec.selector with matchLabels or matchExpressions: set spec.generateSelector: true in the controller, or give it one"
 	tests := map[string]struct{ spec, want string }{
 		"no spec":             {``, empty},
 		"no selector":         {`, spec: {}`, empty},

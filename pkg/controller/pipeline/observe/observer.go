@@ -26,6 +26,8 @@ type Observer struct {
 	// Finalizes is true if the controller has a finalize hook, and so puts its finalizer on
 	// its parents.
 	Finalizes bool
+	// Namespaces are those of the parents and children that the controller handles.
+	Namespaces object.Namespaces
 	// Schemas are the schemas of the types of parents and children.
 	Schemas *Schemas
 }

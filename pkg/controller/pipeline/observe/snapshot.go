@@ -31,7 +31,8 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	}
 	alive := parent.DeletionTimestamp == nil
 	schemasVersion := o.Schemas.currentVersion() // first: a later schema must not count as an earlier one
-	needsFinalizer := o.Finalizes && (alive || o.hasFinalizer(parent))
+	within := o.isWithin(parent)
+	needsFinalizer := o.Finalizes && within && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
 		ParentType:     target.View.Type,
 		ParentSchema:   o.Schemas.of(target.View.Type),
@@ -40,8 +41,9 @@ func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 		ForeignStatus:  target.ForeignStatus,
 		Finalizer:      o.Finalizer,
 		NeedsFinalizer: needsFinalizer,
-		Finalizing:     o.Finalizes && (!alive || !target.selects(parent)),
-		Managed:        alive || needsFinalizer && !isLeftToGarbageCollector(parent),
+		Finalizing:     o.Finalizes && within && (!alive || !target.selects(parent)),
+		Managed:        within && (alive || needsFinalizer && !isLeftToGarbageCollector(parent)),
+		Outside:        !within,
 	}
 }
 
@@ -51,10 +53,10 @@ func (o *Observer) Handles(object *object.Object) bool {
 	return target != nil && o.handles(target, object)
 }
 
-// handles reports whether the controller handles an object of a target: its rules select it, or its finalizer
-// is still on it from the time when they did.
+// handles reports whether the controller handles an object of a target: its rules select it in one of its
+// namespaces, or its finalizer is still on it from the time when they did.
 func (o *Observer) handles(target *Target, parent *object.Object) bool {
-	return target.selects(parent) || o.hasFinalizer(parent)
+	return o.isWithin(parent) && target.selects(parent) || o.hasFinalizer(parent)
 }
 
 func (o *Observer) hasFinalizer(parent *object.Object) bool {

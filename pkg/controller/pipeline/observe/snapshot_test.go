@@ -34,6 +34,8 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 		parent []string // fields of its metadata
 		// without a finalize hook; the answer says that it has finalized.
 		noHook, finalized bool
+		// the controller is limited to other namespaces.
+		outside bool
 
 		hold  string // of the parent's finalizers after it, "" for no write
 		hook  string
@@ -122,6 +124,22 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 			parent: []string{selected, deleted, finalizers("example.com/a", ours)}, noHook: true,
 			hold: `["example.com/a"]`, hook: "sync", steps: []string{"status shop"},
 		},
+		"alive and selected, in another namespace": {
+			parent: []string{selected}, outside: true,
+			hook: "none",
+		},
+		"alive, selected and held, in another namespace": {
+			parent: []string{selected, finalizers("example.com/a", ours)}, outside: true,
+			hold: `["example.com/a"]`, hook: "none",
+		},
+		"alive, selected and held, in another namespace, and the finalize hook is gone": {
+			parent: []string{selected, finalizers(ours)}, outside: true, noHook: true,
+			hold: `[]`, hook: "none",
+		},
+		"being deleted and held, in another namespace": {
+			parent: []string{selected, deleted, finalizers(ours)}, outside: true,
+			hold: `[]`, hook: "none",
+		},
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {
@@ -131,6 +149,9 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 				`{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: default, uid: u-old, labels: {controller-uid: u-shop}, `+ofShop+`}}`)
 			observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
 			observer.Finalizer, observer.Finalizes = ours, !test.noHook
+			if test.outside {
+				observer.Namespaces = object.NewNamespaces([]string{"shop", "blog"})
+			}
 
 			snapshot := observer.Parent(name("default", "shop"))
 			if snapshot != nil {

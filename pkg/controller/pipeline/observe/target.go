@@ -60,14 +60,30 @@ func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 }
 
 // AcquireParents returns the view of a type's parents. It shows only the objects that the rules
-// can select, unless the controller needs all of them.
-func AcquireParents(informers *cache.Informers, of object.Type, rules []Rule, finalizes bool) *cache.View {
-	if NeedsAllObjects(rules, finalizes) {
+// can select, unless the controller needs all of them. Of those in other namespaces than the
+// controller's, it shows the ones with its finalizer.
+func (o *Observer) AcquireParents(informers *cache.Informers, of object.Type, rules []Rule) *cache.View {
+	var selectors []labels.Selector
+	if !NeedsAllObjects(rules, o.Finalizes) {
+		for _, rule := range rules {
+			selectors = append(selectors, rule.Labels)
+		}
+	}
+	if o.Namespaces.All() {
+		return informers.AcquireSelected(of, selectors...)
+	}
+	return informers.AcquireFiltered(of, func(parent *object.Object) bool {
+		return o.isWithin(parent) || o.hasFinalizer(parent)
+	}, selectors...)
+}
+
+// AcquireChildren returns the view of a child type. It shows the objects in the controller's namespaces.
+func (o *Observer) AcquireChildren(informers *cache.Informers, of object.Type) *cache.View {
+	if o.Namespaces.All() {
 		return informers.Acquire(of)
 	}
-	selectors := make([]labels.Selector, len(rules))
-	for i, rule := range rules {
-		selectors[i] = rule.Labels
-	}
-	return informers.AcquireSelected(of, selectors...)
+	return informers.AcquireFiltered(of, o.isWithin)
 }
+
+// isWithin reports whether an object is in one of the controller's namespaces.
+func (o *Observer) isWithin(object *object.Object) bool { return o.Namespaces.Has(object.Namespace) }

@@ -24,10 +24,13 @@ type children struct {
 	plan       *pipeline.Plan
 	// strict is true if an answer that lists a child twice is refused.
 	strict bool
-	// duplicates are the Duplicates of the plan as a set.
-	duplicates sets.Set[string]
+	// duplicates are the children that the hook lists more than once, as messages name them. The last one
+	// of each counts.
+	duplicates []string
 	// protected are the children that are not deleted, since they may be refused ones.
 	protected sets.Set[kindAndName]
+	// outdated are those of the type that is planned.
+	outdated outdatedChildren
 }
 
 // kindAndName is what a child is told by that is refused: its group, version or namespace may be the
@@ -44,10 +47,9 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 	observed := slices.SortedFunc(slices.Values(snapshot.Children), byType)
 	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
 	wanted := c.groupDesired(observed, desired)
-	if twice := c.plan.Duplicates; c.strict && len(twice) > 0 {
-		c.plan.Duplicates = nil // the answer is refused, so none of them counts
+	if c.strict && len(c.duplicates) > 0 {
 		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
-			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", twice[0])
+			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", c.duplicates[0])
 	}
 	for i, group := range observed {
 		c.deleteUnwanted(group, wanted[i])
@@ -71,6 +73,8 @@ func byType(a, b pipeline.Group) int {
 type desiredGroup struct {
 	inOrder []types.NamespacedName
 	byName  map[types.NamespacedName]*object.Object
+	// twice are the names that are listed more than once.
+	twice sets.Set[types.NamespacedName]
 }
 
 // groupDesired groups the desired children like the observed ones, by type. It refuses those that
@@ -79,10 +83,10 @@ type desiredGroup struct {
 func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Object) []desiredGroup {
 	wanted := make([]desiredGroup, len(observed))
 	for _, child := range desired {
-		i, err := c.groupOf(child, observed)
+		i, meant, err := c.groupOf(child, observed)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
-			c.protect(child)
+			c.protect(child, meant)
 			continue
 		}
 		name := types.NamespacedName{Name: child.Name}
@@ -96,62 +100,78 @@ func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Obj
 		}
 		if _, twice := group.byName[name]; !twice {
 			group.inOrder = append(group.inOrder, name)
-		} else {
-			c.addDuplicate(child.Kind + " " + strings.TrimPrefix(name.String(), "/"))
+		} else if group.addTwice(name) {
+			c.duplicates = append(c.duplicates, child.Kind+" "+strings.TrimPrefix(name.String(), "/"))
 		}
 		group.byName[name] = child
 	}
 	return wanted
 }
 
-// protect protects the children that a refused one may be.
-func (c *children) protect(refused *object.Object) {
+// protect protects the children that a refused one may be: those of its name and its kind, and of the kind
+// that was probably meant; meant is nil if that is the same.
+func (c *children) protect(refused *object.Object, meant *object.Type) {
 	if c.protected == nil {
 		c.protected = sets.New[kindAndName]()
 	}
 	c.protected.Insert(kindAndName{refused.Kind, refused.Name})
-}
-
-// addDuplicate adds a child that is listed more than once to the plan, if it is not there yet.
-func (c *children) addDuplicate(child string) {
-	if c.duplicates == nil {
-		c.duplicates = sets.New[string]()
-	}
-	if !c.duplicates.Has(child) {
-		c.duplicates.Insert(child)
-		c.plan.Duplicates = append(c.plan.Duplicates, child)
+	if meant != nil {
+		c.protected.Insert(kindAndName{meant.Kind, refused.Name})
 	}
 }
 
-// groupOf returns the index of the group that a desired child belongs to. The error says what to
-// change in the hook or in the controller's spec.
-func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (int, error) {
-	i := slices.IndexFunc(observed, func(group pipeline.Group) bool {
+// addTwice notes that a name is listed more than once. It reports whether that was not known before.
+func (g *desiredGroup) addTwice(name types.NamespacedName) bool {
+	if g.twice.Has(name) {
+		return false
+	}
+	if g.twice == nil {
+		g.twice = sets.New[types.NamespacedName]()
+	}
+	g.twice.Insert(name)
+	return true
+}
+
+// unnamed is the error for a desired child without a name.
+func unnamed(child *object.Object) error {
+	remedy := "name it, and give it the same name in every answer"
+	if child.GenerateName != "" {
+		remedy = "a child must have the same name in every answer, so generateName cannot stand for it"
+	}
+	return fmt.Errorf("child %s of apiVersion %s has no metadata.name; %s", child.Kind, child.APIVersion, remedy)
+}
+
+// groupOf returns the index of the group that a desired child belongs to. If its type is not declared, it
+// returns the declared one that was probably meant; nil if none was. The error says what to change in the
+// hook or in the controller's spec.
+func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i int, meant *object.Type, err error) {
+	i = slices.IndexFunc(observed, func(group pipeline.Group) bool {
 		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
 	})
+	if i < 0 {
+		meant = meantType(child, observed)
+	}
 	switch {
 	case child.APIVersion == "":
-		return 0, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rulesField)
+		return 0, meant, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rulesField)
 	case i < 0:
-		return 0, fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; declare it, or leave the child out",
-			child, c.parent.rulesField, child.Kind, child.APIVersion)
+		return 0, meant, undeclared(child, c.parent.rulesField, meant)
 	case child.Name == "":
-		return 0, fmt.Errorf("child %s of apiVersion %s has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it",
-			child.Kind, child.APIVersion)
+		return 0, meant, unnamed(child)
 	}
 	namespaced := observed[i].Type.Namespaced
 	switch {
 	case c.parent.Namespace != "" && !namespaced:
-		return 0, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; make the parent's type cluster-scoped, or leave the child out",
+		return 0, meant, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; make the parent's type cluster-scoped, or leave the child out",
 			child, c.parent)
 	case c.parent.Namespace != "" && c.parent.namespaceOf(child) != c.parent.Namespace:
-		return 0, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; leave out metadata.namespace",
+		return 0, meant, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; leave out metadata.namespace",
 			child, c.parent)
 	case namespaced && c.parent.namespaceOf(child) == "":
-		return 0, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; name the namespace it is to be in",
+		return 0, meant, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; name the namespace it is to be in",
 			child, c.parent)
 	}
-	return i, nil
+	return i, nil, nil
 }
 
 // deleteUnwanted deletes the children of one type that are not desired. A child that seems to be
@@ -176,18 +196,21 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	strategy := c.strategies[group.Type.GroupKind()]
 	engine := c.parent.engine(strategy.Engine, group.Schema)
 	orphans := orphansOf(group)
+	c.outdated = outdatedChildren{}
 	for _, name := range wanted.inOrder {
 		desired := wanted.byName[name]
-		c.warnOfChild(group, observed[name], desired)
+		c.warnOfChild(group, strategy, observed[name], desired)
 		step, err := c.step(engine, strategy.Method, orphans, observed[name], desired)
 		if err != nil {
 			c.plan.Refused = append(c.plan.Refused, err)
 			continue
 		}
-		step.Type, step.Desired = group.Type, desired.Hash
+		step.Type, step.Schema, step.Desired = group.Type, group.Schema, desired.Hash
+		step.MethodField, step.Rolls = strategy.Field, strategy.Rolls
 		step.Namespace, step.Name = name.Namespace, name.Name
 		c.add(step)
 	}
+	c.warnOfOutdated(group, strategy)
 }
 
 // step returns the step for one desired child. It decides whether the child may be written at all;
@@ -204,7 +227,7 @@ func (c *children) step(engine engine, method Method, orphans sets.Set[*object.O
 		return keep(observed, whyUpToDate), nil
 	}
 	if method != Recreate && method != InPlace {
-		c.countOutdated(engine, observed, desired)
+		c.findOutdated(engine, observed, desired)
 	}
 	return updateChild(method, engine, c.upToDate, observed, desired)
 }

@@ -25,6 +25,8 @@ func TestARefusedChildProtectsOnlyWhatItMayBe(t *testing.T) {
 		"an undeclared kind":           {`{apiVersion: v1, kind: Secret, metadata: {name: b, labels: {app: shop}}}`, []string{config, deployment}},
 		"an undeclared version":        {`{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: b, labels: {app: shop}}}`, []string{config}},
 		"an undeclared group":          {`{apiVersion: extensions/v1, kind: Deployment, metadata: {name: b, labels: {app: shop}}}`, []string{config}},
+		"a kind in lower case":         {`{apiVersion: v1, kind: configmap, metadata: {name: b, labels: {app: shop}}}`, []string{deployment}},
+		"a misspelt kind":              {`{apiVersion: apps/v1, kind: Deploymnet, metadata: {name: b, labels: {app: shop}}}`, []string{config}},
 		"no apiVersion":                {`{kind: ConfigMap, metadata: {name: b, labels: {app: shop}}}`, []string{deployment}},
 		"another namespace":            {`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: elsewhere, labels: {app: shop}}}`, []string{deployment}},
 		"a cluster-scoped kind":        {`{apiVersion: v1, kind: Namespace, metadata: {name: b, labels: {app: shop}}}`, []string{config, deployment}},

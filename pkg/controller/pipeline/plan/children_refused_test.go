@@ -51,7 +51,22 @@ func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
 		"a declared kind in another version": {
 			parent: web,
 			child:  `{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: d, labels: {app: shop}}}`,
-			want:   `child Deployment d: spec.childResources declares no kind "Deployment" in apiVersion "apps/v1beta1"; declare it, or leave the child out`,
+			want:   `child Deployment d: spec.childResources declares no kind "Deployment" in apiVersion "apps/v1beta1"; did you mean apps/v1 Deployment? If not, declare it, or leave the child out`,
+		},
+		"a kind in lower case": {
+			parent: web,
+			child:  `{apiVersion: apps/v1, kind: deployment, metadata: {name: d, labels: {app: shop}}}`,
+			want:   `child deployment d: spec.childResources declares no kind "deployment" in apiVersion "apps/v1"; did you mean apps/v1 Deployment? If not, declare it, or leave the child out`,
+		},
+		"a misspelt kind": {
+			parent: web,
+			child:  `{apiVersion: v1, kind: ConfigMpa, metadata: {name: c, labels: {app: shop}}}`,
+			want:   `child ConfigMpa c: spec.childResources declares no kind "ConfigMpa" in apiVersion "v1"; did you mean v1 ConfigMap? If not, declare it, or leave the child out`,
+		},
+		"a misspelt group": {
+			parent: web,
+			child:  `{apiVersion: app/v1, kind: Deployment, metadata: {name: d, labels: {app: shop}}}`,
+			want:   `child Deployment d: spec.childResources declares no kind "Deployment" in apiVersion "app/v1"; did you mean apps/v1 Deployment? If not, declare it, or leave the child out`,
 		},
 		"a child without an apiVersion": {
 			parent: web,
@@ -67,7 +82,7 @@ func TestQ39ChildrenWithoutANameAreRefused(t *testing.T) {
 		"a child without a name": {
 			parent: web,
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`,
-			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
+			want:   `child ConfigMap of apiVersion v1 has no metadata.name; name it, and give it the same name in every answer`,
 		},
 		"a child with generateName": {
 			parent: web,
@@ -115,7 +130,7 @@ func TestLabelsThatDoNotMatchLeaveEverythingAsItIs(t *testing.T) {
 	if diff := cmp.Diff([]string{"adopt ConfigMap default/orphan"}, steps(planned)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	want := `labels on desired child ConfigMap default/c don't match parent selector "app=shop": no child and no status was written; give the child labels that match, or set spec.generateSelector`
+	want := `labels on desired child ConfigMap default/c don't match parent selector "app=shop": no child and no status was written; give the child labels that match, or set the controller's spec.generateSelector`
 	if diff := cmp.Diff([]string{want}, refusals(planned)); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}

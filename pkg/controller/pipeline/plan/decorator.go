@@ -27,7 +27,7 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 		return nil, err
 	}
 	plan.Steps = append(steps, plan.Steps...)
-	parent.warn(plan, upToDate, response.Children)
+	parent.warn(plan, upToDate, c.duplicates, response.Children)
 	return plan, nil
 }
 

@@ -136,7 +136,7 @@ func TestQ38AnAttachmentListedTwice(t *testing.T) {
 	w := newTarget(t, targetWith("", ""), configMaps)
 	response := w.answer(attachA, attachA)
 	response.Labels = changes("a", "1")
-	if planned := w.plan(response); len(planned.Refused) > 0 || len(planned.Duplicates) != 1 || len(planned.Steps) != 2 {
+	if planned := w.plan(response); len(planned.Refused) > 0 || len(planned.Warnings) != 1 || len(planned.Steps) != 2 {
 		t.Errorf("refused %v, steps %v", planned.Refused, steps(planned))
 	}
 	response.Strict = true

@@ -13,11 +13,16 @@
 //   - updatestrategy.go has the update methods and names the engines that change a child:
 //     dynamicapply.go and serversideapply.go. Package rollout decides when a rolling method
 //     comes to a child.
+//     outdated.go finds the children that OnDelete leaves alone.
+//   - meanttype.go finds the type that was probably meant by a child of an undeclared one.
 //   - claim.go adopts and releases children.
 //   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
+//   - lastapplied.go is the record of what was applied, and secretrecord.go keeps the values of
+//     Secrets out of it.
 //   - status.go, metadata.go and finalizer.go are about the parent itself.
-//   - unknownfields.go finds what is desired and the host would drop; fieldwarnings.go and
-//     writewarnings.go make warnings of that, and of what the host says at writes.
+//   - unknownfields.go finds what is desired and the host would drop; fieldwarnings.go makes
+//     warnings of that, hostwarnings.go of what the host itself warned of, and writewarnings.go of
+//     both when they are new.
 //   - snapshothash.go hashes what a plan depends on, so that a sync can skip a plan that was made
 //     before.
 package plan

@@ -33,11 +33,13 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	if err != nil {
 		return pipeline.Step{}, err
 	}
-	if !result.contentDiffers && !result.annotationDiffers {
+	// What differs although the hook wants what it wanted before was changed by the host, or by somebody
+	// who knows that OnDelete leaves it so.
+	if !result.annotationDiffers && (!result.contentDiffers || method == OnDelete) {
 		return keep(observed, whyUpToDate), nil
 	}
 	step := pipeline.Step{Op: pipeline.Update, Observed: observed, Path: result.path, Why: "it differs at " + result.path}
-	if method == Recreate && result.contentDiffers {
+	if method != InPlace && result.contentDiffers {
 		step.Op = pipeline.Recreate
 		return step, nil
 	}

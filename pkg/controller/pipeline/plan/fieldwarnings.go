@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
@@ -17,12 +18,46 @@ import (
 
 // fieldWarnings makes warnings of unknown fields: one for each field of a kind, however many objects
 // have it.
-type fieldWarnings struct{ fields []warnedField }
+type fieldWarnings struct {
+	fields []*warnedField
+	byName map[fieldOfKind]*warnedField
+}
+
+type fieldOfKind struct {
+	kind schema.GroupKind
+	path string
+}
 
 type warnedField struct {
 	openapi.UnknownField
-	objects warnedObjects
-	advice  fieldAdvice
+	objects     warnedObjects
+	consequence fieldConsequence
+	advice      fieldAdvice
+}
+
+// fieldConsequence is what the host does because of an unknown field.
+type fieldConsequence string
+
+const (
+	isDropped    fieldConsequence = " and drops it"
+	isNotCreated fieldConsequence = " and refuses to create a child with it"
+	isNotChanged fieldConsequence = " and refuses a change with it, so that the child stays as it is"
+	isNotSent    fieldConsequence = ""
+)
+
+// consequenceFor returns what the host does because of an unknown field of a child of that group; the
+// child is nil if it is new. Server-side apply refuses the child as a whole. Of a type without a schema,
+// only the host can have told the field, and then it has accepted the child.
+func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Object) fieldConsequence {
+	switch {
+	case strategy.Engine != ServerSideApply || group.Schema == nil:
+		return isDropped
+	case observed == nil:
+		return isNotCreated
+	case strategy.Method != Recreate && strategy.Method != InPlace:
+		return isNotSent
+	}
+	return isNotChanged
 }
 
 // fieldAdvice is what to do about an unknown field if no known one is near.
@@ -43,14 +78,18 @@ func adviceForStatus(foreign bool) fieldAdvice {
 }
 
 // add adds the unknown fields of an object.
-func (w *fieldWarnings) add(of object.Key, fields []openapi.UnknownField, advice fieldAdvice) {
+func (w *fieldWarnings) add(of object.Key, fields []openapi.UnknownField, consequence fieldConsequence, advice fieldAdvice) {
 	for _, field := range fields {
-		same := func(other warnedField) bool { return other.Path == field.Path && other.objects.kind == of.GroupKind }
-		if i := slices.IndexFunc(w.fields, same); i >= 0 {
-			w.fields[i].objects.more++
+		name := fieldOfKind{of.GroupKind, field.Path}
+		if known := w.byName[name]; known != nil {
+			known.objects.more++
 			continue
 		}
-		w.fields = append(w.fields, warnedField{UnknownField: field, objects: newWarnedObjects(of), advice: advice})
+		if w.byName == nil {
+			w.byName = map[fieldOfKind]*warnedField{}
+		}
+		w.byName[name] = &warnedField{UnknownField: field, objects: newWarnedObjects(of), consequence: consequence, advice: advice}
+		w.fields = append(w.fields, w.byName[name])
 	}
 }
 
@@ -62,19 +101,21 @@ func (w *fieldWarnings) warnings() []pipeline.Warning {
 	if len(w.fields) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(w.fields, func(a, b warnedField) int {
-		return cmp.Or(cmp.Compare(a.objects.kind.String(), b.objects.kind.String()), cmp.Compare(a.Path, b.Path))
+	slices.SortFunc(w.fields, func(a, b *warnedField) int {
+		return cmp.Or(cmp.Compare(a.objects.kind.Kind, b.objects.kind.Kind), cmp.Compare(a.objects.kind.Group, b.objects.kind.Group), cmp.Compare(a.Path, b.Path))
 	})
 	var warnings []pipeline.Warning
-	for i := range w.fields {
-		warning := w.fields[i].warning()
-		if !slices.ContainsFunc(warnings, func(other pipeline.Warning) bool { return other.About == warning.About }) {
+	warned := sets.New[string]()
+	for _, field := range w.fields {
+		warning := field.warning()
+		if !warned.Has(warning.About) && len(warned) < maxUnknownFields {
 			warnings = append(warnings, warning)
 		}
+		warned.Insert(warning.About)
 	}
-	if more := len(warnings) - maxUnknownFields; more > 0 {
-		warnings = append(warnings[:maxUnknownFields], pipeline.Warning{Reason: pipeline.UnknownField, About: "more fields",
-			Message: fmt.Sprintf("the cluster does not know %d more fields and drops them", more)})
+	if more := len(warned) - maxUnknownFields; more > 0 {
+		warnings = append(warnings, pipeline.Warning{Reason: pipeline.UnknownField, About: "more fields",
+			Message: fmt.Sprintf("the cluster does not know %d more fields", more)})
 	}
 	return warnings
 }
@@ -89,7 +130,7 @@ func (f *warnedField) warning() pipeline.Warning {
 		}
 	}
 	return pipeline.UnknownFieldWarning(f.objects.kind, f.Path,
-		fmt.Sprintf("%s: the cluster does not know the field %s and drops it; %s", f.objects, f.Path, advice))
+		fmt.Sprintf("%s: the cluster does not know the field %s%s; %s", f.objects, f.Path, f.consequence, advice))
 }
 
 // warnedObjects are objects of one kind that have the same warning.

@@ -27,18 +27,20 @@ func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 			}
 			return append(without(current.Finalizers, snapshot.Finalizer), snapshot.Finalizer)
 		})
+	case snapshot.Outside:
+		return RemoveFinalizerStep(snapshot, pipeline.OutsideNamespaces)
 	default:
-		return RemoveFinalizerStep(snapshot, "the controller has no finalize hook")
+		return RemoveFinalizerStep(snapshot, pipeline.NoFinalizeHook)
 	}
 }
 
 // RemoveFinalizerStep returns the step that removes the controller's finalizer from the parent. It
 // returns nil if the finalizer is not on the parent.
-func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why string) (*pipeline.Step, error) {
+func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why pipeline.UnfinalizedReason) (*pipeline.Step, error) {
 	if !hasFinalizer(snapshot) {
 		return nil, nil
 	}
-	return setFinalizers(snapshot, why, func(current *object.Object) []string { return without(current.Finalizers, snapshot.Finalizer) })
+	return setFinalizers(snapshot, string(why), func(current *object.Object) []string { return without(current.Finalizers, snapshot.Finalizer) })
 }
 
 // addRemoveFinalizerStep adds the step that ends the controller's care for the parent, as the

@@ -37,8 +37,8 @@ func saysNothing(text string) bool {
 }
 
 // takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and
-// returns what it holds. Long texts that encodeLastApplied has shortened are restored if have or
-// want has them. The result is nil if the annotation is missing or says nothing: then merging
+// returns what it holds. Texts of which encodeLastApplied has recorded the digest are restored if have
+// or want has them. The result is nil if the annotation is missing or says nothing: then merging
 // removes nothing.
 func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
@@ -72,9 +72,9 @@ func setLastApplied(content, want map[string]any) error {
 }
 
 // encodeLastApplied returns the text of LastAppliedAnnotation in a child that is stored with it.
-// That is all of what was applied, if it fits into what a host allows for annotations. Otherwise
-// long texts are replaced by their digests: merging compares texts and never takes one out of what
-// was last applied.
+// That is all of what was applied but the values of a Secret, if it fits into what a host allows for
+// annotations. Otherwise long texts are replaced by their digests, as the values of Secrets always are:
+// merging compares texts and never takes one out of what was last applied.
 func encodeLastApplied(applied, child map[string]any) (string, error) {
 	others := 0
 	metadata, _ := child["metadata"].(map[string]any)
@@ -85,11 +85,11 @@ func encodeLastApplied(applied, child map[string]any) (string, error) {
 		}
 	}
 	room := validation.TotalAnnotationSizeLimitB - others - len(object.LastAppliedAnnotation)
-	encoded, err := object.Canonical(applied)
+	encoded, err := object.Canonical(withoutSecretValues(applied, applied))
 	if err != nil || len(encoded) <= room {
 		return string(encoded), err
 	}
-	encoded, err = object.Canonical(shortened(applied).(map[string]any))
+	encoded, err = object.Canonical(withoutSecretValues(shortened(applied).(map[string]any), applied))
 	if err == nil && len(encoded) > room {
 		err = fmt.Errorf("the record of what was applied, in the annotation %s, takes %d bytes even without long texts, its other annotations take %d, and a cluster allows %d for all; "+
 			"have it applied without a record, by updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
@@ -135,6 +135,9 @@ func lengthened(last map[string]any, values ...map[string]any) map[string]any {
 			}
 			return text
 		})
+		for _, text := range secretTexts(value) {
+			texts[digestOf(text)] = text
+		}
 	}
 	return mapTexts(last, func(text string) string {
 		if whole, known := texts[text]; known {

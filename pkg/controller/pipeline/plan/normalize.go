@@ -17,7 +17,7 @@ func (p *parent) normalize(observed, lastApplied, desired map[string]any) (last,
 	want, _ = desired["metadata"].(map[string]any)
 	p.keepOwner(last)
 	keepFieldsOfOthers(have, last, want)
-	if desired["apiVersion"] == "v1" && desired["kind"] == "Secret" {
+	if isSecret(desired) {
 		foldStringData(lastApplied)
 		foldStringData(desired)
 	}

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 func TestOutdatedChildren(t *testing.T) {
@@ -82,5 +85,53 @@ func TestPruneForgetsOutdatedChildren(t *testing.T) {
 		if known := len(w.upToDate.outdated); known > 2 {
 			t.Fatalf("after sync %d, %d are remembered", i, known)
 		}
+	}
+}
+
+func TestWarningsOfOutdatedChildren(t *testing.T) {
+	const childB = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {app: shop}}, data: {key: one}}`
+	const childBChanged = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {app: shop}}, data: {key: two}}`
+	const field = "spec.childResources[3].updateStrategy.method"
+	notSet := func(objects, path string) []pipeline.Warning {
+		return []pipeline.Warning{{Reason: pipeline.ChildOutdated, About: "ConfigMap " + path, Message: objects + ": it is not as the hook wants it, first at " + path +
+			", and is left as it is, because " + field + " is not set: set it to InPlace or Recreate, or to OnDelete if the child is to stay"}}
+	}
+	tests := map[string]struct {
+		method            Method
+		observed, desired []string
+		want              []pipeline.Warning
+	}{
+		"a child as it is wanted":              {"", []string{childB}, []string{childB}, nil},
+		"one that differs":                     {"", []string{childA, childB}, []string{childA, childBChanged}, notSet("ConfigMap default/b", "data.key")},
+		"two that differ":                      {"", []string{childA, childB}, []string{childAChanged, childBChanged}, notSet("ConfigMap default/a and 1 more", "data.key")},
+		"one that differs and is to be so":     {OnDelete, []string{childB}, []string{childBChanged}, []pipeline.Warning{{Reason: pipeline.ChildOutdated, Chosen: true, About: "ConfigMap data.key", Message: "ConfigMap default/b: it is not as the hook wants it, first at data.key, and is left as it is, because " + field + " is OnDelete: it is made anew after somebody has deleted it"}}},
+		"one that differs and is made as such": {InPlace, []string{childB}, []string{childBChanged}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web, configMaps).has(configMaps, test.observed...)
+			w.strategies[configMaps.GroupKind()] = Strategy{Method: test.method, Field: field}
+			for range 2 {
+				if diff := cmp.Diff(test.want, w.plan(w.answer(test.desired...)).Warnings); diff != "" {
+					t.Errorf("warnings (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// The cluster fills in, changes and drops fields when a child is made. After a restart, nobody knows any
+// more that the difference comes from this.
+func TestAChildThatTheHostHasChangedIsNotOutdated(t *testing.T) {
+	const wanted = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {kept: one, changed: two, dropped: three}}`
+	const stored = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {kept: one, changed: "2", added: four}}`
+	const wantedNow = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {kept: other, changed: two, dropped: three}}`
+	w := newWorld(t, web, configMaps)
+	w.children[configMaps] = append(w.children[configMaps], w.applied(configMaps, stored, wanted))
+	if planned := w.plan(w.answer(wanted)); planned.Outdated != 0 {
+		t.Errorf("%d are outdated, with %v", planned.Outdated, planned.Warnings)
+	}
+	if planned := w.plan(w.answer(wantedNow)); planned.Outdated != 1 {
+		t.Errorf("of an answer that has changed, %d are outdated", planned.Outdated)
 	}
 }

@@ -33,6 +33,10 @@ type parent struct {
 	rulesField string
 	// unknown are the fields that are desired and that the host does not know.
 	unknown fieldWarnings
+	// warned are what the host warned of when it was written.
+	warned hostWarnings
+	// outdated are the warnings about children that OnDelete leaves as they are.
+	outdated []pipeline.Warning
 }
 
 func newParent(snapshot *pipeline.Snapshot, rulesField string) *parent {
@@ -55,9 +59,16 @@ func (p *parent) key() object.Key {
 }
 
 // warn adds the warnings about what is desired to the plan.
-func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, desired []*object.Object) {
-	plan.Warnings = p.unknown.warnings()
+func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates []string, desired []*object.Object) {
+	plan.Warnings = append(p.unknown.warnings(), duplicateWarnings(duplicates)...)
+	plan.Warnings = append(plan.Warnings, p.warned.warnings()...)
+	if plan.Warnings == nil {
+		plan.Warnings = p.outdated
+	} else {
+		plan.Warnings = append(plan.Warnings, p.outdated...)
+	}
 	upToDate.unknown.prune(p.schemasVersion, desired)
+	upToDate.hostWarnings = keepDesired(upToDate.hostWarnings, upToDate.unknown.status, desired)
 }
 
 // checkLabels refuses the whole answer if the selector does not match one of the desired children:
@@ -68,7 +79,7 @@ func (p *parent) checkLabels(desired []*object.Object) error {
 		labels.own = child.Labels
 		if !p.selector.Matches(labels) {
 			return fmt.Errorf("labels on desired child %s %s/%s don't match parent selector %q: "+
-				"no child and no status was written; give the child labels that match, or set spec.generateSelector",
+				"no child and no status was written; give the child labels that match, or set the controller's spec.generateSelector",
 				child.Kind, p.namespaceOf(child), child.Name, p.selector)
 		}
 	}

@@ -57,7 +57,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	// With the UID the request fails if the child is gone, and does not create another one.
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
 	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path, Why: "it differs, or is not ours, at " + path}
-	if method == Recreate {
+	if method != InPlace {
 		step.Op = pipeline.Recreate
 	}
 	return step, err

@@ -43,6 +43,7 @@ var uncovered = map[string]irrelevant{
 	"GeneratedAnnotations": forBoth(fixed),
 	"Related":              forBoth("hooks are sent them, and plans do not read them"),
 	"NeedsFinalizer":       forBoth("FinalizerStep acts on it before a hook is called"),
+	"Outside":              forBoth("FinalizerStep acts on it, and no hook is called"),
 	"ForeignStatus":        forBoth(fixed),
 	"NoOp":                 forBoth("the hash decides whether it is used"),
 

@@ -14,9 +14,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// warnOfChild adds the fields of a desired child that the host does not know to the warnings. The child
-// is compared again if the host knows fields by now that it did not know before.
-func (c *children) warnOfChild(group pipeline.Group, observed, desired *object.Object) {
+// warnOfChild adds the fields of a desired child that the host does not know, and what the host warned
+// of when it was written, to the warnings. The child is compared again if the host knows fields by now
+// that it did not know before.
+func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed, desired *object.Object) {
 	cache := &c.upToDate.unknown
 	fields, current := cache.get(desired.Hash, c.parent.schemasVersion)
 	if !current && group.Schema != nil {
@@ -27,13 +28,16 @@ func (c *children) warnOfChild(group pipeline.Group, observed, desired *object.O
 			c.upToDate.forget(observed.UID)
 		}
 	}
-	if len(fields) > 0 {
-		of := object.Key{GroupKind: group.Type.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
-		if group.Type.Namespaced {
-			of.Namespace = c.parent.namespaceOf(desired)
-		}
-		c.parent.unknown.add(of, fields, adviceForChild)
+	texts := c.upToDate.hostWarnings[desired.Hash]
+	if len(fields) == 0 && len(texts) == 0 {
+		return
 	}
+	of := object.Key{GroupKind: group.Type.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
+	if group.Type.Namespaced {
+		of.Namespace = c.parent.namespaceOf(desired)
+	}
+	c.parent.unknown.add(of, fields, consequenceFor(strategy, group, observed), adviceForChild)
+	c.parent.warned.add(of, texts)
 }
 
 // isBelowStatus reports whether a field is in the status of a child. That is not written anyway.
@@ -55,7 +59,8 @@ func (p *parent) warnOfStatus(upToDate *UpToDateCache, hash uint64, status []byt
 		}
 	}
 	cache.status = hash
-	p.unknown.add(p.key(), fields, adviceForStatus(p.foreignStatus))
+	p.warned.add(p.key(), upToDate.hostWarnings[hash])
+	p.unknown.add(p.key(), fields, isDropped, adviceForStatus(p.foreignStatus))
 }
 
 // isGenerated reports whether a field of the parent that the host does not know comes from us alone, and

@@ -48,8 +48,8 @@ func (c *unknownFieldsCache) put(desired, schemas uint64, fields []openapi.Unkno
 }
 
 // add adds fields that the host called unknown when it was sent what is desired. It may know more than
-// the schema says.
-func (c *unknownFieldsCache) add(desired uint64, paths []string) {
+// the schema says, which may be nil.
+func (c *unknownFieldsCache) add(desired uint64, paths []string, schema *openapi.Type) {
 	if len(paths) == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func (c *unknownFieldsCache) add(desired uint64, paths []string) {
 	fields = slices.Clone(fields)
 	for _, path := range paths {
 		if !slices.ContainsFunc(fields, func(known openapi.UnknownField) bool { return known.Path == path }) {
-			fields = append(fields, openapi.UnknownField{Path: path})
+			fields = append(fields, openapi.UnknownField{Path: path, Meant: schema.Meant(path)})
 		}
 	}
 	c.put(desired, c.schemas, fields)
@@ -76,18 +76,24 @@ func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
 		}
 		maps.DeleteFunc(c.found, func(hash uint64, _ *[]openapi.UnknownField) bool { return !slices.Contains(searched, hash) })
 	}
-	if len(c.found) <= len(desired)+1 {
-		return
+	c.found = keepDesired(c.found, c.status, desired)
+}
+
+// keepDesired returns the entries for the desired children and for the status of that hash, if there are
+// more than there can be. The keys are hashes of what is desired.
+func keepDesired[V any](entries map[uint64]V, status uint64, desired []*object.Object) map[uint64]V {
+	if len(entries) <= len(desired)+1 {
+		return entries
 	}
-	kept := make(map[uint64]*[]openapi.UnknownField, len(desired)+1)
+	kept := make(map[uint64]V, len(desired)+1)
 	keep := func(hash uint64) {
-		if fields, known := c.found[hash]; known {
-			kept[hash] = fields
+		if entry, known := entries[hash]; known {
+			kept[hash] = entry
 		}
 	}
-	keep(c.status)
+	keep(status)
 	for _, child := range desired {
 		keep(child.Hash)
 	}
-	c.found = kept
+	return kept
 }

@@ -54,6 +54,10 @@ const (
 type Strategy struct {
 	Method Method
 	Engine Engine
+	// Rolls is true if the children are rolled out one after the other.
+	Rolls bool
+	// Field is the path of the method in the controller's spec, as messages name it.
+	Field string
 }
 
 // Strategies are the strategies of child types. A type without one has OnDelete and DynamicApply.
@@ -80,23 +84,6 @@ func updateChild(method Method, engine engine, upToDate *UpToDateCache, observed
 	}
 }
 
-// countOutdated counts a child that OnDelete leaves alone if its content differs from what is desired.
-func (c *children) countOutdated(engine engine, observed, desired *object.Object) {
-	pair := hashPair{desired.Hash, observed.Hash}
-	if c.upToDate.outdated[observed.UID] == pair {
-		c.plan.Outdated++
-		return
-	}
-	switch step, err := engine.change(Recreate, observed, desired); {
-	case err != nil:
-	case step.Op == pipeline.Recreate:
-		c.plan.Outdated++
-		c.upToDate.putOutdated(observed.UID, pair)
-	default:
-		c.upToDate.Put(observed.UID, desired.Hash, observed.Hash)
-	}
-}
-
 // keep returns the step that leaves a child as it is.
 func keep(observed *object.Object, why string) pipeline.Step {
 	return pipeline.Step{Op: pipeline.Keep, Observed: observed, Why: why}
@@ -107,8 +94,9 @@ func keep(observed *object.Object, why string) pipeline.Step {
 type engine interface {
 	// create returns the step that creates a missing child.
 	create(desired *object.Object) (pipeline.Step, error)
-	// change returns the step that the method, Recreate or InPlace, takes with an existing
-	// child: Keep if the child is as the hook wants it.
+	// change returns the step that the method takes with an existing child: Keep if the child
+	// is as the hook wants it. For OnDelete, which takes none, it is a Recreate if the hook
+	// wants another child than before.
 	change(method Method, observed, desired *object.Object) (pipeline.Step, error)
 }
 

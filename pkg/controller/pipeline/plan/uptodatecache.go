@@ -5,6 +5,7 @@ package plan
 
 import (
 	"github.com/cespare/xxhash/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -23,8 +24,11 @@ type UpToDateCache struct {
 		hashPair
 	}
 	// outdated has the children that differ from what is desired and that OnDelete leaves alone.
-	outdated map[types.UID]hashPair
-	unknown  unknownFieldsCache
+	outdated map[types.UID]outdatedPair
+	// outdatedWarnings are the last warnings about these.
+	outdatedWarnings map[schema.GroupKind]*outdatedWarning
+	unknown          unknownFieldsCache
+	hostWarnings     hostWarningsCache
 }
 
 // hashPair are the hashes of what the hook wanted and of what the host had.
@@ -45,11 +49,18 @@ func (c *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
 }
 
 // putOutdated adds that the child of the pair differs and is left alone.
-func (c *UpToDateCache) putOutdated(uid types.UID, pair hashPair) {
+func (c *UpToDateCache) putOutdated(uid types.UID, pair outdatedPair) {
 	if c.outdated == nil {
-		c.outdated = map[types.UID]hashPair{}
+		c.outdated = map[types.UID]outdatedPair{}
 	}
 	c.outdated[uid] = pair
+}
+
+func (c *UpToDateCache) putOutdatedWarning(kind schema.GroupKind, warning *outdatedWarning) {
+	if c.outdatedWarnings == nil {
+		c.outdatedWarnings = map[schema.GroupKind]*outdatedWarning{}
+	}
+	c.outdatedWarnings[kind] = warning
 }
 
 // forget removes what is known of an object, so that it is compared again.
@@ -64,9 +75,10 @@ func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64
 // writing it again would change nothing.
 func (c *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
 	for i, outcome := range outcomes {
-		if len(outcome.Warnings) > 0 && outcome.Desired != 0 {
-			paths, _ := toldUnknown(&outcomes[i])
-			c.unknown.add(outcome.Desired, paths)
+		if outcome.Desired != 0 && (len(outcome.Warnings) > 0 || outcome.Result != nil) {
+			paths, others := toldUnknown(&outcomes[i])
+			c.unknown.add(outcome.Desired, paths, outcome.Schema)
+			c.hostWarnings.put(outcome.Desired, others)
 		}
 		switch result := outcome.Result; {
 		case result == nil:
@@ -92,11 +104,11 @@ func (c *UpToDateCache) Prune(snapshot *pipeline.Snapshot) {
 }
 
 // pruned returns the pairs of the objects that the snapshot shows, whose number is shown.
-func pruned(pairs map[types.UID]hashPair, snapshot *pipeline.Snapshot, shown int) map[types.UID]hashPair {
+func pruned[P any](pairs map[types.UID]P, snapshot *pipeline.Snapshot, shown int) map[types.UID]P {
 	if len(pairs) <= shown {
 		return pairs
 	}
-	kept := make(map[types.UID]hashPair, shown)
+	kept := make(map[types.UID]P, shown)
 	keep := func(uid types.UID) {
 		if at, known := pairs[uid]; known {
 			kept[uid] = at

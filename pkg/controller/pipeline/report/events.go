@@ -42,10 +42,8 @@ const (
 	reasonNoLongerSelected = "NoLongerSelected"
 	reasonChildNameTaken   = "ChildNameTaken"
 	reasonWriteLoop        = "WriteLoop"
-	reasonDuplicateChild   = "DuplicateChild"
 	reasonCredentialsStale = "CredentialsStale"
 	reasonRolloutStarted   = "RolloutStarted"
-	reasonRolloutWaiting   = "RolloutWaiting"
 	reasonRolloutFinished  = "RolloutFinished"
 )
 
@@ -123,7 +121,7 @@ func (e *Events) CredentialsStale(controller runtime.Object, err error) {
 // NoStatusSubresource writes that the parent type of a controller has no status subresource.
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
 	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonSyncError,
-		"[%s] Sync error - ignoring, CRD [%s] does not have subresource 'Status' enabled", name, parentType)
+		"[%s] The controller does not run: CRD [%s] does not have subresource 'Status' enabled, so the status of parents cannot be written; add `subresources: {status: {}}` to the version in the CustomResourceDefinition", name, parentType)
 }
 
 // DrainError writes that the finalizer of a controller cannot be removed from its parents.
@@ -134,14 +132,18 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 
 // FinalizerRemoved writes that the finalizer of a controller was removed from a parent although the
 // finalize hook has not answered that it is done.
-func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string) {
+func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
 	if parent.DeletionTimestamp != nil {
 		e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
-			"Removed the finalizer %s although the finalize hook has not answered that it is done: its controller is no longer there, or has no finalize hook any more", finalizer)
+			"Removed the finalizer %s although the finalize hook has not answered that it is done: %s", finalizer, why)
 		return
 	}
+	remedy := ""
+	if why == pipeline.NoFinalizeHook {
+		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back"
+	}
 	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonFinalizerRemoved,
-		"Removed the finalizer %s without a call of the finalize hook: its controller is being deleted, or no longer finalizes this object. The children stay as they are", finalizer)
+		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why, remedy)
 }
 
 // Finalizing writes that a parent is finalized although it is not being deleted, because a controller
@@ -169,7 +171,11 @@ func (e *Events) SyncRecovered(parent *object.Object, failure *ParentError) {
 
 // Warning writes that a parent was synced with a warning.
 func (e *Events) Warning(parent *object.Object, warning pipeline.Warning) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, string(warning.Reason), truncate(warning.Message))
+	of := corev1.EventTypeWarning
+	if warning.Chosen {
+		of = corev1.EventTypeNormal
+	}
+	e.recorder.Event(parent, of, string(warning.Reason), truncate(warning.Message))
 }
 
 // SyncStalled writes that the syncs of a parent have neither succeeded nor failed for long.
@@ -189,7 +195,7 @@ func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, no
 }
 
 // truncateError returns the text of an error, short enough for an event.
-func truncateError(err error) string { return truncate(err.Error()) }
+func truncateError(err error) string { return truncate(Summary(err)) }
 
 // truncate returns a message that is short enough for an event.
 func truncate(message string) string { return withoutMiddle(message, 400, 500) }
@@ -203,39 +209,14 @@ func withoutMiddle(message string, head, tail int) string {
 	return strings.ToValidUTF8(message[:head], "") + " … " + strings.ToValidUTF8(message[len(message)-tail:], "")
 }
 
-// DuplicateChildren writes that a hook lists children more than once.
-func (e *Events) DuplicateChildren(parent *object.Object, children []string) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonDuplicateChild,
-		truncate("The hook lists children more than once, and the last one of each counts: "+list(children)))
-}
-
 // NameConflict writes that children could not be created because other objects have their names.
-func (e *Events) NameConflict(parent *object.Object, children []string) {
-	message := list(children) + " exists and is not this object's: it was left alone; delete it, or have the hook choose another name"
-	if len(children) > 1 {
-		message = "These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: " + list(children)
-	}
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonChildNameTaken, truncate(message))
-}
-
-// list names the first few children and the number of the others.
-func list(children []string) string {
-	const most = 5
-	named := strings.Join(children[:min(len(children), most)], ", ")
-	if more := len(children) - most; more > 0 {
-		named = fmt.Sprintf("%s and %d more", named, more)
-	}
-	return named
+func (e *Events) NameConflict(parent *object.Object, err error) {
+	e.recorder.Event(parent, corev1.EventTypeWarning, reasonChildNameTaken, truncateError(err))
 }
 
 // RolloutStarted writes that the rollout of a change of a parent starts; first is its first step.
 func (e *Events) RolloutStarted(parent *object.Object, first string) {
 	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutStarted, truncate("A change is rolled out: "+first))
-}
-
-// RolloutWaiting writes that a rollout has waited for the same reason for a while.
-func (e *Events) RolloutWaiting(parent *object.Object, why string) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonRolloutWaiting, truncate("The rollout waits: "+why))
 }
 
 // RolloutFinished writes that all children are at the latest revision.

@@ -88,21 +88,26 @@ func TestEvents(t *testing.T) {
 		},
 		"no status subresource": {
 			func(e *Events) { e.NoStatusSubresource(controller, "webs", "ctl.example/v1, Kind=Web") },
-			"default CompositeController webs: Warning SyncError: [webs] Sync error - ignoring, CRD [ctl.example/v1, Kind=Web] does not have subresource 'Status' enabled",
+			"default CompositeController webs: Warning SyncError: [webs] The controller does not run: CRD [ctl.example/v1, Kind=Web] does not have subresource 'Status' enabled, so the status of parents cannot be written; " +
+				"add `subresources: {status: {}}` to the version in the CustomResourceDefinition",
 		},
 		"sync error":                            {func(e *Events) { e.SyncError(parent(t, "shop"), errors.New("50% of it failed")) }, "default Web shop: Warning SyncError: Sync error: 50% of it failed"},
 		"sync error of a cluster-scoped parent": {func(e *Events) { e.SyncError(fleet, errors.New("no")) }, "default Fleet fleet: Warning SyncError: Sync error: no"},
-		"duplicate children": {
-			func(e *Events) { e.DuplicateChildren(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
-			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: Pod default/a, Pod default/b",
-		},
-		"many duplicate children": {
-			func(e *Events) { e.DuplicateChildren(parent(t, "shop"), []string{"a", "b", "c", "d", "e", "f", "g"}) },
-			"default Web shop: Warning DuplicateChild: The hook lists children more than once, and the last one of each counts: a, b, c, d, e and 2 more",
-		},
 		"name taken": {
-			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a"}) },
-			"default Web shop: Warning ChildNameTaken: Pod default/a exists and is not this object's: it was left alone; delete it, or have the hook choose another name",
+			func(e *Events) { e.NameConflict(parent(t, "shop"), errors.New("Pod default/a exists")) },
+			"default Web shop: Warning ChildNameTaken: Pod default/a exists",
+		},
+		"a warning": {
+			func(e *Events) {
+				e.Warning(parent(t, "shop"), pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "Pod default/a differs"})
+			},
+			"default Web shop: Warning ChildOutdated: Pod default/a differs",
+		},
+		"a warning of what was chosen": {
+			func(e *Events) {
+				e.Warning(parent(t, "shop"), pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "Pod default/a differs", Chosen: true})
+			},
+			"default Web shop: Normal ChildOutdated: Pod default/a differs",
 		},
 		"what is over": {
 			func(e *Events) {
@@ -110,13 +115,26 @@ func TestEvents(t *testing.T) {
 			},
 			"default Web shop: Normal SyncRecovered: Synced again. This is over: no\n" + strings.Repeat("x", 97) + " … " + strings.Repeat("x", 100),
 		},
+		"a finalizer of which the hook is gone": {
+			func(e *Events) { e.FinalizerRemoved(parent(t, "shop"), "x/y", pipeline.NoFinalizeHook) },
+			"default Web shop: Normal FinalizerRemoved: Removed the finalizer x/y without a call of the finalize hook: the controller has no finalize hook any more. " +
+				"The children stay as they are; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back",
+		},
+		"a finalizer of which the controller is deleted": {
+			func(e *Events) { e.FinalizerRemoved(parent(t, "shop"), "x/y", pipeline.ControllerDeleted) },
+			"default Web shop: Normal FinalizerRemoved: Removed the finalizer x/y without a call of the finalize hook: the controller is being deleted. The children stay as they are",
+		},
+		"a finalizer that kept an object": {
+			func(e *Events) {
+				deleted := *parent(t, "shop")
+				deleted.DeletionTimestamp = &metav1.Time{}
+				e.FinalizerRemoved(&deleted, "x/y", pipeline.OutsideNamespaces)
+			},
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered that it is done: the parent is in none of the controller's namespaces",
+		},
 		"a finalize hook that does not finish": {
 			func(e *Events) { e.FinalizeWaiting(parent(t, "shop"), errors.New("100% waits")) },
 			"default Web shop: Warning FinalizeWaiting: 100% waits",
-		},
-		"names taken": {
-			func(e *Events) { e.NameConflict(parent(t, "shop"), []string{"Pod default/a", "Pod default/b"}) },
-			"default Web shop: Warning ChildNameTaken: These exist and are not this object's: they were left alone; delete them, or have the hook choose other names: Pod default/a, Pod default/b",
 		},
 	}
 	for name, test := range tests {
@@ -152,11 +170,6 @@ func TestALongErrorFitsIntoAnEvent(t *testing.T) {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}
 	writer.CreateError(parent(t, "shop"), errors.New(strings.Repeat("ü", 5000)))
-	if event := <-sent; len(event.Message) > 1024 {
-		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
-	}
-	name := "Pod default/" + strings.Repeat("a", 253)
-	writer.DuplicateChildren(parent(t, "shop"), []string{name, name, name, name, name})
 	if event := <-sent; len(event.Message) > 1024 {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}

@@ -13,7 +13,8 @@ func SameHealth(a, b *Health) bool {
 		a.Warned == b.Warned && a.Outdated == b.Outdated && a.HookCalled == b.HookCalled && a.WholeErrors == b.WholeErrors &&
 		// A failure is replaced, and never changed.
 		a.LastError == b.LastError && a.Failure == b.Failure &&
-		sameWarning(a.Warning, b.Warning) && sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
+		sameWarning(a.FieldWarning, b.FieldWarning) && sameWarning(a.ChildWarning, b.ChildWarning) &&
+		sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
 		// What is said of write loops depends on the time.
 		len(a.WriteLoops) == 0 && len(b.WriteLoops) == 0
 }
@@ -22,7 +23,7 @@ func sameWarning(a, b *ParentWarning) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Parent == b.Parent && a.Reason == b.Reason && a.Message == b.Message
+	return a.Parent == b.Parent && a.Reason == b.Reason && a.Message == b.Message && a.More == b.More
 }
 
 func sameError(a, b error) bool {

@@ -25,7 +25,8 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 		"LastError":        func(h *Health) { h.LastError = &ParentError{Message: "no"} },
 		"Failure":          func(h *Health) { h.Failure = nil },
 		"Warned":           func(h *Health) { h.Warned++ },
-		"Warning":          func(h *Health) { h.Warning = &ParentWarning{Parent: shop} },
+		"FieldWarning":     func(h *Health) { h.FieldWarning = &ParentWarning{Parent: shop, More: 1, Warning: warning.Warning} },
+		"ChildWarning":     func(h *Health) { h.ChildWarning = &ParentWarning{Parent: shop} },
 		"Outdated":         func(h *Health) { h.Outdated++ },
 		"WholeErrors":      func(h *Health) { h.WholeErrors = true },
 		"WriteLoops":       func(h *Health) { h.WriteLoops = []pipeline.WriteLoop{{}} },
@@ -34,10 +35,10 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 			if _, is := reflect.TypeFor[Health]().FieldByName(name); !is {
 				t.Errorf("there is no field %s", name)
 			}
-			a := &Health{HookErr: errors.New("no"), StaleCredentials: errors.New("no"), LastError: failure, Failure: failure, Warning: warning}
+			a := &Health{HookErr: errors.New("no"), StaleCredentials: errors.New("no"), LastError: failure, Failure: failure, FieldWarning: warning}
 			b := *a
 			again := *warning
-			b.Warning, b.HookErr = &again, errors.New("no")
+			b.FieldWarning, b.HookErr = &again, errors.New("no")
 			if !SameHealth(a, &b) {
 				t.Error("the same is not the same")
 			}
@@ -47,7 +48,7 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 			}
 		})
 	}
-	if fields := reflect.TypeFor[Health]().NumField(); fields != 14 {
+	if fields := reflect.TypeFor[Health]().NumField(); fields != 15 {
 		t.Errorf("there are %d fields: SameHealth and this test must know all", fields)
 	}
 	if !SameHealth(nil, nil) {

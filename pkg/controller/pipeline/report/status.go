@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -33,10 +35,11 @@ type Health struct {
 	// Failure is why one of the failing parents failed; nil if none fails. It stays with a parent
 	// as long as that fails.
 	Failure *ParentError
-	// Warned is the number of parents that were synced with a warning. Warning is that of one of
-	// them; nil if there are none.
-	Warned  int
-	Warning *ParentWarning
+	// Warned is the number of parents that were synced with a warning. FieldWarning is about unknown
+	// fields of one of them, and ChildWarning about children of one of them; nil if there are none.
+	Warned       int
+	FieldWarning *ParentWarning
+	ChildWarning *ParentWarning
 	// Outdated is the number of children that the update method OnDelete leaves as they are.
 	Outdated int
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
@@ -61,6 +64,16 @@ type ParentError struct {
 type ParentWarning struct {
 	Parent object.Key
 	pipeline.Warning
+	// More is the number of other parents with a warning of this sort.
+	More int
+}
+
+func (w *ParentWarning) String() string {
+	message := about(w.Parent, w.Message)
+	if w.More > 0 {
+		message = fmt.Sprintf("%s (and %d more parents)", message, w.More)
+	}
+	return truncate(message)
 }
 
 // Problem is why a controller does not run as its spec says.
@@ -70,6 +83,27 @@ type Problem struct {
 	Err    error
 	// LastSpecRuns is true if the controller still runs with its last working spec.
 	LastSpecRuns bool
+	// rules is the message about missing rights, which takes much to write; empty if it is about
+	// something else.
+	rules string
+}
+
+// RefusalProblem returns the problem that a service account may not read what its controller needs,
+// or that the cluster cannot be asked whether it may.
+func RefusalProblem(refusal *permissions.Error) *Problem {
+	if refusal.IsForbidden() {
+		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: beginning(refusal.Error(), maxMessage)}
+	}
+	return &Problem{Reason: ReasonClusterUnreachable, Err: refusal}
+}
+
+// message returns the text of a problem, short enough for an event. The rules that a service account
+// lacks are whole, so that they can be pasted.
+func (p *Problem) message() string {
+	if p.rules != "" {
+		return p.rules
+	}
+	return truncateError(p.Err)
 }
 
 // Reasons of the conditions of a controller.
@@ -80,6 +114,7 @@ const (
 	ReasonCredentials        = "CredentialsMissing"
 	ReasonNoStatus           = "NoStatusSubresource"
 	ReasonClusterUnreachable = "ClusterUnreachable"
+	ReasonForbidden          = "Forbidden"
 	ReasonDeleting           = "Deleting"
 	ReasonFound              = "Found"
 	ReasonAnswered           = "Answered"
@@ -98,6 +133,8 @@ const (
 	ReasonNotAllSynced       = "NotAllSyncedYet"
 	ReasonParentsFailing     = "ParentsFailing"
 	ReasonFieldsKept         = "AllKept"
+	ReasonNoneWarned         = "NoneWarned"
+	ReasonActsAsServer       = "ActsAsServer"
 )
 
 // Status returns the status of a controller object of that generation. before is its present
@@ -117,6 +154,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	}
 	setParentsSynced(set, health)
 	setFieldsKnown(set, health)
+	setChildrenAsMeant(set, health)
 	setStable(set, health)
 	if health == nil {
 		after.Parents, after.Children = nil, nil
@@ -148,15 +186,15 @@ func setReady(set setCondition, problem *Problem) {
 	case problem == nil:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
 	case problem.LastSpecRuns:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err)+" (the controller still runs as its last working spec said)")
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+" (the controller still runs as its last working spec said)")
 	default:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message())
 	}
 }
 
 func setResourcesFound(set setCondition, problem *Problem) {
 	switch {
-	case problem == nil || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
+	case problem == nil || problem.Reason == ReasonForbidden || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the cluster serves all types of the spec")
 	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))
@@ -178,9 +216,9 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil && health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
-			health.message(health.HookErr.Error()+"; the credentials in use are the last good ones: "+truncateError(health.StaleCredentials)))
+			inShort(health.HookErr)+"; the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
 	case health.HookErr != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, health.message(health.HookErr.Error()))
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, inShort(health.HookErr))
 	case health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonCredentialsStale,
 			"the last call of a hook was answered, but the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
@@ -189,16 +227,25 @@ func setHooksReachable(set setCondition, health *Health) {
 	}
 }
 
+// maxInShort is how many bytes of an error are shown where others show more of it.
+const maxInShort = 300
+
+// inShort returns the first line of an error, shortened. The last error and the condition ParentsSynced
+// have the rest.
+func inShort(err error) string {
+	line, rest, _ := strings.Cut(err.Error(), "\n")
+	if rest != "" {
+		line += " …"
+	}
+	return beginning(line, maxInShort)
+}
+
 func setParentsSynced(set setCondition, health *Health) {
 	switch {
 	case health == nil:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
 	case health.Failing > 0:
-		message := fmt.Sprintf("%d of %d parents are not as their hook wants", health.Failing, health.Total)
-		if first := health.Failure; first != nil {
-			message += fmt.Sprintf("; %s: %s", first.Parent, first.Message)
-		}
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(message))
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(failureOf(health)))
 	case health.Total == 0 && !health.Uncounted:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonNoParents, "there is no parent: no object of the type exists, or none that the controller selects")
 	case health.Uncounted || health.Synced < health.Total:
@@ -208,18 +255,48 @@ func setParentsSynced(set setCondition, health *Health) {
 	}
 }
 
+// failureOf says why one parent fails, and how many others do.
+func failureOf(health *Health) string {
+	first := health.Failure
+	switch {
+	case first == nil:
+		return fmt.Sprintf("%d of %d parents are not as their hook wants", health.Failing, health.Total)
+	case health.Failing > 1:
+		return fmt.Sprintf("%s (and %d more of %d parents)", about(first.Parent, first.Message), health.Failing-1, health.Total)
+	case health.Total > 1:
+		return fmt.Sprintf("%s (1 of %d parents)", about(first.Parent, first.Message), health.Total)
+	default:
+		return about(first.Parent, first.Message)
+	}
+}
+
+// about returns a message that begins with the name of the parent that it is about.
+func about(parent object.Key, message string) string {
+	if name := parent.String() + ": "; !strings.HasPrefix(message, name) {
+		return name + message
+	}
+	return message
+}
+
 func setFieldsKnown(set setCondition, health *Health) {
 	switch {
 	case health == nil:
 		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
-	case health.Warning != nil:
-		message := fmt.Sprintf("%s: %s", health.Warning.Parent, health.Warning.Message)
-		if more := health.Warned - 1; more > 0 {
-			message = fmt.Sprintf("%s (%d more parents are warned of something)", message, more)
-		}
-		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionFalse, string(health.Warning.Reason), truncate(message))
+	case health.FieldWarning != nil:
+		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionFalse, string(health.FieldWarning.Reason), health.FieldWarning.String())
 	default:
 		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionTrue, ReasonFieldsKept, "no field that a hook answers is dropped")
+	}
+}
+
+func setChildrenAsMeant(set setCondition, health *Health) {
+	switch {
+	case health == nil:
+		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+	case health.ChildWarning != nil:
+		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionFalse, string(health.ChildWarning.Reason), health.ChildWarning.String())
+	default:
+		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionTrue, ReasonNoneWarned, "there is no warning about children")
 	}
 }
 
@@ -235,7 +312,7 @@ func setStable(set setCondition, health *Health) {
 }
 
 // ReadyIsUpToDate reports whether a status is of that generation and its condition Ready is the one
-// that Status would set. It is cheap.
+// that Status would set. It is called often, so it writes no rules: the problem has their text.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if said == nil || status.ObservedGeneration != generation {

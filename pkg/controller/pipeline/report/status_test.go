@@ -27,7 +27,7 @@ func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
 			t.Errorf("condition %s is of generation %d and time %s", condition.Type, condition.ObservedGeneration, condition.LastTransitionTime)
 		}
 	}
-	if len(words) != 6 || len(status.Conditions) != 6 {
+	if len(words) != 7 || len(status.Conditions) != 7 {
 		t.Errorf("conditions are %v", status.Conditions)
 	}
 	return conditions{words[v1alpha1.ConditionReady], words[v1alpha1.ConditionResourcesFound], words[v1alpha1.ConditionHooksReachable]}
@@ -183,7 +183,7 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 		times[condition.Type] = condition.LastTransitionTime.Equal(&long)
 	}
 	want := map[string]bool{"Theirs": true, v1alpha1.ConditionReady: false, v1alpha1.ConditionResourcesFound: false, v1alpha1.ConditionHooksReachable: false, v1alpha1.ConditionStable: false,
-		v1alpha1.ConditionParentsSynced: false, v1alpha1.ConditionFieldsKnown: false}
+		v1alpha1.ConditionParentsSynced: false, v1alpha1.ConditionFieldsKnown: false, v1alpha1.ConditionChildrenAsMeant: false}
 	if diff := cmp.Diff(want, times); diff != "" {
 		t.Errorf("conditions that kept their time (-want +got):\n%s", diff)
 	}

@@ -14,10 +14,16 @@ func (h *Health) message(text string) string {
 	switch {
 	case !h.WholeErrors:
 		return truncate(text)
-	case len(text) > maxMessage:
-		const ellipsis = "…"
-		return strings.ToValidUTF8(text[:maxMessage-len(ellipsis)], "") + ellipsis
 	default:
+		return beginning(text, maxMessage)
+	}
+}
+
+// beginning returns as much of a text as has that many bytes.
+func beginning(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
 }

@@ -29,14 +29,29 @@ func TestErrorsOfHooksCanBeShownWhole(t *testing.T) {
 				Total: 1, Failing: 1, HookCalled: true, HookErr: errors.New(test.error), LastError: failure, Failure: failure, WholeErrors: test.whole,
 			}, nil)
 			for place, message := range map[string]string{
-				"lastError":                      status.LastError.Message,
-				v1alpha1.ConditionHooksReachable: meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHooksReachable).Message,
-				v1alpha1.ConditionParentsSynced:  meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced).Message,
+				"lastError":                     status.LastError.Message,
+				v1alpha1.ConditionParentsSynced: meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced).Message,
 			} {
 				isWhole := strings.Contains(message, test.error)
 				if want := test.whole && len(test.error) < maxMessage; len(message) > test.most || isWhole != want || strings.ToValidUTF8(message, "") != message {
 					t.Errorf("%s has %d bytes", place, len(message))
 				}
+			}
+		})
+	}
+}
+
+// The rest is in lastError and in ParentsSynced.
+func TestHooksReachableHasTheFirstLineOfAnError(t *testing.T) {
+	for name, test := range map[string]struct{ error, want string }{
+		"one line":        {"sync hook failed: no", "sync hook failed: no"},
+		"a traceback":     {"sync hook failed: 500\nTraceback\nKeyError", "sync hook failed: 500 …"},
+		"a very long one": {strings.Repeat("x", 5000), strings.Repeat("x", maxInShort-len("…")) + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := Status(v1alpha1.ControllerStatus{}, 1, &Health{HookCalled: true, HookErr: errors.New(test.error), WholeErrors: true}, nil)
+			if got := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHooksReachable).Message; got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -27,17 +27,29 @@ func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 // writeLoopSummary returns the message of the condition Stable of a controller. It stays the same
 // while the write loops do.
 func writeLoopSummary(loops []pipeline.WriteLoop) string {
+	return summary(loops, func(loop pipeline.WriteLoop) string {
+		if loop.OfParent {
+			return ""
+		}
+		return " (its parent is " + loop.Parent.Path() + ")"
+	})
+}
+
+// WriteLoopsOfParent returns why a parent is failing that is in these write loops.
+func WriteLoopsOfParent(loops []pipeline.WriteLoop) string {
+	return summary(loops, func(pipeline.WriteLoop) string { return "" })
+}
+
+// summary says of the first few loops, in the order of their names, what is written and why, and then
+// where it belongs.
+func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
 		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()), cmp.Compare(a.Object.String(), b.Object.String()))
 	})
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
-		text := fmt.Sprintf("%s is written again and again, each time because %s", subject(loop), cause(loop))
-		if !loop.OfParent {
-			text += " (its parent is " + loop.Parent.Path() + ")"
-		}
-		said = append(said, text)
+		said = append(said, fmt.Sprintf("%s is written again and again, each time because %s%s", subject(loop), cause(loop), where(loop)))
 	}
 	if more := len(loops) - most; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
@@ -55,20 +67,39 @@ func subject(loop pipeline.WriteLoop) string {
 
 // cause returns why the object is written again and what would end that.
 func cause(loop pipeline.WriteLoop) string {
+	const sameAnswer = "it must give the same answer to the same request, so leave out times and random values"
+	rivals := strings.Join(loop.Rivals, " and ")
 	switch {
 	case loop.AnswerChanges && loop.Path == "":
-		return "the hook answers something else: it must give the same answer to the same request"
+		return "the hook answers something else: " + sameAnswer
 	case loop.AnswerChanges:
-		return "the hook answers something else at " + loop.Path + ": it must give the same answer to the same request"
+		return "the hook answers something else at " + loop.Path + ": " + sameAnswer
+	case loop.Path == "" && len(loop.Rivals) == 1:
+		return "it is gone: " + rivals + " deletes it; " + remedyOfDeletion
+	case loop.Path == "" && len(loop.Rivals) > 1:
+		return "it is gone: " + rivals + " delete it; " + remedyOfDeletion
 	case loop.Path == "":
-		return "it is gone: somebody else deletes it"
-	case len(loop.Rivals) > 0:
-		says := ", which also writes it, wants something else"
-		if len(loop.Rivals) > 1 {
-			says = ", which also write it, want something else"
-		}
-		return "it differs at " + loop.Path + ": " + strings.Join(loop.Rivals, " and ") + says
-	default:
-		return "it differs at " + loop.Path + ": somebody else changes it"
+		return "it is gone: another writer deletes it; find out who, and have only one of them decide about it"
 	}
+	said := "it differs at " + loop.Path + ": "
+	switch len(loop.Rivals) {
+	case 0:
+		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it"
+	case 1:
+		return said + rivals + ", which also writes it, wants something else" + values(loop) + "; have only one of them set it"
+	default:
+		return said + rivals + ", which also write it, want something else" + values(loop) + "; have only one of them set it"
+	}
+}
+
+// remedyOfDeletion ends that another controller deletes a child. It does so because it is for the same
+// parents, and its hook does not answer the child.
+const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController"
+
+// values says, in brackets, between which values a field alternates, if that is known.
+func values(loop pipeline.WriteLoop) string {
+	if loop.Has == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s instead of %s)", loop.Has, loop.Wants)
 }

@@ -41,6 +41,25 @@ func foughtWith(rivals ...string) pipeline.WriteLoop {
 	return loop
 }
 
+func withValues(loop pipeline.WriteLoop, has, wants string) pipeline.WriteLoop {
+	loop.Has, loop.Wants = has, wants
+	return loop
+}
+
+func deletedBy(rival string) pipeline.WriteLoop {
+	loop := deleted
+	loop.Rivals = []string{rival}
+	return loop
+}
+
+func TestWhatAParentInAWriteLoopSays(t *testing.T) {
+	want := "ConfigMap default/c is written again and again, each time because it is gone: CompositeController comp deletes it; " +
+		"give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController"
+	if got := WriteLoopsOfParent([]pipeline.WriteLoop{deletedBy("CompositeController comp")}); got != want {
+		t.Errorf("it says\n%s, want\n%s", got, want)
+	}
+}
+
 func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	tests := map[string]struct {
 		loops []pipeline.WriteLoop
@@ -48,28 +67,38 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	}{
 		"a field that somebody else sets": {
 			[]pipeline.WriteLoop{fought},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it; the next write waits 1s, further ones longer and longer",
 		},
 		"a field that another controller sets": {
 			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; have only one of them set it; the next write waits 1s, further ones longer and longer",
 		},
 		"a field that other controllers set": {
 			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; have only one of them set it; the next write waits 1s, further ones longer and longer",
+		},
+		"a field whose values are known": {
+			[]pipeline.WriteLoop{withValues(fought, "2", "1")},
+			`ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it (2 instead of 1); ` +
+				"kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it; the next write waits 1s, further ones longer and longer",
+		},
+		"a child that another controller deletes": {
+			[]pipeline.WriteLoop{deletedBy("CompositeController comp")},
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: CompositeController comp deletes it; " +
+				"give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController; the next write waits 2s, further ones longer and longer",
 		},
 		"a child that somebody else deletes": {
 			[]pipeline.WriteLoop{deleted},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: somebody else deletes it; the next write waits 2s, further ones longer and longer",
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find out who, and have only one of them decide about it; the next write waits 2s, further ones longer and longer",
 		},
 		"an answer that is never the same, and others alike": {
 			[]pipeline.WriteLoop{restless, fought, deleted},
 			"Namespace a was written 20 times in a row, each time because the hook answers something else at metadata.labels.a: " +
-				"it must give the same answer to the same request; the next write waits 1s, further ones longer and longer (2 more alike)",
+				"it must give the same answer to the same request, so leave out times and random values; the next write waits 1s, further ones longer and longer (2 more alike)",
 		},
 		"a status that two controllers write": {
 			[]pipeline.WriteLoop{foughtStatus},
-			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: somebody else changes it; the next write waits 1s, further ones longer and longer",
+			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it; the next write waits 1s, further ones longer and longer",
 		},
 	}
 	for name, test := range tests {
@@ -91,19 +120,19 @@ func TestTheConditionStable(t *testing.T) {
 	}{
 		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
 		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
-		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: somebody else changes it"},
+		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it"},
 		"more than can be named, in the order of their names": {
 			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
 			"False WriteLoop: " +
-				"Namespace a is written again and again, each time because it differs at spec: somebody else changes it (its parent is fleet); " +
-				"ConfigMap default/b is written again and again, each time because it differs at data.a: somebody else changes it (its parent is default/shop); " +
-				"ConfigMap default/c is written again and again, each time because it is gone: somebody else deletes it (its parent is default/shop); " +
+				"Namespace a is written again and again, each time because it differs at spec: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it (its parent is fleet); " +
+				"ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it (its parent is default/shop); " +
+				"ConfigMap default/c is written again and again, each time because it is gone: another writer deletes it; find out who, and have only one of them decide about it (its parent is default/shop); " +
 				"and 2 more",
 		},
 		"a child that the hook has created for ever": {
 			&Health{WriteLoops: []pipeline.WriteLoop{created}},
-			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request (its parent is default/shop)",
+			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
 		},
 	}
 	for name, test := range tests {

@@ -40,6 +40,8 @@ type child struct {
 	at int
 	// motion is why the child is in motion, once that is known. It is empty if it is not.
 	motion string
+	// failed is the status check that is why; nil if it is something else.
+	failed *failedCheck
 }
 
 // children reads the answers. If an answer lists a child twice, the last entry counts, in the

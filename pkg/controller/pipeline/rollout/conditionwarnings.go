@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -29,11 +30,8 @@ func (r *Rollout) conditionWarnings() []pipeline.Warning {
 		}
 		warnings = append(warnings, pipeline.UnknownFieldWarning(r.snapshot.ParentType.GroupKind(), field.Path, fmt.Sprintf(
 			"%s: the cluster does not know the field %s and drops it, %s; add it to the schema in the CustomResourceDefinition",
-			r.snapshot.Parent, withoutIndex(field.Path), consequence)))
+			r.snapshot.Parent, openapi.WithoutIndexes(field.Path), consequence)))
 	}
 	cached.schema, cached.warnings = r.snapshot.ParentSchema, warnings
 	return warnings
 }
-
-// withoutIndex returns a path without the index of the sample's only condition.
-func withoutIndex(path string) string { return strings.Replace(path, "[0]", "[]", 1) }

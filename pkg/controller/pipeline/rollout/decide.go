@@ -6,11 +6,11 @@ package rollout
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
@@ -32,6 +32,9 @@ type Decision struct {
 	Updated metav1.Condition
 	// Waits is true if children in motion keep others from moving.
 	Waits bool
+	// Advice says more than the message of Updated: it names the field of the controller's spec that makes
+	// the rollout wait, and what is probably wrong with it; empty if it waits for something else.
+	Advice string
 }
 
 // Decide decides which revision each child is at. The responses are the hook's answers about
@@ -45,16 +48,17 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	if err := c.assign(); err != nil {
 		return nil, err
 	}
-	condition, waits, err := c.advance()
+	condition, waitsFor, err := c.advance()
 	if err != nil {
 		return nil, err
 	}
-	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waits}
+	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Advice: waitsFor.advice()}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	if d.Response.Status != nil {
 		d.Response.Warnings = slices.Concat(d.Response.Warnings, r.conditionWarnings())
 	}
+	d.Response.Warnings = slices.Concat(d.Response.Warnings, r.ignoredWarnings())
 	return d, err
 }
 
@@ -103,9 +107,9 @@ func (c *children) claims() map[object.Key]int {
 }
 
 // advance moves as many children to the latest revision as may move now. It returns the
-// condition that shows how far the rollout is, and whether children in motion keep others from
-// moving.
-func (c *children) advance() (condition metav1.Condition, waits bool, err error) {
+// condition that shows how far the rollout is and, if children in motion keep others from moving, the
+// child that the rollout waits for.
+func (c *children) advance() (condition metav1.Condition, waitsFor *child, err error) {
 	var behind, heldBack []*child
 	for _, child := range c.inOrder {
 		switch {
@@ -118,13 +122,13 @@ func (c *children) advance() (condition metav1.Condition, waits bool, err error)
 	}
 	switch {
 	case len(behind) == 0 && len(heldBack) == 0:
-		return updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name), false, nil
+		return updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name), nil, nil
 	case len(behind) == 0:
-		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), false, nil
+		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), nil, nil
 	}
 	motion, err := c.countMotion()
 	if err != nil {
-		return metav1.Condition{}, false, err
+		return metav1.Condition{}, nil, err
 	}
 	var moved []*child
 	for i := motion.next(behind); i >= 0; i = motion.next(behind) {
@@ -133,9 +137,10 @@ func (c *children) advance() (condition metav1.Condition, waits bool, err error)
 		behind = slices.Delete(behind, i, i+1)
 	}
 	if len(moved) > 0 {
-		return updated(rolloutProgressing, "updating "+c.list(moved)), false, nil
+		return updated(rolloutProgressing, "updating "+c.list(moved)), nil, nil
 	}
-	return updated(rolloutWaiting, motion.waitsFor()), true, nil
+	waitsFor = motion.waitsFor()
+	return updated(rolloutWaiting, waitsFor.motion), waitsFor, nil
 }
 
 // compose makes one answer from the answers about all revisions. It is the answer about the
@@ -176,15 +181,7 @@ const maxListed = 10
 
 // list returns the names of children for a message.
 func (c *children) list(listed []*child) string {
-	var names []string
-	for _, child := range listed[:min(len(listed), maxListed)] {
-		names = append(names, c.nameOf(child))
-	}
-	text := strings.Join(names, ", ")
-	if more := len(listed) - maxListed; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return enumerate.FirstFunc(maxListed, listed, c.nameOf)
 }
 
 // nameOf returns the name of a child for a message.

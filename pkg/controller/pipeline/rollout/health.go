@@ -30,8 +30,9 @@ func (c *children) whyInMotion(child *child) (string, error) {
 	case child.kind.InPlace && !isSpecObserved(child.observed):
 		return "child " + name + " with RollingInPlace update strategy hasn't observed latest spec", nil
 	}
-	for _, check := range child.kind.Checks {
+	for i, check := range child.kind.Checks {
 		if why := failure(child.observed, check); why != "" {
+			child.failed = &failedCheck{StatusConditionCheck: check, index: i, of: name, why: why}
 			return "child " + name + " failed status check: " + why, nil
 		}
 	}

@@ -79,18 +79,18 @@ func (m *motion) move(behind *child) {
 	behind.at = 0
 }
 
-// waitsFor returns the reason why the child that the rollout waits for is in motion. That is
-// the first child in motion at the latest revision or, if there is none, the first of all.
-func (m *motion) waitsFor() string {
-	var why string
+// waitsFor returns the child that the rollout waits for: the first child in motion at the latest
+// revision or, if there is none, the first of all.
+func (m *motion) waitsFor() *child {
+	var first *child
 	for _, child := range m.inOrder {
 		switch {
 		case !child.isInMotion():
 		case child.at == 0:
-			return child.motion
-		case why == "":
-			why = child.motion
+			return child
+		case first == nil:
+			first = child
 		}
 	}
-	return why
+	return first
 }

@@ -52,6 +52,9 @@ func (r *Rollout) writes(c *children) []revisions.Write {
 			removals = append(removals, remove(stored))
 		}
 	}
+	for _, stored := range r.excess {
+		removals = append(removals, remove(stored))
+	}
 	return permitted(r.snapshot, append(writes, removals...))
 }
 

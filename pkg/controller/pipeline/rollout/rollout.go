@@ -21,7 +21,13 @@ type Rollout struct {
 	rules    *Rules
 	snapshot *pipeline.Snapshot
 	cache    *RevisionCache
+	// excess are the stored ControllerRevisions of the oldest versions, if there are too many versions.
+	excess []*revisions.Stored
 }
+
+// maxRevisions bounds the versions of a parent, each of which costs calls of the hooks in each sync.
+// The children at the versions beyond count as moved to the latest one.
+const maxRevisions = 100
 
 // Revision is one version of a parent.
 type Revision struct {
@@ -53,6 +59,7 @@ func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored,
 			return nil, err
 		}
 	}
+	r.dropExcess()
 	if len(latest.stored) > 0 {
 		latest.Name = latest.stored[0].Name
 		cache.shareMemory(latest.stored[0])
@@ -80,6 +87,14 @@ func (r *Rollout) add(stored *revisions.Stored) error {
 	}
 	r.Revisions = append(r.Revisions, &Revision{Name: stored.Name, patch: patch, stored: []*revisions.Stored{stored}})
 	return nil
+}
+
+// dropExcess drops the oldest versions if there are too many. Users may have written revisions.
+func (r *Rollout) dropExcess() {
+	for _, revision := range r.Revisions[min(maxRevisions, len(r.Revisions)):] {
+		r.excess = append(r.excess, revision.stored...)
+	}
+	r.Revisions = r.Revisions[:min(maxRevisions, len(r.Revisions))]
 }
 
 // restore sets the parents of all revisions but the latest.

@@ -41,16 +41,19 @@ type Kind struct {
 	// Partition is the index, in the hook's list of the children of this kind, of the first
 	// child that moves. Those before it stay at their revision.
 	Partition int
+	// Field is where the controller's spec has the update strategy, as messages name it.
+	Field string
 }
 
 // KindOf returns how the children of a type roll. It returns false if its update strategy,
-// which may be nil, does not roll them.
-func KindOf(of object.Type, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
+// which may be nil and which the spec has in that field, does not roll them.
+func KindOf(of object.Type, field string, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
 	if strategy == nil || strategy.Method != v1alpha1.ChildUpdateRollingInPlace && strategy.Method != v1alpha1.ChildUpdateRollingRecreate {
 		return Kind{}, false
 	}
 	kind := Kind{
 		Type:           of,
+		Field:          field,
 		InPlace:        strategy.Method == v1alpha1.ChildUpdateRollingInPlace,
 		MaxUnavailable: strategy.MaxUnavailable,
 		Partition:      int(ptr.Deref(strategy.Partition, 0)),

@@ -48,7 +48,7 @@ func TestKindOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			kind, rolls := KindOf(pods, test.strategy)
+			kind, rolls := KindOf(pods, "", test.strategy)
 			if rolls != (test.want != nil) {
 				t.Fatalf("it rolls: %v", rolls)
 			}

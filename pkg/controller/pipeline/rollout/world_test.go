@@ -134,7 +134,7 @@ func (w *world) remembers(texts ...string) {
 				Labels:          revisions.Labels(&w.snapshot),
 				OwnerReferences: []metav1.OwnerReference{revisions.OwnerReference(&w.snapshot)},
 				// A version that has a higher number is newer.
-				CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(version[1]) * time.Minute)),
+				CreationTimestamp: metav1.NewTime(noon.Add(time.Duration([]rune(version)[1]) * time.Minute)),
 			},
 		}
 		revisions.Record(record, patch, w.rules.fieldPaths())

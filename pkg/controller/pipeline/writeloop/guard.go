@@ -18,6 +18,8 @@ import (
 type Guard struct {
 	mu        sync.Mutex
 	histories map[target]*history
+	looping   loopIndex
+	deletions deletions
 }
 
 // target is what a write changes: a child, or one part of a parent. The same object may be both
@@ -29,7 +31,7 @@ type target struct {
 }
 
 // New returns a guard that has seen no write.
-func New() *Guard { return &Guard{histories: map[target]*history{}} }
+func New() *Guard { return &Guard{histories: map[target]*history{}, looping: loopIndex{}} }
 
 func targetOf(step *pipeline.Step) target {
 	at := target{Key: step.Key()}
@@ -66,7 +68,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 			steps = append(steps, step)
 			continue
 		}
-		early, loops := history.attempt(&step, &state, now)
+		early, loops := g.attempt(history, &step, &state, now)
 		report = append(report, loops...)
 		if !early {
 			steps = append(steps, step)
@@ -87,26 +89,6 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	return next, report
 }
 
-// LoopsEnd returns when all write loops of a parent will be over if nothing more is written; zero if
-// it is in none.
-func (g *Guard) LoopsEnd(parent object.Key) (end time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, history := range g.histories {
-		if history.loop != nil && history.loop.Parent == parent {
-			end = latest(end, latest(history.last, history.loop.until).Add(calm))
-		}
-	}
-	return end
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // PostponeStep is Postpone for a step that is taken before the rest of its sync is planned: the
 // one that puts the finalizer on the parent. It returns until when the step must wait, zero if
 // it may be taken, and the loops to report.
@@ -117,11 +99,20 @@ func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, n
 	if history == nil {
 		return until, nil
 	}
-	early, report := history.attempt(step, &state{snapshot: snapshot}, now)
+	early, report := g.attempt(history, step, &state{snapshot: snapshot}, now)
 	if early {
 		until = history.loop.until
 	}
 	return until, report
+}
+
+// attempt is attempt of the history of the step, and notes the loop that the step is in by now.
+func (g *Guard) attempt(history *history, step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
+	early, report = history.attempt(step, state, now)
+	if history.loop != nil {
+		g.looping.add(history.loop.Parent, targetOf(step))
+	}
+	return early, report
 }
 
 // markUpToDate notes that a target is as the hook wants it.
@@ -149,6 +140,7 @@ func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, 
 			if history := g.histories[at]; history != nil {
 				history.desired = 0 // the hook does not want the child at all
 			}
+			g.deletions.add(at.Key, now)
 			continue
 		}
 		if g.histories[at] == nil {
@@ -168,25 +160,4 @@ func changed(outcome *pipeline.Outcome) bool {
 	}
 	return outcome.Op.FormsWriteLoops() && outcome.Result != nil &&
 		(outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
-}
-
-// Loops returns the write loops that are slowed down, and drops the histories of objects that
-// are no longer written.
-func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var loops []pipeline.WriteLoop
-	dropped := false
-	for at, history := range g.histories {
-		if history.isOver(now) {
-			delete(g.histories, at)
-			dropped = true
-		} else if history.loop != nil {
-			loops = append(loops, history.loop.WriteLoop)
-		}
-	}
-	if dropped && len(g.histories) == 0 {
-		g.histories = map[target]*history{} // a map does not shrink
-	}
-	return loops
 }

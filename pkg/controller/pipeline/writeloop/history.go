@@ -90,6 +90,9 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 		Writes:        max(undone, changing) - 1,
 		Next:          until,
 	}
+	if !h.loop.AnswerChanges {
+		h.loop.Has, h.loop.Wants = alternating(step)
+	}
 	if !early {
 		h.loop.Writes++
 		h.loop.Next = now.Add(delay(excess + 1))

@@ -37,9 +37,9 @@ func (r *Registry) Add(guard *Guard, name string) (remove func()) {
 }
 
 // Rivals returns the names of the other controllers that take part in a loop of a guard: they
-// write the same part of the object again and again. The names are sorted.
+// write the same part of the object again and again, or delete it. The names are sorted.
 func (r *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
-	if r == nil || loop.AnswerChanges || loop.Path == "" {
+	if r == nil || loop.AnswerChanges {
 		return nil
 	}
 	r.mu.Lock()
@@ -94,10 +94,13 @@ var writtenAs = append([]pipeline.Op{""}, parentOps...)
 const minRivalWrites = 3
 
 // isRivalIn reports whether this controller too writes the part of the object again and again
-// that a loop of another controller is about.
+// that a loop of another controller is about, or deletes the object again and again if it is gone there.
 func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if loop.Path == "" {
+		return g.deletions[loop.Object].times >= minRivalWrites
+	}
 	for _, as := range writtenAs {
 		history := g.histories[target{Key: loop.Object, ofParent: as}]
 		if history != nil && max(history.undone, history.changing) >= minRivalWrites && part(history.path) == part(loop.Path) {

@@ -86,3 +86,31 @@ func TestARivalThatHasBecomeCalmIsStillNamed(t *testing.T) {
 		t.Error("a controller that has stopped is named")
 	}
 }
+
+func TestWhoDeletesAChildTakesPartInItsLoop(t *testing.T) {
+	for name, test := range map[string]struct {
+		deletions int
+		want      []string
+	}{
+		"again and again": {minRivalWrites, []string{"theirs"}},
+		"now and then":    {minRivalWrites - 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours, theirs, registry := newWorld(t), newWorld(t), NewRegistry()
+			registry.Add(ours.guard, "ours")
+			registry.Add(theirs.guard, "theirs")
+			deleted := pipeline.Outcome{Step: step(pipeline.Delete, "c", 0)}
+			for range test.deletions {
+				theirs.guard.Wrote(theirs.snapshot(), []pipeline.Outcome{deleted}, start)
+			}
+			ours.fight(time.Millisecond, time.Second, constantly(step(pipeline.Create, "c", 1)))
+			if rivals := registry.Rivals(ours.guard, ours.reported[0]); !slices.Equal(rivals, test.want) {
+				t.Errorf("the rivals are %v, want %v", rivals, test.want)
+			}
+			theirs.guard.Loops(start.Add(2 * calm))
+			if left := len(theirs.guard.deletions); left > 0 {
+				t.Errorf("%d deletions are remembered for ever", left)
+			}
+		})
+	}
+}

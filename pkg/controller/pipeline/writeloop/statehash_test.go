@@ -51,7 +51,7 @@ func TestTheHashOfTheStateCoversTheRequest(t *testing.T) {
 	// unsent are the fields that are not in a request.
 	unsent := []string{
 		"Snapshot.ParentType", "Snapshot.Present", "Snapshot.Selector", "Snapshot.GeneratedLabels", "Snapshot.GeneratedAnnotations",
-		"Snapshot.Finalizer", "Snapshot.NeedsFinalizer", "Snapshot.Managed", "Snapshot.ForeignStatus", "Snapshot.NoOp",
+		"Snapshot.Finalizer", "Snapshot.NeedsFinalizer", "Snapshot.Managed", "Snapshot.Outside", "Snapshot.ForeignStatus", "Snapshot.NoOp",
 		"Snapshot.ParentSchema", "Snapshot.SchemasVersion",
 		"Group.Schema", "Group.Adopt", "Group.Release",
 	}

@@ -42,12 +42,12 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook wants."},
 		{Name: "Parents", Type: "string", Description: "How many objects the controller is for."},
 		{Name: "Failing", Type: "string", Description: "How many of these failed to sync the last time."},
-		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in the answers of their hook."},
+		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in the answers of their hook or in the controller."},
+		{Name: "Outdated", Type: "string", Description: "How many children the hook wants otherwise than when they were made, and are left alone by the update method OnDelete. Under server-side apply, children that somebody else has changed count, too."},
 	}
 	wide := []metav1.TableColumnDefinition{
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
 		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with it."},
-		{Name: "Outdated", Type: "string", Description: "How many children differ from what their hook wants and are left alone by the update method OnDelete."},
 		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
@@ -67,20 +67,32 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		if counts := c.Status.Children; counts != nil {
 			outdated = fmt.Sprint(counts.Outdated)
 		}
-		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned},
-			[]any{address(c.Sync), reason, outdated, period(c.ResyncPeriodSeconds)}
+		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned, outdated},
+			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds)}
 	})
 }
 
-// worstReason returns the reason of the first condition that is False, or otherwise if none is.
+// reasonChildrenDeleted is graver than what the condition ChildrenAsMeant may say, though it is about a
+// field.
+const reasonChildrenDeleted = "ChildrenDeleted"
+
+// worstReason returns the reason of the gravest condition that is False, or otherwise if none is.
 func worstReason(conditions []metav1.Condition, otherwise string) string {
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
-		v1alpha1.ConditionParentsSynced, v1alpha1.ConditionFieldsKnown,
+		v1alpha1.ConditionParentsSynced, v1alpha1.ConditionChildrenAsMeant, v1alpha1.ConditionFieldsKnown,
+		v1alpha1.ConditionServiceAccountSet,
 	} {
-		if condition := meta.FindStatusCondition(conditions, kind); condition != nil && condition.Status == metav1.ConditionFalse {
-			return condition.Reason
+		condition := meta.FindStatusCondition(conditions, kind)
+		if condition == nil || condition.Status != metav1.ConditionFalse {
+			continue
 		}
+		if kind == v1alpha1.ConditionChildrenAsMeant {
+			if fields := meta.FindStatusCondition(conditions, v1alpha1.ConditionFieldsKnown); fields != nil && fields.Reason == reasonChildrenDeleted {
+				return fields.Reason
+			}
+		}
+		return condition.Reason
 	}
 	return otherwise
 }

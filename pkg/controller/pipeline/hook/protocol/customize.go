@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -44,22 +45,23 @@ func (d *Decoder) RelatedRules(answer []byte) (rules []pipeline.RelatedRule, err
 
 func (d *Decoder) rules(value []byte) ([]pipeline.RelatedRule, error) {
 	if value[0] != '[' && string(value) != "null" {
-		return nil, fmt.Errorf("must be a list of rules, not %s", d.quote(value))
+		return nil, fmt.Errorf("relatedResources must be a list of rules, not %s", d.quote(value))
 	}
 	var rules []pipeline.RelatedRule
 	err := object.Elements(value, func(index int, element []byte) error {
+		path := fmt.Sprintf("relatedResources[%d]", index)
 		if element[0] != '{' {
-			return fmt.Errorf("entry %d must be a rule, which is a JSON object, not %s", index, d.quote(element))
+			return fmt.Errorf("%s must be a rule, which is a JSON object, not %s", path, d.quote(element))
 		}
 		var written relatedRule
 		found, err := json.UnmarshalStrict(element, &written)
 		if err != nil {
-			return fmt.Errorf("entry %d: %w", index, explainType(err))
+			return fmt.Errorf("%s: %w", path, explainType(err))
 		}
-		d.addInRule(fmt.Sprintf("relatedResources[%d]", index), found)
+		d.addInRule(path, found)
 		rule, err := written.resolve()
 		if err != nil {
-			return fmt.Errorf("entry %d: %w", index, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		rules = append(rules, rule)
 		return nil
@@ -101,7 +103,7 @@ func (r *relatedRule) resolve() (rule pipeline.RelatedRule, err error) {
 		return rule, errors.New("namespace cannot be combined with namespaceSelector; use two rules")
 	}
 	if _, err := schema.ParseGroupVersion(r.APIVersion); err != nil {
-		return rule, fmt.Errorf("apiVersion: %w", err)
+		return rule, fmt.Errorf(`apiVersion must be "v1" or "<group>/<version>", not %q`, r.APIVersion)
 	}
 	if rule.LabelSelector, err = selector(r.LabelSelector); err != nil {
 		return rule, fmt.Errorf("labelSelector: %w", err)
@@ -117,5 +119,10 @@ func selector(written *metav1.LabelSelector) (labels.Selector, error) {
 	if written == nil {
 		return nil, nil
 	}
-	return metav1.LabelSelectorAsSelector(written)
+	parsed, err := metav1.LabelSelectorAsSelector(written)
+	if err != nil {
+		rule, _, _ := strings.Cut(err.Error(), " (e.g. ") // examples and a regular expression follow
+		return nil, errors.New(rule)
+	}
+	return parsed, nil
 }

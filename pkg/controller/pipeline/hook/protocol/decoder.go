@@ -39,7 +39,8 @@ type Decoder struct {
 // StrictErrors returns the strict errors that the decoder has found.
 func (d *Decoder) StrictErrors() []error { return d.strictErrors }
 
-// fields are the fields that an answer can have. Each has a function that reads its value.
+// fields are the fields that an answer can have. Each has a function that reads its value, and whose
+// errors name the field.
 type fields map[string]func(value []byte) error
 
 // meantBy returns the field that was probably meant by one that the answer cannot have; empty if none
@@ -57,6 +58,32 @@ func (f fields) meantBy(unknown string) string {
 		return here
 	}
 	return meantBy(unknown, known)
+}
+
+// anyIn reports whether any of the fields is in a set.
+func (f fields) anyIn(set sets.Set[string]) bool {
+	for name := range f {
+		if set.Has(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// in returns which of the fields a value has that is an object.
+func (f fields) in(value []byte) []string {
+	if value[0] != '{' {
+		return nil
+	}
+	var found []string
+	_ = object.Members(value, func(name string, _ []byte) error { // the value has been read before
+		if _, known := f[name]; known && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found
 }
 
 // read reads the JSON object of an answer. A null counts as an empty object. The last one of
@@ -87,22 +114,23 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 		seen.Insert(name)
 		read, known := fields[name]
 		if !known {
-			d.addUnknownField(name, fields.meantBy(name))
+			d.addUnknownField(name, fields.meantBy(name), fields.in(value))
 			return nil
 		}
-		if err := read(value); err != nil {
-			invalid = fmt.Errorf("field %q: %w", name, err)
-		}
+		invalid = read(value)
 		return invalid
 	})
 	for _, unknown := range d.UnknownFields() {
 		unknown.MeantIsAbsent = unknown.Meant != "" && !seen.Has(unknown.Meant)
+		if unknown.Meant != "" || fields.anyIn(seen) {
+			unknown.Wraps = nil
+		}
 	}
 	switch {
 	case invalid != nil:
 		return invalid
 	case err != nil:
-		return fmt.Errorf("it is no valid JSON: %s; the answer is %s", strings.TrimPrefix(d.redacted(err).Error(), "jsontext: "), d.quoteAll(answer))
+		return d.invalidJSON(answer, err)
 	default:
 		return nil
 	}
@@ -128,11 +156,17 @@ func (d *Decoder) quote(value []byte) string { return excerpt(d.Redactor.Body(va
 // quoteAll returns an answer, which may not be JSON, as errors show it.
 func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(answer)) }
 
-// Show returns an answer of any form as errors show it.
+// Show returns an answer of any form as errors show it. The exception of a traceback comes first,
+// because it tells what happened.
 func (d *Decoder) Show(answer []byte) string {
 	text := d.Redactor.Body(answer)
+	before, exception := cutException(text)
+	shown := HeadAndTail(before)
 	if d.Whole && len(text) <= maxWholeBytes {
-		return strings.TrimSpace(text)
+		shown = strings.TrimSpace(text)
 	}
-	return HeadAndTail(text)
+	if exception == "" {
+		return shown
+	}
+	return HeadAndTail(exception) + "; " + shown
 }

@@ -20,5 +20,6 @@ func inBothFormats[T any](t *testing.T, tests map[string]T, run func(*testing.T,
 
 // says translates the field names of the composite format into those of f.
 func (f Format) says(text string) string {
-	return strings.NewReplacer(`"parent":`, `"`+f.parent+`":`, `"children"`, `"`+f.children+`"`).Replace(text)
+	return strings.NewReplacer(`"parent":`, `"`+f.parent+`":`, `"children"`, `"`+f.children+`"`,
+		"children[", f.children+"[", "children must", f.children+" must").Replace(text)
 }

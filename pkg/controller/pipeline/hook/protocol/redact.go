@@ -21,8 +21,8 @@ const (
 )
 
 // Redactor blanks what is secret in texts about one call of a hook. Secret are the credentials of
-// the hook, and the values of Secrets that are in the request or in the answer. Nothing is searched
-// for them before a text is to be shown.
+// the hook, those in the addresses of the controller's hooks, and the values of Secrets that are in the
+// request or in the answer. Nothing is searched for them before a text is to be shown.
 type Redactor struct {
 	// Credentials are what the hook was called with. None of them is empty.
 	Credentials []string
@@ -51,6 +51,10 @@ func (r *Redactor) Values(text string) string {
 		found := secretValues{}
 		found.addBody(r.Request)
 		found.addBody(r.Answer)
+		found.addAddresses(r.Request)
+		for _, credential := range r.Credentials {
+			found.addForms(credential)
+		}
 		r.values = found.replacer(r.Credentials)
 	}
 	return r.values.Replace(text)

@@ -22,16 +22,16 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 			return err
 		},
 		f.children: func(value []byte) (err error) {
-			response.Children, err = d.children(value)
+			response.Children, err = d.children(f.children, value)
 			return err
 		},
 		"resyncAfterSeconds": func(value []byte) (err error) {
-			response.ResyncAfter, err = d.seconds(value)
+			response.ResyncAfter, err = d.seconds("resyncAfterSeconds", value)
 			return err
 		},
 		"finalized": func(value []byte) (err error) {
 			response.SaysFinalized = true
-			response.Finalized, err = d.boolean(value)
+			response.Finalized, err = d.boolean("finalized", value)
 			return err
 		},
 	}
@@ -60,11 +60,11 @@ func (d *Decoder) changes(name string, value []byte) (map[string]*string, error)
 	changes := map[string]*string{}
 	err = object.Members(value, func(key string, value []byte) error {
 		if value[0] != '"' && string(value) != "null" {
-			return fmt.Errorf("the value of %q must be a string, or null to take it away, not %s", key, d.quote(value))
+			return fmt.Errorf("%s[%s] must be a string, or null to take it away, not %s", name, key, d.quote(value))
 		}
 		var text *string
 		if err := json.Unmarshal(value, &text); err != nil {
-			return d.redacted(err)
+			return fmt.Errorf("%s[%s]: %w", name, key, d.redacted(err))
 		}
 		changes[key] = text
 		return nil
@@ -78,7 +78,7 @@ func (d *Decoder) object(name string, value []byte) ([]byte, error) {
 	case string(value) == "null":
 		return nil, nil
 	case value[0] != '{':
-		return nil, fmt.Errorf("must be a JSON object, not %s", d.quote(value))
+		return nil, fmt.Errorf("%s must be a JSON object, not %s", name, d.quote(value))
 	}
 	if d.FindDuplicates {
 		d.strictErrors.findDuplicates(name, value)
@@ -86,19 +86,20 @@ func (d *Decoder) object(name string, value []byte) ([]byte, error) {
 	return value, nil
 }
 
-func (d *Decoder) children(value []byte) ([]*object.Object, error) {
+// children reads the field for children.
+func (d *Decoder) children(name string, value []byte) ([]*object.Object, error) {
 	if value[0] != '[' && string(value) != "null" {
-		return nil, fmt.Errorf("must be a list of objects, not %s", d.quote(value))
+		return nil, fmt.Errorf("%s must be a list of objects, not %s", name, d.quote(value))
 	}
 	var children []*object.Object
 	for child, err := range object.Objects(value) {
 		switch index := len(children); {
 		case err != nil:
-			return nil, fmt.Errorf("entry %d: %w", index, d.redacted(err))
+			return nil, fmt.Errorf("%s[%d]: %w", name, index, d.redacted(err))
 		case child == nil:
-			return nil, fmt.Errorf("entry %d is null, which is no object", index)
+			return nil, fmt.Errorf("%s[%d] is null; it must be an object", name, index)
 		case child.Kind == "":
-			return nil, fmt.Errorf("entry %d: Object 'Kind' is missing in %s", index, d.quote(child.JSON()))
+			return nil, fmt.Errorf("%s[%d] has no kind: %s", name, index, d.quote(child.JSON()))
 		}
 		children = append(children, child)
 	}
@@ -109,10 +110,10 @@ func (d *Decoder) children(value []byte) ([]*object.Object, error) {
 const maxResyncAfter = 365 * 24 * time.Hour
 
 // seconds reads a number of seconds. A negative number counts as zero.
-func (d *Decoder) seconds(value []byte) (time.Duration, error) {
+func (d *Decoder) seconds(name string, value []byte) (time.Duration, error) {
 	var seconds *float64
 	if err := json.Unmarshal(value, &seconds); err != nil {
-		return 0, fmt.Errorf("must be a number of seconds, not %s", d.quote(value))
+		return 0, fmt.Errorf("%s must be a number of seconds, not %s", name, d.quote(value))
 	}
 	if seconds == nil {
 		return 0, nil
@@ -121,10 +122,10 @@ func (d *Decoder) seconds(value []byte) (time.Duration, error) {
 	return time.Duration(min(max(nanoseconds, 0), float64(maxResyncAfter))), nil
 }
 
-func (d *Decoder) boolean(value []byte) (bool, error) {
+func (d *Decoder) boolean(name string, value []byte) (bool, error) {
 	var yes bool
 	if err := json.Unmarshal(value, &yes); err != nil {
-		return false, fmt.Errorf("must be true or false, not %s", d.quote(value))
+		return false, fmt.Errorf("%s must be true or false, not %s", name, d.quote(value))
 	}
 	return yes, nil
 }

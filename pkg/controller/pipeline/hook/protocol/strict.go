@@ -67,13 +67,13 @@ func (d *Decoder) addInRule(path string, found []error) {
 		}
 		within := field.FieldPath()
 		name := within[strings.LastIndex(within, ".")+1:]
-		d.addUnknownField(path+"."+within, meantBy(name, fieldsBeside(within)))
+		d.addUnknownField(path+"."+within, meantBy(name, fieldsBeside(within)), nil)
 	}
 }
 
 // addUnknownField adds a field that the protocol does not have. Its name may be secret.
-func (d *Decoder) addUnknownField(path, meant string) {
-	d.strictErrors = append(d.strictErrors, &UnknownField{Path: excerpt(d.Redactor.Values(path)), Meant: meant})
+func (d *Decoder) addUnknownField(path, meant string, wraps []string) {
+	d.strictErrors = append(d.strictErrors, &UnknownField{Path: excerpt(d.Redactor.Values(path)), Meant: meant, Wraps: wraps})
 }
 
 // UnknownFields returns those of the strict errors that are about unknown fields.

@@ -26,7 +26,7 @@ func TestWhatStrictReadersObjectTo(t *testing.T) {
 		"nothing in nulls":                      {`{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`, ""},
 		"an unknown field":                      {`{"chlidren":[]}`, `unknown field "chlidren" (did you mean "children"?)`},
 		"another case":                          {`{"Children":[]}`, `unknown field "Children" (did you mean "children"?)`},
-		"several":                               {`{"a":1,"b":2}`, `[unknown field "a", unknown field "b"]`},
+		"several":                               {`{"a":1,"b":2}`, `[unknown field "a" (leave it out), unknown field "b" (leave it out)]`},
 		"a field twice":                         {`{"children":[],"children":[]}`, `duplicate field "children"`},
 		"a field twice, once by an escape":      {`{"status":{},"st\u0061tus":{}}`, `duplicate field "status"`},
 		"a name twice in the status":            {`{"status":{"a":1,"a":2}}`, `duplicate field "status.a"`},

@@ -19,13 +19,25 @@ type UnknownField struct {
 	Meant string
 	// MeantIsAbsent is true if the answer does not have the field that was probably meant.
 	MeantIsAbsent bool
+	// Wraps are the fields of the protocol that are inside of this one, if the answer has none at its
+	// top, where they belong.
+	Wraps []string
 }
 
 func (u *UnknownField) Error() string {
-	if u.Meant == "" {
-		return fmt.Sprintf("unknown field %q", u.Path)
+	return fmt.Sprintf("unknown field %q (%s)", u.Path, u.Advice())
+}
+
+// Advice says what to do about the field.
+func (u *UnknownField) Advice() string {
+	switch {
+	case len(u.Wraps) > 0:
+		return strings.Join(u.Wraps, " and ") + " must be at the top of the answer, not inside of this field"
+	case u.Meant != "":
+		return fmt.Sprintf("did you mean %q?", u.Meant)
+	default:
+		return "leave it out"
 	}
-	return fmt.Sprintf("unknown field %q (did you mean %q?)", u.Path, u.Meant)
 }
 
 // meantBy returns the known field that was probably meant by an unknown one; empty if none is alike.

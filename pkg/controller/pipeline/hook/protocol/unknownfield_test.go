@@ -44,6 +44,29 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 	}
 }
 
+func TestAnAnswerInsideOfAFieldThatIsUnknown(t *testing.T) {
+	const mustBeAtTheTop = " must be at the top of the answer, not inside of this field"
+	for name, test := range map[string]struct{ answer, want string }{
+		"children":                              {`{"response":{"children":[]}}`, "children" + mustBeAtTheTop},
+		"children and a status":                 {`{"data":{"status":{},"children":[],"comment":"x"}}`, "children and status" + mustBeAtTheTop},
+		"beside a field that is none":           {`{"response":{"status":{}},"ok":true}`, "status" + mustBeAtTheTop},
+		"none of them":                          {`{"response":{"comment":"x"}}`, "leave it out"},
+		"in a list":                             {`{"response":[{"children":[]}]}`, "leave it out"},
+		"beside fields that are where they are": {`{"children":[],"request":{"children":[]}}`, "leave it out"},
+		"inside of what is misspelt":            {`{"Status":{"status":{}}}`, `did you mean "status"?`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &Decoder{}
+			if _, err := d.Response(Composite(), []byte(test.answer)); err != nil {
+				t.Fatal(err)
+			}
+			if got := d.UnknownFields()[0].Advice(); got != test.want {
+				t.Errorf("the advice is\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestWhatWasMeantByAnUnknownFieldOfARule(t *testing.T) {
 	for field, meant := range map[string]string{
 		`relatedResource`:                                                "relatedResources",

@@ -62,7 +62,7 @@ func TestARedirectDoesNotLeadToADeniedAddress(t *testing.T) {
 		address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", status)
 		})
-		wantDenied(t, callDenied(t, address, hookaddress.LinkLocal()), "169.254.169.254")
+		wantDenied(t, callDenied(t, address, hookaddress.DeniedByDefault()), "169.254.169.254")
 	}
 }
 
@@ -70,7 +70,7 @@ func TestARedirectDoesNotLeadToADeniedAddress(t *testing.T) {
 func TestANameIsCheckedEachTimeItIsResolved(t *testing.T) {
 	address := serve(t, answer(200, "{}"))
 	names := startNames(t)
-	transport := newDenyingTransport(&http.Transport{DisableKeepAlives: true}, hookaddress.LinkLocal())
+	transport := newDenyingTransport(&http.Transport{DisableKeepAlives: true}, hookaddress.DeniedByDefault())
 	transport.hookDialer.Resolver = &net.Resolver{PreferGo: true, Dial: names.dial}
 	get := func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(address, "127.0.0.1", "hooks.test.", 1), nil)
@@ -100,7 +100,7 @@ func TestWhatAProxyIsSentIsChecked(t *testing.T) {
 		if err := callDenied(t, "http://hooks.invalid/sync", loopback()); err != nil {
 			t.Errorf("the proxy's own address is denied: %v", err)
 		}
-		wantDenied(t, callDenied(t, "http://169.254.169.254/", hookaddress.LinkLocal()), "169.254.169.254")
+		wantDenied(t, callDenied(t, "http://169.254.169.254/", hookaddress.DeniedByDefault()), "169.254.169.254")
 		return
 	}
 	var calls atomic.Int32

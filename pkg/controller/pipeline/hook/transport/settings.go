@@ -17,7 +17,7 @@ import (
 
 // settings are the connection settings of a hook.
 type settings struct {
-	// path is the field of the spec that holds them.
+	// path is the field of the spec that holds them, or that of the webhook if there are none.
 	path          string
 	caBundle      *v1alpha1.CABundle
 	clientTLS     *v1alpha1.ClientTLS
@@ -49,7 +49,7 @@ func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoin
 			}
 		}
 	}
-	return settings{}
+	return own
 }
 
 // empty reports whether nothing is set.

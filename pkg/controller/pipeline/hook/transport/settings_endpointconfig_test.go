@@ -32,8 +32,8 @@ func TestWhichSettingsAHookIsCalledWith(t *testing.T) {
 		endpoints []v1alpha1.EndpointConfig
 		want      settings
 	}{
-		"none":                            {v1alpha1.Webhook{URL: address}, nil, settings{}},
-		"no endpoint of that host":        {v1alpha1.Webhook{URL: address}, endpoints[:1], settings{}},
+		"none":                            {v1alpha1.Webhook{URL: address}, nil, settings{path: ofHook}},
+		"no endpoint of that host":        {v1alpha1.Webhook{URL: address}, endpoints[:1], settings{path: ofHook}},
 		"the first endpoint of that host": {v1alpha1.Webhook{URL: address}, endpoints, ofEndpoint},
 		"the first endpoint of that host, even if it sets nothing": {
 			v1alpha1.Webhook{URL: address}, append([]v1alpha1.EndpointConfig{{Host: "hooks.example"}}, endpoints...), settings{path: "spec.endpointConfigs[0]"},

@@ -262,7 +262,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a Secret of authorities without the key": {
 			settings: settings{caBundle: caInSecret("")}, secret: map[string]string{"ca": word}, mendable: true,
-			want: spec + `caBundle.secretRef: Secret tools/a: it has no key "ca.crt"`,
+			want: spec + `caBundle.secretRef: Secret tools/a: it has no key "ca.crt"; it has the keys: "ca"`,
 		},
 		"a Secret with nothing under the key of authorities": {
 			settings: settings{caBundle: caInSecret("my.pem")}, secret: map[string]string{"my.pem": ""}, mendable: true,
@@ -294,11 +294,11 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a Secret without the client certificate": {
 			settings: settings{clientTLS: certificateInSecret("", "")}, secret: map[string]string{"tls.key": string(pair.Key)}, mendable: true,
-			want: spec + `clientTLS.secretRef: Secret tools/a: it has no key "tls.crt"`,
+			want: spec + `clientTLS.secretRef: Secret tools/a: it has no key "tls.crt"; it has the keys: "tls.key"`,
 		},
 		"a Secret without the key of the client certificate": {
 			settings: settings{clientTLS: certificateInSecret("", "k")}, secret: map[string]string{"tls.crt": string(pair.Cert)}, mendable: true,
-			want: spec + `clientTLS.secretRef: Secret tools/a: it has no key "k"`,
+			want: spec + `clientTLS.secretRef: Secret tools/a: it has no key "k"; it has the keys: "tls.crt"`,
 		},
 		"a client certificate that is none": {
 			settings: settings{clientTLS: certificateInSecret("", "")}, secret: map[string]string{"tls.crt": word, "tls.key": word}, mendable: true,
@@ -318,7 +318,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a Secret without the token": {
 			settings: settings{authorization: tokenInSecret("", "token")}, secret: map[string]string{"other": word}, mendable: true,
-			want: spec + `authorization.secretRef: Secret tools/a: it has no key "token"`,
+			want: spec + `authorization.secretRef: Secret tools/a: it has no key "token"; it has the keys: "other"`,
 		},
 		"a Secret without anything": {
 			settings: settings{authorization: tokenInSecret("", "token")}, secret: map[string]string{}, mendable: true,
@@ -334,11 +334,11 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a Secret without the user name": {
 			settings: settings{basicAuth: passwordInSecret("", "")}, secret: map[string]string{"password": word}, mendable: true,
-			want: spec + `basicAuth.secretRef: Secret tools/a: it has no key "username"`,
+			want: spec + `basicAuth.secretRef: Secret tools/a: it has no key "username"; it has the keys: "password"`,
 		},
 		"a Secret without the password": {
 			settings: settings{basicAuth: passwordInSecret("", "p")}, secret: map[string]string{"username": word, "password": word}, mendable: true,
-			want: spec + `basicAuth.secretRef: Secret tools/a: it has no key "p"`,
+			want: spec + `basicAuth.secretRef: Secret tools/a: it has no key "p"; it has the keys: "password", "username"`,
 		},
 		"a user name with a colon": {
 			settings: settings{basicAuth: passwordInSecret("", "")}, secret: map[string]string{"username": word + ":me", "password": word}, mendable: true,

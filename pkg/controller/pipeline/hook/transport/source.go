@@ -8,6 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,7 +108,7 @@ func (r *reference) value(key string) (value []byte, err error) {
 	plain, binary := r.object.Lookup("data", key), r.object.Lookup("binaryData", key)
 	switch {
 	case plain == nil && binary == nil:
-		return nil, r.unusable(fmt.Errorf("it has no key %q", key))
+		return nil, r.unusable(fmt.Errorf("it has no key %q%s", key, r.keys()))
 	case plain == nil:
 		err = json.Unmarshal(binary, &value)
 	case r.source.Type.Kind == "Secret":
@@ -118,4 +122,31 @@ func (r *reference) value(key string) (value []byte, err error) {
 		return nil, r.unusable(fmt.Errorf("key %q cannot be decoded", key))
 	}
 	return value, nil
+}
+
+// maxKeys is how many keys a message names.
+const maxKeys = 5
+
+// keys says which keys the source has instead; empty if it has none.
+func (r *reference) keys() string {
+	var names []string
+	for _, field := range []string{"data", "binaryData"} {
+		var values map[string]json.RawMessage
+		if json.Unmarshal(r.object.Lookup(field), &values) == nil {
+			names = slices.AppendSeq(names, maps.Keys(values))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	quoted := make([]string, min(len(names), maxKeys))
+	for i := range quoted {
+		quoted[i] = strconv.Quote(names[i])
+	}
+	text := "; it has the keys: " + strings.Join(quoted, ", ")
+	if more := len(names) - maxKeys; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

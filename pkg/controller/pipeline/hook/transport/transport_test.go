@@ -158,7 +158,7 @@ func (c *caller) call(ctx context.Context) error {
 		return err
 	}
 	secrets := c.Authorize(request)
-	response, err := (&http.Client{Transport: c.Transport}).Do(request)
+	response, err := (&http.Client{Transport: c.Transport, CheckRedirect: CheckRedirect}).Do(request)
 	if err != nil {
 		return err
 	}
@@ -307,5 +307,54 @@ func TestCredentialsAreNotSentToAnotherHost(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestCredentialsAreNotSentInPlainTextAfterARedirect(t *testing.T) {
+	ours := authority(t, "ours")
+	var again *secure
+	headers := make(chan string, 2)
+	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		headers <- r.Header.Get("Authorization")
+		if r.URL.Path == "/back" {
+			http.Redirect(w, r, again.URL+"/end", http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	again = serveTLS(t, &tls.Config{Certificates: []tls.Certificate{servingCertificate(t, ours)}}, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/plain", "/back":
+			http.Redirect(w, r, plain+r.URL.Path, http.StatusTemporaryRedirect)
+		case "/secure":
+			http.Redirect(w, r, "/end", http.StatusTemporaryRedirect)
+		default:
+			headers <- r.Header.Get("Authorization")
+			_, _ = io.WriteString(w, "{}")
+		}
+	})
+	for name, test := range map[string]struct {
+		path string
+		want []string
+	}{
+		"to https":            {"/secure", []string{"Bearer s3cret"}},
+		"to http":             {"/plain", []string{""}},
+		"to http and back":    {"/back", []string{"", ""}},
+		"without one, a call": {"/end", []string{"Bearer s3cret"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hosts := newCluster(t)
+			hosts.put(secret("tools", "a"), map[string]string{"token": "s3cret"})
+			hook := connected(t, hosts, v1alpha1.Webhook{URL: ptr.To(again.URL + test.path), Authorization: tokenInSecret("", "token"),
+				CABundle: &v1alpha1.CABundle{Inline: ptr.To(string(ours.Cert))}}, nil)
+			if err := ask(t, hook); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range test.want {
+				if got := <-headers; got != want {
+					t.Errorf("request %d is sent %q, want %q", i, got, want)
+				}
+			}
+		})
 	}
 }

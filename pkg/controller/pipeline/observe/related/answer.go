@@ -13,6 +13,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // answerLasts is how long an answer is used before the hook is asked again.
@@ -30,6 +31,8 @@ type Answer struct {
 	// that the host had last.
 	found []typed
 	rules []*rule
+	// reads are the rights to read that the service account needs for the rules.
+	reads []rights.Required
 }
 
 // lasts reports whether the answer can be used for the present parent.

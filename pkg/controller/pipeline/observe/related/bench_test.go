@@ -19,10 +19,12 @@ import (
 func BenchmarkConcerned(b *testing.B) {
 	only := "parent=500"
 	rules := map[string]func(i int) *rule{
-		"names in a namespace": func(i int) *rule { return &rule{namespace: fmt.Sprint("n", i), names: []string{fmt.Sprint("o", i)}} },
-		"names":                func(i int) *rule { return &rule{names: []string{fmt.Sprint("o", i)}} },
+		"names in a namespace": func(i int) *rule {
+			return &rule{within: []string{fmt.Sprint("n", i)}, names: []string{fmt.Sprint("o", i)}}
+		},
+		"names": func(i int) *rule { return &rule{names: []string{fmt.Sprint("o", i)}} },
 		"labels in a namespace": func(i int) *rule {
-			return &rule{namespace: fmt.Sprint("n", i), labels: selector(b, &only)}
+			return &rule{within: []string{fmt.Sprint("n", i)}, labels: selector(b, &only)}
 		},
 		"labels": func(i int) *rule {
 			return &rule{labels: labels.SelectorFromSet(labels.Set{"parent": fmt.Sprint(i)})}

@@ -41,6 +41,7 @@ func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err er
 // Forget drops the rules of an answer, and releases the views that only these needed.
 func (o *Observer) Forget(answer *Answer) {
 	o.note(answer, object.Key{}, nil)
+	o.forgetPermission(answer)
 	// Only opening sources can fail, and without rules there is none to open.
 	_ = o.follow(answer, nil)
 }
@@ -51,8 +52,13 @@ func (o *Observer) Close() {
 	all := slices.Collect(maps.Values(o.sources))
 	clear(o.sources)
 	clear(o.byAnswer)
+	permissions := slices.Collect(maps.Values(o.permissions))
+	clear(o.permissions)
 	o.mu.Unlock()
 	o.drop(all)
+	for _, permission := range permissions {
+		permission.requirement.Close()
+	}
 }
 
 // open opens the sources that the rules need and that are not open.

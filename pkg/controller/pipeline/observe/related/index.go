@@ -20,14 +20,19 @@ type indexKey struct{ namespace, name string }
 
 // indexKeys returns the namespaces and names that the rule selects.
 func (r *rule) indexKeys() iter.Seq[indexKey] {
+	namespaces, names := r.within, r.names
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
 	return func(yield func(indexKey) bool) {
-		if len(r.names) == 0 {
-			yield(indexKey{namespace: r.namespace})
-			return
-		}
-		for _, name := range r.names {
-			if !yield(indexKey{namespace: r.namespace, name: name}) {
-				return
+		for _, namespace := range namespaces {
+			for _, name := range names {
+				if !yield(indexKey{namespace, name}) {
+					return
+				}
 			}
 		}
 	}

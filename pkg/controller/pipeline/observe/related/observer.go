@@ -11,10 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // Config is what an Observer works with.
@@ -27,8 +30,15 @@ type Config struct {
 	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
 	// change that; empty if they are not.
 	Confinement string
+	// Namespaces are those that related objects may be in.
+	Namespaces object.Namespaces
 	// Changed enqueues parents.
 	Changed func(parents ...object.Key)
+	// Require requires rights of the service account of the controller; nil if it has none. It calls
+	// changed when they may have changed.
+	Require func(required []rights.Required, changed func()) *permissions.Requirement
+	// Types are the only ones that the hook may ask for; none is any.
+	Types []v1alpha1.ResourceRule
 }
 
 // Observer observes the related objects of the parents of one controller.
@@ -42,6 +52,9 @@ type Observer struct {
 	byAnswer map[*Answer][]*rule
 	// missing has the answers with a rule whose type the host does not have.
 	missing map[*Answer]missingType
+	// permissions are there if Require is.
+	permissions map[*Answer]permission
+	refusals    refusals
 }
 
 // New returns an observer, which must be closed.
@@ -53,6 +66,8 @@ func New(config Config) *Observer {
 		sources:  map[object.Type]*source{},
 		byAnswer: map[*Answer][]*rule{},
 		missing:  map[*Answer]missingType{},
+
+		permissions: map[*Answer]permission{},
 	}
 }
 
@@ -68,7 +83,8 @@ func (w *NotListedError) Error() string { return "the related objects have not b
 // Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer is
 // no longer valid. If the hook fails, or a rule of its answer cannot be met, the hook is asked
 // again the next time. The error is a *NotListedError if nothing is wrong and the objects have not
-// been listed yet.
+// been listed yet. It is a *permissions.Error if the service account of the controller may not read
+// them. The answer stays valid then.
 //
 // Events of the objects that the answer asks for enqueue the parent until Forget is called with the
 // answer. A parent may have several answers, about several versions of it.
@@ -78,7 +94,11 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeli
 	if err != nil {
 		if _, passing := errors.AsType[*discovery.Error](err); !passing {
 			*answer = Answer{}
+			o.refusals.note(answer, nil) // there is nothing to show
 		}
+		return err
+	}
+	if err := o.permit(ctx, answer); err != nil {
 		return err
 	}
 	if err := o.follow(answer, answer.rules); err != nil {
@@ -95,6 +115,9 @@ func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *
 		if err != nil {
 			return err
 		}
+		if err := restriction(o.Types).check(written); err != nil {
+			return err
+		}
 		*answer = Answer{about: versionOf(snapshot.Parent), given: time.Now(), written: written, warnings: warnings}
 	}
 	found, err := o.Resolve.find(ctx, answer.written)
@@ -105,7 +128,10 @@ func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *
 		return nil
 	}
 	answer.found = found
-	answer.rules, err = narrow(snapshot.Parent, o.Confinement, found)
+	if answer.rules, err = o.narrow(snapshot.Parent, found); err != nil {
+		return err
+	}
+	answer.reads, err = o.reads(answer.rules)
 	return err
 }
 

@@ -122,11 +122,11 @@ func TestRulesThatAHookMayHave(t *testing.T) {
 		},
 		"labels of namespaces": {
 			rule:  ofConfigMaps(pipeline.RelatedRule{NamespaceSelector: selector(t, &green)}),
-			v1Err: `namespaceSelector: ` + needsV2, v2: where{Namespaces: green},
+			v1Err: `namespaceSelector selects among namespaces: ` + needsV2, v2: where{Namespaces: green},
 		},
 		"labels of objects and namespaces": {
 			rule:  ofConfigMaps(pipeline.RelatedRule{NamespaceSelector: selector(t, &green), LabelSelector: selector(t, &green)}),
-			v1Err: `namespaceSelector: ` + needsV2, v2: where{Namespaces: green, Labels: green},
+			v1Err: `namespaceSelector selects among namespaces: ` + needsV2, v2: where{Namespaces: green, Labels: green},
 		},
 		"labels of a cluster-scoped type": {
 			rule: ofNamespaces(pipeline.RelatedRule{LabelSelector: selector(t, &green)}), v1: where{Labels: green}, v2: where{Labels: green},
@@ -188,14 +188,14 @@ func TestRulesThatAHookMayHave(t *testing.T) {
 				if version == "v2" {
 					confinement = ""
 				}
-				rules, err := narrow(parsed(t, parent), confinement, found)
+				rules, err := (&Config{Confinement: confinement}).narrow(parsed(t, parent), found)
 				if err != nil || wantErr != "" {
 					if err == nil || err.Error() != wantErr {
 						t.Errorf("the error is\n%v\nwant\n%s", err, wantErr)
 					}
 					return
 				}
-				got := where{rules[0].namespace, rules[0].names, text(rules[0].labels), text(rules[0].namespaces)}
+				got := where{strings.Join(rules[0].within, " "), rules[0].names, text(rules[0].labels), text(rules[0].namespaces)}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the rule looks elsewhere (-want +got):\n%s", diff)
 				}
@@ -235,17 +235,17 @@ func TestWhatARuleSelects(t *testing.T) {
 		"everything selects a cluster-scoped object": {&rule{}, node, true},
 		"its name":                                               {&rule{names: []string{"b", "a"}}, a, true},
 		"another name":                                           {&rule{names: []string{"b"}}, a, false},
-		"its name in its namespace":                              {&rule{namespace: "one", names: []string{"a"}}, a, true},
-		"its name in another namespace":                          {&rule{namespace: "two", names: []string{"a"}}, a, false},
-		"another name in its namespace":                          {&rule{namespace: "one", names: []string{"b"}}, a, false},
+		"its name in its namespace":                              {&rule{within: []string{"one"}, names: []string{"a"}}, a, true},
+		"its name in another namespace":                          {&rule{within: []string{"two"}, names: []string{"a"}}, a, false},
+		"another name in its namespace":                          {&rule{within: []string{"one"}, names: []string{"b"}}, a, false},
 		"the name of a cluster-scoped object":                    {&rule{names: []string{"a"}}, node, true},
-		"its namespace":                                          {&rule{namespace: "one"}, a, true},
-		"another namespace":                                      {&rule{namespace: "two"}, a, false},
+		"its namespace":                                          {&rule{within: []string{"one"}}, a, true},
+		"another namespace":                                      {&rule{within: []string{"two"}}, a, false},
 		"its labels":                                             {&rule{labels: selector(t, &green)}, leaf, true},
 		"other labels":                                           {&rule{labels: selector(t, &green)}, stone, false},
 		"labels, and the object has none":                        {&rule{labels: selector(t, &green)}, a, false},
-		"its labels in its namespace":                            {&rule{namespace: "one", labels: selector(t, &green)}, leaf, true},
-		"its labels in another namespace":                        {&rule{namespace: "two", labels: selector(t, &green)}, leaf, false},
+		"its labels in its namespace":                            {&rule{within: []string{"one"}, labels: selector(t, &green)}, leaf, true},
+		"its labels in another namespace":                        {&rule{within: []string{"two"}, labels: selector(t, &green)}, leaf, false},
 		"its namespace's labels":                                 {&rule{namespaces: selector(t, &green)}, stone, true},
 		"another namespace's labels":                             {&rule{namespaces: selector(t, &green)}, `{metadata: {name: a, namespace: two}}`, false},
 		"the labels of a namespace that is not there":            {&rule{namespaces: selector(t, &green)}, `{metadata: {name: a, namespace: gone}}`, false},
@@ -267,10 +267,10 @@ func TestWhatARuleSelects(t *testing.T) {
 // What the index finds has to be all that selects an object, whatever else it finds.
 func TestTheIndexMissesNoRule(t *testing.T) {
 	var rules []*rule
-	for _, namespace := range []string{"", "one", "two"} {
+	for _, within := range [][]string{nil, {"one"}, {"two"}, {"one", "two"}} {
 		for _, names := range [][]string{nil, {"a"}, {"b", "a", "a"}} {
 			for _, labels := range []labels.Selector{nil, selector(t, &green)} {
-				rules = append(rules, &rule{namespace: namespace, names: names, labels: labels})
+				rules = append(rules, &rule{within: within, names: names, labels: labels})
 			}
 		}
 	}
@@ -310,7 +310,7 @@ func TestTheIndexMissesNoRule(t *testing.T) {
 func TestTheIndexPassesOverRulesThatNameOthers(t *testing.T) {
 	all := index{}
 	for i := range 1000 {
-		all.add(&rule{namespace: fmt.Sprint("n", i), names: []string{"a"}})
+		all.add(&rule{within: []string{fmt.Sprint("n", i)}, names: []string{"a"}})
 		all.add(&rule{names: []string{fmt.Sprint("b", i)}})
 	}
 	found := 0

@@ -51,10 +51,14 @@ func (o *Observer) selected(r *rule) []*object.Object {
 func (o *Observer) candidates(r *rule) []*object.Object {
 	view := o.sources[r.of].view
 	switch {
-	case len(r.names) > 0 && (r.namespace != "" || !r.of.Namespaced):
-		return named(view, r)
-	case r.namespace != "":
-		return view.In(r.namespace)
+	case len(r.names) > 0 && !r.of.Namespaced:
+		return named(view, "", r.names)
+	case len(r.within) > 0:
+		found := r.candidatesIn(view, r.within[0])
+		for _, namespace := range r.within[1:] {
+			found = append(found, r.candidatesIn(view, namespace)...)
+		}
+		return found
 	case r.namespaces != nil:
 		var found []*object.Object
 		for _, namespace := range o.sources[r.in].view.List() {
@@ -68,10 +72,17 @@ func (o *Observer) candidates(r *rule) []*object.Object {
 	}
 }
 
-func named(view *cache.View, r *rule) []*object.Object {
+func (r *rule) candidatesIn(view *cache.View, namespace string) []*object.Object {
+	if len(r.names) > 0 {
+		return named(view, namespace, r.names)
+	}
+	return view.In(namespace)
+}
+
+func named(view *cache.View, namespace string, names []string) []*object.Object {
 	var found []*object.Object
-	for _, name := range r.names {
-		if o := view.Get(types.NamespacedName{Namespace: r.namespace, Name: name}); o != nil {
+	for _, name := range names {
+		if o := view.Get(types.NamespacedName{Namespace: namespace, Name: name}); o != nil {
 			found = append(found, o)
 		}
 	}

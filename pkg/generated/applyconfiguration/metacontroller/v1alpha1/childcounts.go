@@ -10,8 +10,9 @@ package v1alpha1
 //
 // ChildCounts counts children that are not as their hook wants although no sync failed.
 type ChildCountsApplyConfiguration struct {
-	// outdated is how many children differ from what their hook wants. The update method OnDelete leaves such a child as it
-	// is. It is made anew after somebody has deleted it.
+	// outdated is the number of children that the update method OnDelete leaves as they are, although the hook wants them to be
+	// different now. Under server-side apply, a child that somebody else has changed also counts. To have such a child updated,
+	// delete it: the controller then creates it as the hook wants it.
 	Outdated *int32 `json:"outdated,omitempty"`
 }
 

@@ -36,7 +36,8 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// and added to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook forgets cannot
 	// orphan children. Use it unless users of the parent type are to choose the selector.
 	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
-	GenerateSelector *bool `json:"generateSelector,omitempty"`
+	GenerateSelector         *bool `json:"generateSelector,omitempty"`
+	AccessApplyConfiguration `json:""`
 }
 
 // CompositeControllerSpecApplyConfiguration constructs a declarative configuration of the CompositeControllerSpec type for use with
@@ -100,5 +101,36 @@ func (b *CompositeControllerSpecApplyConfiguration) WithResyncPeriodSeconds(valu
 // If called multiple times, the GenerateSelector field is set to the value of the last call.
 func (b *CompositeControllerSpecApplyConfiguration) WithGenerateSelector(value bool) *CompositeControllerSpecApplyConfiguration {
 	b.GenerateSelector = &value
+	return b
+}
+
+// WithServiceAccount sets the ServiceAccount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccount field is set to the value of the last call.
+func (b *CompositeControllerSpecApplyConfiguration) WithServiceAccount(value *ServiceAccountReferenceApplyConfiguration) *CompositeControllerSpecApplyConfiguration {
+	b.AccessApplyConfiguration.ServiceAccount = value
+	return b
+}
+
+// WithNamespaces adds the given value to the Namespaces field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Namespaces field.
+func (b *CompositeControllerSpecApplyConfiguration) WithNamespaces(values ...string) *CompositeControllerSpecApplyConfiguration {
+	for i := range values {
+		b.AccessApplyConfiguration.Namespaces = append(b.AccessApplyConfiguration.Namespaces, values[i])
+	}
+	return b
+}
+
+// WithRelatedResources adds the given value to the RelatedResources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RelatedResources field.
+func (b *CompositeControllerSpecApplyConfiguration) WithRelatedResources(values ...*ResourceRuleApplyConfiguration) *CompositeControllerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRelatedResources")
+		}
+		b.AccessApplyConfiguration.RelatedResources = append(b.AccessApplyConfiguration.RelatedResources, *values[i])
+	}
 	return b
 }

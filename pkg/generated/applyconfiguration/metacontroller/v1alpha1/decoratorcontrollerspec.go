@@ -31,7 +31,8 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
 	// of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
-	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
+	ResyncPeriodSeconds      *int32 `json:"resyncPeriodSeconds,omitempty"`
+	AccessApplyConfiguration `json:""`
 }
 
 // DecoratorControllerSpecApplyConfiguration constructs a declarative configuration of the DecoratorControllerSpec type for use with
@@ -92,5 +93,36 @@ func (b *DecoratorControllerSpecApplyConfiguration) WithEndpointConfigs(values .
 // If called multiple times, the ResyncPeriodSeconds field is set to the value of the last call.
 func (b *DecoratorControllerSpecApplyConfiguration) WithResyncPeriodSeconds(value int32) *DecoratorControllerSpecApplyConfiguration {
 	b.ResyncPeriodSeconds = &value
+	return b
+}
+
+// WithServiceAccount sets the ServiceAccount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccount field is set to the value of the last call.
+func (b *DecoratorControllerSpecApplyConfiguration) WithServiceAccount(value *ServiceAccountReferenceApplyConfiguration) *DecoratorControllerSpecApplyConfiguration {
+	b.AccessApplyConfiguration.ServiceAccount = value
+	return b
+}
+
+// WithNamespaces adds the given value to the Namespaces field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Namespaces field.
+func (b *DecoratorControllerSpecApplyConfiguration) WithNamespaces(values ...string) *DecoratorControllerSpecApplyConfiguration {
+	for i := range values {
+		b.AccessApplyConfiguration.Namespaces = append(b.AccessApplyConfiguration.Namespaces, values[i])
+	}
+	return b
+}
+
+// WithRelatedResources adds the given value to the RelatedResources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RelatedResources field.
+func (b *DecoratorControllerSpecApplyConfiguration) WithRelatedResources(values ...*ResourceRuleApplyConfiguration) *DecoratorControllerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRelatedResources")
+		}
+		b.AccessApplyConfiguration.RelatedResources = append(b.AccessApplyConfiguration.RelatedResources, *values[i])
+	}
 	return b
 }

@@ -17,8 +17,9 @@ type ParentCountsApplyConfiguration struct {
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
 	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
 	Failing *int32 `json:"failing,omitempty"`
-	// warned is how many of them are synced although their hook's answer is probably not what its author means, such as one
-	// with a field that the cluster does not know. Events about these parents say what it is.
+	// warned is how many of them are synced although the result is probably not what the author of the hook or of the
+	// controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long,
+	// or the cluster warns of a child. Events about these parents say what it is.
 	Warned *int32 `json:"warned,omitempty"`
 }
 

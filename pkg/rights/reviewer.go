@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package rights
 
 import (
 	"context"
@@ -13,52 +13,65 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 const (
-	// parallelReviews bounds the concurrent reviews of one request.
-	parallelReviews = 16
+	// parallelReviews bounds the concurrent reviews of one reviewer's question.
+	parallelReviews = 8
 	// anyVerb stands for all verbs. Rules that have it allow every verb.
 	anyVerb = "*"
 )
 
-// Reviews asks the host what a user may do.
+// Reviews asks the cluster what a user may do.
 type Reviews interface {
 	Create(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// reviewer asks the host what one user may do. It caches nothing, so that a right that was just
-// given counts.
-type reviewer struct {
-	reviews Reviews
-	user    user.Info
+// User is who the cluster is asked about.
+type User struct {
+	Name, UID string
+	Groups    []string
+	Extra     map[string][]string
+}
 
-	mu sync.Mutex
-	// troubles are the evaluation errors of the host. They may be why it refused a right.
+// Reviewer asks the cluster what one user may do. It caches nothing, so that a right that was just
+// given counts.
+type Reviewer struct {
+	reviews Reviews
+	user    User
+
+	mu       sync.Mutex
 	troubles sets.Set[string]
 }
 
-func newReviewer(reviews Reviews, of user.Info) *reviewer {
-	return &reviewer{reviews: reviews, user: of, troubles: sets.New[string]()}
+// NewReviewer returns a reviewer of the rights of a user.
+func NewReviewer(reviews Reviews, of User) *Reviewer {
+	return &Reviewer{reviews: reviews, user: of, troubles: sets.New[string]()}
 }
 
-// missing returns the required rights that the user does not have.
-func (r *reviewer) missing(ctx context.Context, required []requiredRight) ([]requiredRight, error) {
-	verbs, order := map[object]sets.Set[string]{}, []object(nil)
+// Troubles returns what the cluster could not evaluate. That may be why it refused a right.
+func (r *Reviewer) Troubles() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return sets.List(r.troubles)
+}
+
+// Missing returns the required rights that the user does not have.
+func (r *Reviewer) Missing(ctx context.Context, required []Required) ([]Required, error) {
+	verbs, order := map[Object]sets.Set[string]{}, []Object(nil)
 	for _, req := range required {
-		if verbs[req.object] == nil {
-			verbs[req.object] = sets.New[string]()
-			order = append(order, req.object)
+		if verbs[req.Object] == nil {
+			verbs[req.Object] = sets.New[string]()
+			order = append(order, req.Object)
 		}
-		verbs[req.object].Insert(req.verb)
+		verbs[req.Object].Insert(req.Verb)
 	}
 	// Many users have all rights to a type or none. One review for any verb first saves reviews for
 	// each verb.
-	var all, rest []right
+	var all, rest []Right
 	for _, of := range order {
 		if len(verbs[of]) > 2 {
-			all = append(all, right{of, anyVerb})
+			all = append(all, Right{of, anyVerb})
 		}
 	}
 	allowed, err := r.allowed(ctx, all)
@@ -66,9 +79,9 @@ func (r *reviewer) missing(ctx context.Context, required []requiredRight) ([]req
 		return nil, err
 	}
 	for _, of := range order {
-		if !allowed.Has(right{of, anyVerb}) {
+		if !allowed.Has(Right{of, anyVerb}) {
 			for _, verb := range sets.List(verbs[of]) {
-				rest = append(rest, right{of, verb})
+				rest = append(rest, Right{of, verb})
 			}
 		}
 	}
@@ -76,13 +89,13 @@ func (r *reviewer) missing(ctx context.Context, required []requiredRight) ([]req
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(required), func(req requiredRight) bool {
-		return allowed.Has(right{req.object, anyVerb}) || each.Has(req.right)
+	return slices.DeleteFunc(slices.Clone(required), func(req Required) bool {
+		return allowed.Has(Right{req.Object, anyVerb}) || each.Has(req.Right)
 	}), nil
 }
 
 // allowed returns the rights that the user has.
-func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right], error) {
+func (r *Reviewer) allowed(ctx context.Context, rights []Right) (sets.Set[Right], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	has, failures := make([]bool, len(rights)), make([]error, len(rights))
@@ -92,7 +105,7 @@ func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right]
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			if has[i], failures[i] = r.review(ctx, asked); failures[i] != nil {
+			if has[i], failures[i] = r.Allows(ctx, asked); failures[i] != nil {
 				cancel() // the other reviews cannot change the result
 			}
 		})
@@ -101,7 +114,7 @@ func (r *reviewer) allowed(ctx context.Context, rights []right) (sets.Set[right]
 	if err := firstCause(failures); err != nil {
 		return nil, err
 	}
-	allowed := sets.New[right]()
+	allowed := sets.New[Right]()
 	for i, asked := range rights {
 		if has[i] {
 			allowed.Insert(asked)
@@ -122,18 +135,19 @@ func firstCause(failures []error) error {
 	return first
 }
 
-func (r *reviewer) review(ctx context.Context, asked right) (bool, error) {
+// Allows reports whether the user has a right.
+func (r *Reviewer) Allows(ctx context.Context, asked Right) (bool, error) {
 	answer, err := r.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: r.user.GetName(), UID: r.user.GetUID(), Groups: r.user.GetGroups(), Extra: extraOf(r.user),
+			User: r.user.Name, UID: r.user.UID, Groups: r.user.Groups, Extra: r.extra(),
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: asked.Group, Version: "*", Resource: asked.Resource, Subresource: asked.subresource,
-				Namespace: asked.namespace, Name: asked.name, Verb: asked.verb,
+				Group: asked.Group, Version: "*", Resource: asked.Resource, Subresource: asked.Subresource,
+				Namespace: asked.Namespace, Name: asked.Name, Verb: asked.Verb,
 			},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("review whether the user may %s %s: %w", asked.verb, asked.GroupResource, err)
+		return false, fmt.Errorf("review whether the user may %s %s: %w", asked.Verb, asked.GroupResource, err)
 	}
 	if trouble := answer.Status.EvaluationError; trouble != "" {
 		r.mu.Lock()
@@ -143,9 +157,9 @@ func (r *reviewer) review(ctx context.Context, asked right) (bool, error) {
 	return answer.Status.Allowed && !answer.Status.Denied, nil
 }
 
-func extraOf(user user.Info) map[string]authorizationv1.ExtraValue {
+func (r *Reviewer) extra() map[string]authorizationv1.ExtraValue {
 	extra := map[string]authorizationv1.ExtraValue{}
-	for key, values := range user.GetExtra() {
+	for key, values := range r.user.Extra {
 		extra[key] = values
 	}
 	return extra

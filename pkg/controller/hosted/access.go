@@ -1,0 +1,72 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// AccountOf returns the account that a controller acts as.
+func AccountOf(access *v1alpha1.Access) host.Account {
+	if access.ServiceAccount == nil {
+		return host.Account{}
+	}
+	return host.Account{Namespace: access.ServiceAccount.Namespace, Name: access.ServiceAccount.Name}
+}
+
+// ResolveAccess sets as whom the controller acts, and what it may reach. The types of parents and
+// children must be resolved. The error names one that is outside of all namespaces, or it is a
+// *discovery.Error if the host cannot be asked for the related types.
+func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
+	if account := access.ServiceAccount; account != nil && (account.Namespace == "" || account.Name == "") {
+		return errors.New("spec.serviceAccount names no account: set its namespace and its name")
+	}
+	s.Access, s.Namespaces = *access, object.NewNamespaces(access.Namespaces)
+	if err := s.resolveRelated(ctx, discovery); err != nil {
+		return fmt.Errorf("spec.relatedResources: %w", err)
+	}
+	for _, of := range slices.Concat(s.types(), s.Related) {
+		if !of.Namespaced && !s.Namespaces.All() {
+			return fmt.Errorf("spec.namespaces limits the controller to objects in namespaces, and %s is cluster-scoped: "+
+				"remove spec.namespaces, or this type from the spec", of)
+		}
+	}
+	return nil
+}
+
+// resolveRelated resolves the related types, of a controller that has an account or is limited to namespaces.
+func (s *Spec) resolveRelated(ctx context.Context, discovery *discovery.Discovery) error {
+	if s.Access.ServiceAccount == nil && s.Namespaces.All() {
+		return nil
+	}
+	for _, rule := range s.Access.RelatedResources {
+		found, err := resolveRelatedType(ctx, discovery, rule)
+		if err != nil {
+			return err
+		}
+		s.Related = append(s.Related, found)
+	}
+	return nil
+}
+
+// resolveRelatedType returns a type that the customize hook may ask for. Of a type that the host does not
+// have, nothing can be shown yet, but the right to it is asked for all the same.
+func resolveRelatedType(ctx context.Context, from *discovery.Discovery, rule v1alpha1.ResourceRule) (object.Type, error) {
+	found, err := from.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if _, unknown := errors.AsType[*discovery.UnknownTypeError](err); !unknown {
+		return found, err
+	}
+	version, err := schema.ParseGroupVersion(rule.APIVersion)
+	return object.Type{GroupVersionResource: version.WithResource(rule.Resource), Namespaced: true}, err
+}

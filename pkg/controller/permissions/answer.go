@@ -1,0 +1,132 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// answer is what the cluster has answered to a question.
+type answer struct {
+	question
+	// asking is held while the cluster is asked, so that it is asked once for all who wait.
+	asking sync.Mutex
+	// last is nil before the cluster was asked.
+	last atomic.Pointer[verdict]
+
+	// The mutex of Permissions guards what follows.
+
+	// requirements are those that need the right.
+	requirements sets.Set[*Requirement]
+	// told is the outcome that they know.
+	told outcome
+}
+
+// verdict is what is known since the cluster was asked. It does not change.
+type verdict struct {
+	allowed bool
+	// trouble is what the cluster could not evaluate.
+	trouble string
+	// answered is when the cluster answered; zero if it never has.
+	answered time.Time
+	// tried is when it was asked last, and err why it did not answer then; nil if it did.
+	tried time.Time
+	err   error
+}
+
+// outcome is what a verdict means at some time.
+type outcome int
+
+const (
+	// unasked means that the cluster has not been asked yet.
+	unasked outcome = iota
+	allowed
+	refused
+	// unknown means that the last answer of the cluster is too old to count.
+	unknown
+)
+
+// outcome returns what the verdict means now.
+func (v *verdict) outcome(now time.Time) outcome {
+	switch {
+	case v == nil:
+		return unasked
+	case now.Sub(v.answered) >= Patience:
+		return unknown
+	case v.allowed:
+		return allowed
+	default:
+		return refused
+	}
+}
+
+// isDue reports whether the cluster should be asked again. The first time, a check asks.
+func (v *verdict) isDue(now time.Time) bool {
+	switch {
+	case v == nil:
+		return false
+	case v.err != nil:
+		return now.Sub(v.tried) >= retryInterval
+	default:
+		return now.Sub(v.tried) >= RefreshInterval
+	}
+}
+
+// ask asks the cluster if the last verdict fulfils a condition, and tells the requirements if the
+// answer has changed. It does nothing if ctx ends before the cluster answers.
+func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *verdict) bool) {
+	a.asking.Lock()
+	defer a.asking.Unlock()
+	last := a.last.Load()
+	if !condition(last) {
+		return
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, fmt.Errorf("no answer within %s", reviewTimeout))
+	defer cancel()
+	next := &verdict{tried: time.Now()}
+	reviewer := rights.NewReviewer(p.reviews, userOf(a.account))
+	next.allowed, next.err = reviewer.Allows(limited, a.right)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case next.err == nil:
+		next.answered, next.trouble = time.Now(), strings.Join(reviewer.Troubles(), "; ")
+	case last != nil:
+		next.allowed, next.trouble, next.answered = last.allowed, last.trouble, last.answered
+	}
+	p.tell(a) // the last verdict may be too old to count
+	a.last.Store(next)
+	p.tell(a)
+}
+
+// tell tells the requirements of an answer if it is another than they know. Whoever asks first needs
+// not be told.
+func (p *Permissions) tell(a *answer) {
+	p.mu.Lock()
+	before, after := a.told, a.last.Load().outcome(time.Now())
+	a.told = after
+	var waiting []*Requirement
+	if before != unasked && before != after {
+		waiting = a.requirements.UnsortedList()
+	}
+	p.mu.Unlock()
+	for _, requirement := range waiting {
+		requirement.changed()
+	}
+}

@@ -1,0 +1,90 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package permissions
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+const (
+	// RefreshInterval is how old an answer of the cluster becomes before it is asked again.
+	RefreshInterval = 15 * time.Second
+	// retryInterval is when the cluster is asked again after it could not be asked.
+	retryInterval = 5 * time.Second
+	// Patience is how long an answer counts while the cluster cannot be asked again.
+	Patience = time.Minute
+	// tick is how often the age of answers is looked at.
+	tick = time.Second
+	// parallelReviews is how many reviews are asked for at once.
+	parallelReviews = 8
+	// reviewTimeout is how long the cluster may take for a review.
+	reviewTimeout = 10 * time.Second
+)
+
+// Permissions knows the rights of service accounts. It must be run while it is used.
+type Permissions struct {
+	reviews rights.Reviews
+	slots   chan struct{}
+
+	mu      sync.Mutex
+	answers map[question]*answer
+}
+
+// question is whether an account has a right.
+type question struct {
+	account v1alpha1.ServiceAccountReference
+	right   rights.Right
+}
+
+// New returns Permissions that ask the cluster through reviews.
+func New(reviews rights.Reviews) *Permissions {
+	return &Permissions{reviews: reviews, slots: make(chan struct{}, parallelReviews), answers: map[question]*answer{}}
+}
+
+// Run keeps the answers that are in use fresh until ctx ends.
+func (p *Permissions) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { wait.NonSlidingUntilWithContext(ctx, p.refresh, tick) })
+	// A cluster that hangs delays what refreshes the answers, but not what finds them too old.
+	running.Go(func() { wait.NonSlidingUntilWithContext(ctx, p.tellAll, tick) })
+}
+
+// refresh asks for the rights again whose answers have become old.
+func (p *Permissions) refresh(ctx context.Context) {
+	now := time.Now()
+	due := p.inUse(func(a *answer) bool { return a.last.Load().isDue(now) })
+	workqueue.ParallelizeUntil(ctx, parallelReviews, len(due), func(i int) {
+		p.ask(ctx, due[i], func(last *verdict) bool { return last.isDue(now) })
+	})
+}
+
+// tellAll tells the requirements whose answers have changed, or have become too old to count.
+func (p *Permissions) tellAll(context.Context) {
+	now := time.Now()
+	for _, changed := range p.inUse(func(a *answer) bool { return a.told != unasked && a.told != a.last.Load().outcome(now) }) {
+		p.tell(changed)
+	}
+}
+
+// inUse returns the answers that are in use and fulfil a condition. condition is called with mu
+// held.
+func (p *Permissions) inUse(condition func(*answer) bool) (found []*answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, answer := range p.answers {
+		if condition(answer) {
+			found = append(found, answer)
+		}
+	}
+	return found
+}

@@ -1,0 +1,49 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package act
+
+import (
+	"fmt"
+	"regexp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// lacksRight is what API servers say of a user who lacks a right. Admission also forbids, in other
+// words: no right would change that.
+var lacksRight = regexp.MustCompile(`User "[^"]*" cannot (\S+) resource "([^"/]+)/?([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+
+// MissingRightError is the error of a request that was refused for want of a right. Once the right is
+// given, the request succeeds, and nothing tells of it.
+type MissingRightError struct {
+	// Missing is the right. Err says as whom the request was made.
+	Missing rights.Right
+	Err     error
+}
+
+func (e *MissingRightError) Error() string {
+	return fmt.Sprintf("%v; missing is the rule %s", e.Err, e.Missing.Rule())
+}
+
+func (e *MissingRightError) Unwrap() error { return e.Err }
+
+// missesRight reports whether a request was refused for want of a right.
+func missesRight(err error) bool {
+	return apierrors.IsForbidden(err) && lacksRight.MatchString(err.Error())
+}
+
+// withMissingRule returns the error of a request that was refused for want of a right as a
+// *MissingRightError, and every other one as it is.
+func withMissingRule(err error) error {
+	if !missesRight(err) {
+		return err
+	}
+	parts := lacksRight.FindStringSubmatch(err.Error())
+	return &MissingRightError{Err: err, Missing: rights.Right{Verb: parts[1], Object: rights.Object{
+		GroupResource: schema.GroupResource{Resource: parts[2], Group: parts[4]}, Subresource: parts[3], Namespace: parts[5],
+	}}}
+}

@@ -1,0 +1,118 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+const (
+	writeHTTPS = "it was called with http, and it speaks https there: write https in spec.hooks.sync.webhook.url"
+	writeHTTP  = "it was called with https, and it speaks http there: write http in spec.hooks.sync.webhook.url"
+)
+
+func TestAHookThatIsCalledWithTheWrongScheme(t *testing.T) {
+	refuses := func(text string) http.HandlerFunc { return answer(http.StatusBadRequest, text) }
+	raw := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(connection, text)
+			_ = connection.Close()
+		}
+	}
+	for name, test := range map[string]struct {
+		handler http.HandlerFunc
+		scheme  string
+		want    string
+	}{
+		"https, and Go refuses http":     {refuses("Client sent an HTTP request to an HTTPS server.\n"), "http", writeHTTPS},
+		"https, and nginx refuses http":  {refuses("<h1>400 Bad Request</h1>\n<center>The plain HTTP request was sent to HTTPS port</center>"), "http", writeHTTPS},
+		"https, and Tomcat refuses http": {refuses("Bad Request\nThis combination of host and port requires TLS.\n"), "http", writeHTTPS},
+		"https, and it sends an alert":   {raw("\x15\x03\x01\x00\x02\x02\x16"), "http", writeHTTPS},
+		"https, and the refusal is cut":  {raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"), "http", writeHTTPS},
+		"a bad request of its own":       {refuses("no size"), "http", "unsupported status code: 400 body: no size (200 is expected)"},
+		"http":                           {answer(200, "{}"), "https", writeHTTP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := strings.Replace(serve(t, test.handler), "http", test.scheme, 1)
+			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+			if want := "sync hook failed: " + address + ": " + test.want; err == nil || err.Error() != want {
+				t.Errorf("error is\n%v\nwant\n%s", err, want)
+			}
+		})
+	}
+}
+
+func TestAHookThatClosesTheConnectionMaySpeakHTTPS(t *testing.T) {
+	const either = "the hook closed the connection before it had answered: either it speaks https there, and it was called with http " +
+		"(write https in spec.hooks.sync.webhook.url), or it has crashed, so look at its log"
+	for name, test := range map[string]struct {
+		url     string
+		err     error
+		explain string
+	}{
+		"by a reset":            {"http://hooks.example:8080/", syscall.ECONNRESET, either},
+		"at a port of https":    {"http://hooks.example:8443/", io.EOF, either},
+		"at another port":       {"http://hooks.example:8080/", io.EOF, ""},
+		"called with https":     {"https://hooks.example/", syscall.ECONNRESET, ""},
+		"where it redirects to": {"http://other.example:443/", io.EOF, strings.Replace(either, "write https in spec.hooks.sync.webhook.url", "have the hook redirect to https://other.example:443", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := test.url
+			if strings.Contains(address, "other") {
+				address = "http://hooks.example"
+			}
+			got := ""
+			if err := webhook(t, address, "").connectionError(&url.Error{Op: "Post", URL: test.url, Err: test.err}); err != nil {
+				got = err.Error()
+			}
+			if got != test.explain {
+				t.Errorf("error is\n%s\nwant\n%s", got, test.explain)
+			}
+		})
+	}
+}
+
+func TestTheFieldOfTheScheme(t *testing.T) {
+	service := &v1alpha1.ServiceReference{Name: "hooks", Namespace: "tools"}
+	for want, spec := range map[string]v1alpha1.Webhook{
+		"spec.hooks.sync.webhook.url":              {URL: ptr.To("http://hooks.example"), Service: service},
+		"spec.hooks.sync.webhook.service.protocol": {Service: service, URL: ptr.To("")},
+	} {
+		if got := schemeField(Sync, &spec); got != want {
+			t.Errorf("it is %s, want %s", got, want)
+		}
+	}
+}
+
+// Go's own words end here, with the field that has to be set.
+func TestAHookWhoseCertificateIsNotTrusted(t *testing.T) {
+	server := httptest.NewUnstartedServer(answer(200, "{}"))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // what it thinks of refused handshakes
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	_, err := webhook(t, server.URL, "").SyncComposite(t.Context(), snapshot(t))
+	want := "sync hook failed: " + server.URL + `: the hook's certificate was signed by an authority that is not trusted ("O=Acme Co"): ` +
+		"put the certificate of that authority into spec.hooks.sync.webhook.caBundle.inline"
+	if err == nil || err.Error() != want || errors.Is(err, ErrUnreadable) {
+		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// maxRights is how many rights the rules of one answer may need: to list and to watch as many types in
+// namespaces as a spec may have. The cluster is asked for each of them again and again.
+const maxRights = 2048
+
+// permission is what is required to show what rules select.
+type permission struct {
+	rules       []*rule
+	requirement *permissions.Requirement
+}
+
+// permit returns an error if what the answer's rules select may not be shown. The parent is enqueued
+// when that may have changed.
+func (o *Observer) permit(ctx context.Context, answer *Answer) error {
+	if o.Require == nil {
+		return nil
+	}
+	err := o.requirement(answer).Check(ctx)
+	o.refusals.note(answer, err)
+	return err
+}
+
+// requirement returns what the answer's rules require. While they stay the same, it does, too.
+func (o *Observer) requirement(answer *Answer) *permissions.Requirement {
+	o.mu.RLock()
+	before := o.permissions[answer]
+	o.mu.RUnlock()
+	if slices.Equal(before.rules, answer.rules) {
+		return before.requirement
+	}
+	after := permission{rules: answer.rules}
+	if len(answer.rules) > 0 {
+		parent := answer.rules[0].parent
+		after.requirement = o.Require(answer.reads, func() { o.Changed(parent) })
+	}
+	o.setPermission(answer, after)
+	return after.requirement
+}
+
+// setPermission replaces the permission of an answer; one without rules removes it.
+func (o *Observer) setPermission(answer *Answer, after permission) {
+	o.mu.Lock()
+	before := o.permissions[answer]
+	o.permissions[answer] = after
+	if len(after.rules) == 0 {
+		delete(o.permissions, answer)
+	}
+	o.mu.Unlock()
+	before.requirement.Close()
+}
+
+// reads returns the rights to read what the rules select, each once. The error says that they are too
+// many. Without Require, none are needed.
+func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) {
+	if o.Require == nil {
+		return nil, nil
+	}
+	const what = "the answer of the customize hook"
+	known := sets.New[rights.Required]()
+	add := func(of object.Type, within []string, what string) {
+		for _, one := range permissions.ToShow(of, within, what) {
+			if !known.Has(one) {
+				known.Insert(one)
+				required = append(required, one)
+			}
+		}
+	}
+	for _, r := range rules {
+		add(r.of, r.within, what)
+		if r.namespaces != nil {
+			add(r.in, nil, "a namespaceSelector in "+what)
+		}
+		if len(required) > maxRights {
+			return nil, fmt.Errorf("customize hook: the answer needs more than %d rights to read, which a controller with a service account may not: "+
+				"ask for fewer types, or in fewer namespaces", maxRights)
+		}
+	}
+	return required, nil
+}
+
+// Refusal returns why related objects of parents may not be shown; nil if all may.
+func (o *Observer) Refusal() *permissions.Error { return o.refusals.joined() }
+
+// forgetPermission drops what was noted about an answer.
+func (o *Observer) forgetPermission(answer *Answer) {
+	o.setPermission(answer, permission{})
+	o.refusals.note(answer, nil)
+}
+
+// refusalOf returns the error as a refusal; nil if it is none.
+func refusalOf(err error) *permissions.Error {
+	refusal, _ := errors.AsType[*permissions.Error](err)
+	return refusal
+}

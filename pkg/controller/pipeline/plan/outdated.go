@@ -1,0 +1,96 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// outdatedPair are the hashes of a child that differs from what is desired, and the first field in
+// which it does.
+type outdatedPair struct {
+	hashPair
+	path string
+}
+
+// outdatedChildren are the children of one type that OnDelete leaves alone although they differ from
+// what is desired.
+type outdatedChildren struct {
+	number int
+	// first is the first of them, and path the first field in which that differs.
+	first types.NamespacedName
+	path  string
+}
+
+func (o *outdatedChildren) add(child *object.Object, path string) {
+	if o.number == 0 {
+		o.first, o.path = child.Key(), path
+	}
+	o.number++
+}
+
+// outdatedWarning is a warning about outdated children, which stays the same as long as these and the
+// strategy do. It is in a slice, so that a plan can have it without another one.
+type outdatedWarning struct {
+	of       outdatedChildren
+	strategy Strategy
+	warning  []pipeline.Warning
+}
+
+// findOutdated adds a child that OnDelete leaves alone to the outdated ones if its content differs from
+// what is desired.
+func (c *children) findOutdated(engine engine, observed, desired *object.Object) {
+	pair := hashPair{desired.Hash, observed.Hash}
+	if known := c.upToDate.outdated[observed.UID]; known.hashPair == pair {
+		c.outdated.add(observed, known.path)
+		return
+	}
+	switch step, err := engine.change(OnDelete, observed, desired); {
+	case err != nil:
+	case step.Op == pipeline.Recreate:
+		c.outdated.add(observed, step.Path)
+		c.upToDate.putOutdated(observed.UID, outdatedPair{pair, step.Path})
+	default:
+		c.upToDate.Put(observed.UID, desired.Hash, observed.Hash)
+	}
+}
+
+// warnOfOutdated counts the outdated children of a type, and adds one warning about them.
+func (c *children) warnOfOutdated(group pipeline.Group, strategy Strategy) {
+	if c.outdated.number == 0 {
+		return
+	}
+	c.plan.Outdated += c.outdated.number
+	kind := group.Type.GroupKind()
+	cached := c.upToDate.outdatedWarnings[kind]
+	if cached == nil || cached.of != c.outdated || cached.strategy != strategy {
+		cached = &outdatedWarning{c.outdated, strategy, []pipeline.Warning{c.outdated.warning(group.Type, strategy)}}
+		c.upToDate.putOutdatedWarning(kind, cached)
+	}
+	if c.parent.outdated == nil {
+		c.parent.outdated = cached.warning[:1:1]
+		return
+	}
+	c.parent.outdated = append(c.parent.outdated, cached.warning...)
+}
+
+// warning says which children are outdated, and what in the spec would update them.
+func (o *outdatedChildren) warning(of object.Type, strategy Strategy) pipeline.Warning {
+	kind := of.GroupKind()
+	objects := warnedObjects{kind: kind, first: object.Key{GroupKind: kind, NamespacedName: o.first}.String(), more: o.number - 1}
+	warning := pipeline.Warning{Reason: pipeline.ChildOutdated, About: kind.String() + " " + o.path}
+	const left = "%s: it is not as the hook wants it, first at %s, and is left as it is, because %s is "
+	if strategy.Method == OnDelete {
+		warning.Chosen = true
+		warning.Message = fmt.Sprintf(left+"OnDelete: it is made anew after somebody has deleted it", objects, o.path, strategy.Field)
+	} else {
+		warning.Message = fmt.Sprintf(left+"not set: set it to InPlace or Recreate, or to OnDelete if the child is to stay", objects, o.path, strategy.Field)
+	}
+	return warning
+}
