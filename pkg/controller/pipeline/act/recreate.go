@@ -41,11 +41,21 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 		return nil, err
 	case tried.Hash == step.Observed.Hash:
 		return a.changeOwners(ctx, step, tried)
-	case tried.ResourceVersion != step.Observed.ResourceVersion:
-		// The cache may be behind, and the child may not differ.
-		return nil, apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it is not as it was observed"))
+	case !isAsObserved(step, tried):
+		// The child may not differ.
+		return nil, notAsObserved(step)
 	}
 	return nil, a.delete(ctx, step)
+}
+
+// isAsObserved reports whether a dry run began with the child that was observed. Otherwise the cache is
+// behind.
+func isAsObserved(step pipeline.Step, tried *object.Object) bool {
+	return tried.ResourceVersion == step.Observed.ResourceVersion
+}
+
+func notAsObserved(step pipeline.Step) error {
+	return apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it is not as it was observed"))
 }
 
 func (a *Actor) delete(ctx context.Context, step pipeline.Step) error {
@@ -81,6 +91,10 @@ func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *obj
 	}
 	if !change.Differs {
 		return step.Observed, nil
+	}
+	if !isAsObserved(step, tried) {
+		// The change may hide that the hook drops a field, and applying it would hide that for good.
+		return nil, notAsObserved(step)
 	}
 	if change.Drops() {
 		live, err := a.liveMetadata(ctx, step)

@@ -34,7 +34,7 @@ func TestRecreateFollowsTheOwnersOfFields(t *testing.T) {
 		theirs   = `{"manager":"kubectl","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":` + ab + `}`
 		theirsA  = `{"manager":"kubectl","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":` + a + `}`
 		body     = `{"kind":"ConfigMap","metadata":{"name":"a","uid":"uid-of-a"}}`
-		inPlace  = `{"kind":"ConfigMap","metadata":{"name":"a","uid":"uid-of-a","resourceVersion":"8"}}`
+		inPlace  = `{"kind":"ConfigMap","metadata":{"name":"a","uid":"uid-of-a","resourceVersion":"7"}}`
 		tryA     = "/api/v1/namespaces/default/configmaps/a?dryRun=All&fieldManager=metacontroller&force=true"
 		path     = "/api/v1/namespaces/default/configmaps/a"
 		deletion = `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"uid-of-a"},"propagationPolicy":"Background"}`
@@ -52,34 +52,41 @@ func TestRecreateFollowsTheOwnersOfFields(t *testing.T) {
 		err                   string
 	}{
 		"nothing differs": {
+			observed: ownedChild("7", ab, theirs), tried: ownedChild("7", ab, theirs), requests: []request{try}, op: pipeline.Keep,
+		},
+		"nothing differs from what the cache does not show yet": {
 			observed: ownedChild("7", ab, theirs), tried: ownedChild("8", ab, theirs), requests: []request{try}, op: pipeline.Keep,
 		},
+		"the cache does not show yet what was applied after the adoption": {
+			observed: ownedChild("7", "", theirs), tried: ownedChild("8", a, theirs),
+			applyCode: 200, applied: ownedChild("9", a, theirs), requests: []request{try}, op: pipeline.Recreate, overtaken: true,
+		},
 		"the child was adopted": {
-			observed: ownedChild("7", "", theirs), tried: ownedChild("8", ab, theirs), applyCode: 200, applied: ownedChild("9", ab, theirs),
+			observed: ownedChild("7", "", theirs), tried: ownedChild("7", ab, theirs), applyCode: 200, applied: ownedChild("9", ab, theirs),
 			requests: []request{try, apply}, op: pipeline.Apply,
 		},
 		"the hook wants what somebody had added": {
-			observed: ownedChild("7", a, theirs), tried: ownedChild("8", ab, theirs), applyCode: 200, applied: ownedChild("9", ab, theirs),
+			observed: ownedChild("7", a, theirs), tried: ownedChild("7", ab, theirs), applyCode: 200, applied: ownedChild("9", ab, theirs),
 			requests: []request{try, apply}, op: pipeline.Apply,
 		},
 		"the child changes before it is applied": {
-			observed: ownedChild("7", a, theirs), tried: ownedChild("8", ab, theirs), applyCode: 409, applied: conflict,
+			observed: ownedChild("7", a, theirs), tried: ownedChild("7", ab, theirs), applyCode: 409, applied: conflict,
 			requests: []request{try, apply}, op: pipeline.Recreate, overtaken: true,
 		},
 		"the hook drops what another keeps": {
-			observed: ownedChild("7", ab, theirs), tried: ownedChild("8", a, theirs), live: ownedChild("8", ab, theirs), liveCode: 200,
+			observed: ownedChild("7", ab, theirs), tried: ownedChild("7", a, theirs), live: ownedChild("7", ab, theirs), liveCode: 200,
 			requests: []request{try, read, remove}, op: pipeline.Recreate,
 		},
 		"the hook drops what the host fills in": {
-			observed: ownedChild("7", ab, theirsA), tried: ownedChild("8", a, theirsA), live: ownedChild("8", ab, theirsA), liveCode: 200,
+			observed: ownedChild("7", ab, theirsA), tried: ownedChild("7", a, theirsA), live: ownedChild("7", ab, theirsA), liveCode: 200,
 			applyCode: 200, applied: ownedChild("9", a, theirsA), requests: []request{try, read, apply}, op: pipeline.Apply,
 		},
 		"the child is gone before its owners are read": {
-			observed: ownedChild("7", ab, theirs), tried: ownedChild("8", a, theirs), live: failure(404, metav1.StatusReasonNotFound, "no"), liveCode: 404,
+			observed: ownedChild("7", ab, theirs), tried: ownedChild("7", a, theirs), live: failure(404, metav1.StatusReasonNotFound, "no"), liveCode: 404,
 			requests: []request{try, read}, op: pipeline.Recreate, overtaken: true,
 		},
 		"its owners cannot be told": {
-			observed: ownedChild("7", ab, theirs), tried: ownedChild("8", a, theirs), live: failure(500, metav1.StatusReasonInternalError, "no"), liveCode: 500,
+			observed: ownedChild("7", ab, theirs), tried: ownedChild("7", a, theirs), live: failure(500, metav1.StatusReasonInternalError, "no"), liveCode: 500,
 			requests: []request{try, read}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no",
 		},
 	}
