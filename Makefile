@@ -37,6 +37,7 @@ KEEP ?=
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 LINT := go tool -modfile=hack/tools/go.mod golangci-lint
+HELM := go tool -modfile=hack/tools/helm/go.mod helm
 
 .PHONY: help
 help:
@@ -164,12 +165,14 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint, which also checks the import rules, and compare docs/architecture.md with the tree.
+lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, and run helm lint.
 	$(LINT) run
 	hack/check-map.sh
+	$(HELM) lint --strict --quiet artifacts/charts/metacontroller
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod is not tidy.
 	go mod tidy -diff
 	cd hack/hostcluster && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
+	cd hack/tools/helm && go mod tidy -diff

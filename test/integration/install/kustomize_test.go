@@ -4,8 +4,6 @@
 package install
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,17 +20,4 @@ func TestTheManifestIsRendered(t *testing.T) {
 func TestTheHostAcceptsTheManifest(t *testing.T) {
 	prepare(t)
 	strictly(t, read(t, deploy("metacontroller.yaml")), "--dry-run=server")
-}
-
-func TestTheHostAcceptsEachOverlay(t *testing.T) {
-	prepare(t)
-	overlays, err := os.ReadDir(deploy("overlays"))
-	if err != nil || len(overlays) == 0 {
-		t.Fatalf("no overlays: %v", err)
-	}
-	for _, overlay := range overlays {
-		t.Run(overlay.Name(), func(t *testing.T) {
-			strictly(t, env.Kubectl(t, "kustomize", deploy(filepath.Join("overlays", overlay.Name()))), "--dry-run=server")
-		})
-	}
 }
