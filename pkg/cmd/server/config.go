@@ -24,7 +24,7 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions); err != nil {
+	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 		return nil, err
 	}
 	recommended := o.recommended(o.etcdServers(embeddedEndpoint))
