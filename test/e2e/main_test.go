@@ -61,13 +61,13 @@ func run(t *testing.T, format string, args ...any) string {
 	return shell(t, root(), fmt.Sprintf(format, args...))
 }
 
-// until runs a command line until it prints a text.
+// until runs a command line until it prints a text, in which one space stands for any number of them.
 func until(t *testing.T, text, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
 	eventually(t, func() error {
 		out, err := tryShell(t.Context(), root(), line)
-		if err == nil && !strings.Contains(out, text) {
+		if err == nil && !strings.Contains(columns.ReplaceAllString(out, " "), text) {
 			err = fmt.Errorf("%s should print %q, but prints:\n%s", line, text, out)
 		}
 		return err
