@@ -20,6 +20,13 @@ FORCE ?=
 # measured scenarios change.
 BENCH_ARGS ?=
 
+# Variables for `make deploy` and `make undeploy`: the manifests, as a folder with a kustomization.yaml,
+# and the image that the cluster is to run. `make undeploy FORCE=1` does not look for controllers that
+# would be lost.
+DEPLOY ?= artifacts/deploy
+IMAGE ?= metacontroller/metacontroller-apiserver:latest
+KUBECTL ?= kubectl
+
 # How long `make faults` goes on.
 DURATION ?= 10m
 
@@ -30,6 +37,7 @@ KEEP ?=
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 LINT := go tool -modfile=hack/tools/go.mod golangci-lint
+HELM := go tool -modfile=hack/tools/helm/go.mod helm
 
 .PHONY: help
 help:
@@ -75,6 +83,17 @@ run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the for
 run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECONFIG (DATA_DIR, FORCE=1).
 	@bin/attach clean -data-dir "$(DATA_DIR)" $(if $(filter 1,$(FORCE)),-force)
 
+##@ Install
+
+.PHONY: deploy
+deploy: ## Install the server in the cluster of $KUBECONFIG, and wait until it serves (DEPLOY, IMAGE).
+	$(KUBECTL) kustomize $(DEPLOY) | sed 's|image: metacontroller/metacontroller-apiserver:latest|image: $(IMAGE)|' | $(KUBECTL) apply -f -
+	$(KUBECTL) wait --for=condition=Available --timeout=120s apiservice/v1alpha1.metacontroller.k8s.io
+
+.PHONY: undeploy
+undeploy: ## Remove what `make deploy` installed, with its namespace and volume (DEPLOY, FORCE=1).
+	KUBECTL="$(KUBECTL)" FORCE="$(FORCE)" hack/undeploy.sh $(DEPLOY)
+
 ##@ Check
 
 # Results are not cached, because go test does not notice a new binary of the server. Most tests
@@ -91,7 +110,12 @@ test: host-binaries build ## Run all tests, with the race detector.
 	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
-	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|integration/mistakes)$$')
+	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
+
+# It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
+.PHONY: e2e
+e2e: ## Install the server in a real cluster, and play the tutorial and the examples in it.
+	@hack/e2e.sh
 
 # FAULTS_SEED=... repeats one walk.
 .PHONY: faults
@@ -121,6 +145,13 @@ bench-selected-pods: host-binaries ## Measure the memory of the server beside 10
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkSelectedPods$$' -benchtime 1x -timeout 30m ./test/bench
 
+.PHONY: manifests
+manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.
+	@mkdir -p bin
+	@{ echo '# Rendered by `make manifests` from overlays/embedded-etcd.' && \
+	"$$(hack/hostcluster/build.sh --print-dir)/kubectl" kustomize artifacts/deploy; } >bin/metacontroller.yaml
+	@mv bin/metacontroller.yaml artifacts/deploy/metacontroller.yaml
+
 .PHONY: generate
 generate: ## Generate the code again.
 	hack/update-codegen.sh
@@ -139,12 +170,14 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint, which also checks the import rules, and compare docs/architecture.md with the tree.
+lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, and run helm lint.
 	$(LINT) run
 	hack/check-map.sh
+	$(HELM) lint --strict --quiet artifacts/charts/metacontroller
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod is not tidy.
 	go mod tidy -diff
 	cd hack/hostcluster && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
+	cd hack/tools/helm && go mod tidy -diff

@@ -55,11 +55,17 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 
 // MainForTenants is Main with a server that has the rights of artifacts/deploy/overlays/tenants, and no others.
 func MainForTenants(m *testing.M, use func(*Env), flags ...string) int {
-	return mainWith(m, use, deployment{flags: flags, overlay: []string{"overlays/tenants/controllers-role.yaml", "overlays/tenants/lease-role.yaml", "overlays/tenants/policy.yaml"}})
+	return mainWith(m, use, deployment{flags: flags, overlay: []string{"components/tenants/controllers-role.yaml", "components/tenants/lease-role.yaml", "components/tenants/policy.yaml"}})
+}
+
+// MainWithoutServer is Main with a host cluster that nothing is installed in. Env.Server is nil.
+func MainWithoutServer(m *testing.M, use func(*Env)) int {
+	return mainWith(m, use, deployment{none: true})
 }
 
 // deployment is how the server runs.
 type deployment struct {
+	none  bool // it does not run
 	flags []string
 	// overlay are manifests of artifacts/deploy that are applied over the rights of the server.
 	overlay []string
@@ -116,10 +122,7 @@ func start(ctx context.Context, parent string, deployed deployment) (*Env, error
 }
 
 func (e *Env) start(ctx context.Context, deployed deployment) error {
-	binary, err := e.serverBinary(ctx)
-	if err != nil {
-		return err
-	}
+	var err error
 	if e.Host, err = hostcluster.Start(ctx, e.dir); err != nil {
 		return err
 	}
@@ -133,7 +136,10 @@ func (e *Env) start(ctx context.Context, deployed deployment) error {
 	if err := errors.Join(clients...); err != nil {
 		return err
 	}
-	return e.startServer(ctx, binary, deployed)
+	if deployed.none {
+		return nil
+	}
+	return e.startServer(ctx, deployed)
 }
 
 // serverBinary returns the binary under test: the one the environment names, else one built from
@@ -151,7 +157,11 @@ func (e *Env) serverBinary(ctx context.Context) (string, error) {
 	return binary, nil
 }
 
-func (e *Env) startServer(ctx context.Context, binary string, deployed deployment) error {
+func (e *Env) startServer(ctx context.Context, deployed deployment) error {
+	binary, err := e.serverBinary(ctx)
+	if err != nil {
+		return err
+	}
 	// The server gets the rights of the deployment manifests and no others, so that a missing right
 	// fails here.
 	manifests := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
@@ -218,7 +228,11 @@ func raceFree(logPath string) error {
 func (e *Env) printLogs() {
 	const lines = 20
 	fmt.Fprintf(os.Stderr, "\nThe files of the test environment are kept in %s\n", e.dir)
-	for _, path := range append(e.Host.Logs(), e.Server.LogPath) {
+	logs := e.Host.Logs()
+	if e.Server != nil {
+		logs = append(logs, e.Server.LogPath)
+	}
+	for _, path := range logs {
 		fmt.Fprintf(os.Stderr, "--- the last %d lines of %s\n%s\n", lines, path, process.Tail(path, lines))
 	}
 }

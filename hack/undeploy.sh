@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Removes the server and what belongs to it from the cluster of $KUBECONFIG: the APIService first, because
+# without its server it blocks the deletion of namespaces.
+#
+#   undeploy.sh FOLDER    the folder of the kustomization.yaml that was applied
+#
+# It removes nothing while there are controllers: the server's volume goes with its namespace, and nobody
+# else removes the finalizers that controllers have put on their parents. FORCE=1 does not look.
+set -euo pipefail
+kubectl=${KUBECTL:-kubectl}
+apiservice=v1alpha1.metacontroller.k8s.io
+
+if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not-found -o name) ]]; then
+  if ! controllers=$($kubectl get "compositecontrollers.metacontroller.k8s.io,decoratorcontrollers.metacontroller.k8s.io" -o name); then
+    echo "The controllers cannot be listed, so some may be lost: make the server answer, or remove it all the same with FORCE=1." >&2
+    exit 1
+  fi
+  if [[ -n $controllers ]]; then
+    printf 'There are controllers: delete them first, or remove the server all the same with FORCE=1.\n%s\n' "$controllers" >&2
+    exit 1
+  fi
+fi
+$kubectl delete apiservice "$apiservice" --ignore-not-found
+$kubectl delete -k "$1" --ignore-not-found
