@@ -151,11 +151,26 @@ func (k *keeper) compact(ctx context.Context) error {
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return fmt.Errorf("compacting etcd to revision %d: %w", revision, err)
 	}
-	// Pages that a commit has made free can be used after the next one.
-	k.etcd.Backend().ForceCommit()
+	k.settle()
 	k.compactedTo, k.compactedInUse = revision, k.etcd.Backend().SizeInUse()
 	k.logger.V(2).Info("Compacted the storage", "revision", revision, "inUseBefore", inUse, "inUse", k.compactedInUse)
 	return nil
+}
+
+// settle has the pages that a compaction has made free counted as free. A page is pending after the
+// commit that freed it, and free after the next one. The database commits only what was written, so
+// something is written that changes nothing.
+func (k *keeper) settle() {
+	backend := k.etcd.Backend()
+	for range 2 {
+		tx := backend.BatchTx()
+		tx.LockOutsideApply()
+		if revision, found := mvcc.UnsafeReadFinishedCompact(tx); found {
+			mvcc.UnsafeSetFinishedCompact(tx, revision)
+		}
+		tx.Unlock()
+		backend.ForceCommit()
+	}
 }
 
 // defragment makes the database file smaller when that is worth the pause, and there is room for
