@@ -24,6 +24,11 @@ const (
 	// shortestInterval is how long the keeper rests while writes are refused: each of them wakes it.
 	shortestInterval = time.Second
 
+	// settleTurns is how often the keeper tries to have freed pages counted as free, and
+	// settleInterval how long it waits in between.
+	settleTurns    = 5
+	settleInterval = 20 * time.Millisecond
+
 	// startDefragmentBytes is the free space inside the database from which on it is defragmented
 	// at start, when nobody waits for writes yet.
 	startDefragmentBytes = 100 << 20
@@ -102,6 +107,9 @@ func (k *keeper) tend(ctx context.Context, starting bool) {
 	if err := k.compact(ctx); err != nil && ctx.Err() == nil {
 		k.logger.Error(err, "Storage cannot be compacted")
 	}
+	if k.gate.full.Load() {
+		k.settle(ctx)
+	}
 	if err := k.defragment(starting); err != nil {
 		k.logger.Error(err, "Storage cannot be defragmented")
 	}
@@ -151,18 +159,19 @@ func (k *keeper) compact(ctx context.Context) error {
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return fmt.Errorf("compacting etcd to revision %d: %w", revision, err)
 	}
-	k.settle()
+	k.settle(ctx)
 	k.compactedTo, k.compactedInUse = revision, k.etcd.Backend().SizeInUse()
 	k.logger.V(2).Info("Compacted the storage", "revision", revision, "inUseBefore", inUse, "inUse", k.compactedInUse)
 	return nil
 }
 
 // settle has the pages that a compaction has made free counted as free. A page is pending after the
-// commit that freed it, and free after the next one. The database commits only what was written, so
-// something is written that changes nothing.
-func (k *keeper) settle() {
+// commit that freed it, and free after a later one, when no read that began before is left. etcd
+// ends such reads a moment after a commit. The database commits only what was written, so something
+// is written that changes nothing.
+func (k *keeper) settle(ctx context.Context) {
 	backend := k.etcd.Backend()
-	for range 2 {
+	for inUse, turn := backend.SizeInUse(), 0; turn < settleTurns && backend.SizeInUse() >= inUse; turn++ {
 		tx := backend.BatchTx()
 		tx.LockOutsideApply()
 		if revision, found := mvcc.UnsafeReadFinishedCompact(tx); found {
@@ -170,6 +179,9 @@ func (k *keeper) settle() {
 		}
 		tx.Unlock()
 		backend.ForceCommit()
+		if !sleep(ctx, settleInterval, nil) {
+			return
+		}
 	}
 }
 
