@@ -110,7 +110,12 @@ test: host-binaries build ## Run all tests, with the race detector.
 	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
-	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|integration/mistakes)$$')
+	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
+
+# It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
+.PHONY: e2e
+e2e: ## Install the server in a real cluster, and play the tutorial and the examples in it.
+	@hack/e2e.sh
 
 # FAULTS_SEED=... repeats one walk.
 .PHONY: faults

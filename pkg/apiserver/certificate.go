@@ -15,10 +15,23 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
+// sharedCertificate is a certificate that is kept where replicas share it, with its authority.
+type sharedCertificate interface {
+	// Check returns why the certificate is not yet the shared one.
+	Check() error
+	// AuthorityEnd returns when the authority of the certificate expires.
+	AuthorityEnd() time.Time
+}
+
 // installCertificateHealth makes the server not ready while its certificate cannot be trusted. The
 // kubelet's probes, which do not check certificates, would not notice otherwise.
 func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dynamiccertificates.CertKeyContentProvider) error {
 	return server.AddReadyzChecks(healthz.NamedCheck("serving-certificate", func(*http.Request) error {
+		if shared, ok := cert.(sharedCertificate); ok {
+			if err := shared.Check(); err != nil {
+				return err
+			}
+		}
 		notAfter, err := certificateEnd(cert)
 		if err != nil {
 			return err
@@ -30,7 +43,7 @@ func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dy
 	}))
 }
 
-// certificateMetrics returns the metric of the time when the serving certificate expires.
+// certificateMetrics returns the metrics of the times when the serving certificate and its authority expire.
 func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -43,6 +56,12 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 		}
 		return float64(notAfter.Unix())
 	}))
+	if shared, ok := cert.(sharedCertificate); ok {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "metacontroller_serving_authority_expiration_timestamp_seconds",
+			Help: "[ALPHA] End of the validity of the authority in the Secret of --certificate-secret, in seconds since 1970. The server replaces it long before.",
+		}, func() float64 { return float64(shared.AuthorityEnd().Unix()) }))
+	}
 	return registry
 }
 

@@ -76,7 +76,7 @@ func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
 		return CompletedConfig{}, err
 	}
-	awaitFrontProxyCA(&c.GenericConfig.Config)
+	awaitFrontProxy(&c.GenericConfig.Config)
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(),
 		extra:   c.ExtraConfig,

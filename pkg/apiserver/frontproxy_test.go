@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
@@ -21,20 +23,27 @@ type knownCA struct {
 
 func (k knownCA) CurrentCABundleContent() []byte { return k.bundle }
 
-func TestCertificatesAreJudgedOnlyWhenTheCAIsKnown(t *testing.T) {
+func TestCertificatesAreJudgedOnlyWhenTheFrontProxyIsKnown(t *testing.T) {
 	withCertificate := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
 	tests := map[string]struct {
-		tls    *tls.ConnectionState
-		bundle string
-		want   int
+		tls     *tls.ConnectionState
+		bundle  string
+		headers []string
+		want    int
 	}{
-		"a certificate before the CA is known":  {withCertificate, "", http.StatusServiceUnavailable},
-		"a certificate when the CA is known":    {withCertificate, "bundle", http.StatusOK},
-		"no certificate before the CA is known": {&tls.ConnectionState{}, "", http.StatusOK},
+		"a certificate before anything is known":      {withCertificate, "", nil, http.StatusServiceUnavailable},
+		"a certificate before the CA is known":        {withCertificate, "", []string{"X-Remote-User"}, http.StatusServiceUnavailable},
+		"a certificate before the headers are known":  {withCertificate, "bundle", nil, http.StatusServiceUnavailable},
+		"a certificate when the front proxy is known": {withCertificate, "bundle", []string{"X-Remote-User"}, http.StatusOK},
+		"no certificate before anything is known":     {&tls.ConnectionState{}, "", nil, http.StatusOK},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			handler := refuseUnknownCertificates(knownCA{bundle: []byte(test.bundle)},
+			header := &authenticatorfactory.RequestHeaderConfig{
+				CAContentProvider: knownCA{bundle: []byte(test.bundle)},
+				UsernameHeaders:   headerrequest.StaticStringSlice(test.headers),
+			}
+			handler := refuseUnknownCertificates(header,
 				http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 			request := httptest.NewRequest(http.MethodGet, "/apis", nil)
 			request.TLS = test.tls

@@ -123,7 +123,7 @@ func (p *Provider) renew(ctx context.Context) (bool, error) {
 	}
 	p.serving = issued
 	klog.FromContext(ctx).Info("Made a serving certificate", "reason", reason, "dir", p.dir,
-		"names", issued.cert.DNSNames, "notAfter", issued.cert.NotAfter, "renewAt", issued.renewAt())
+		"names", issued.cert.DNSNames, "notAfter", issued.cert.NotAfter, "renewAt", renewAt(issued.cert))
 	return true, issued.save(p.dir)
 }
 

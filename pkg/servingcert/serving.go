@@ -95,7 +95,7 @@ func (s *serving) unfit(issuer *authority, who subjects, now time.Time) string {
 		return "another authority signed it"
 	case !s.covers(who):
 		return "it is for other names"
-	case now.After(s.renewAt()):
+	case now.After(renewAt(s.cert)):
 		return "two thirds of its life are over"
 	}
 	return ""
@@ -105,12 +105,6 @@ func (s *serving) unfit(issuer *authority, who subjects, now time.Time) string {
 func (s *serving) covers(who subjects) bool {
 	return sets.New(s.cert.DNSNames...).Equal(sets.New(who.dnsNames...)) &&
 		ipStrings(s.cert.IPAddresses).Equal(ipStrings(who.ips))
-}
-
-// renewAt returns the time when two thirds of the life of the certificate are over.
-func (s *serving) renewAt() time.Time {
-	life := s.cert.NotAfter.Sub(s.cert.NotBefore)
-	return s.cert.NotBefore.Add(life * 2 / 3)
 }
 
 func (s *serving) save(dir string) error {

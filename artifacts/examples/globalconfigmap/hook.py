@@ -66,6 +66,7 @@ class Hook(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 8082
-    server = ThreadingHTTPServer(("127.0.0.1", port), Hook)
+    address = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+    server = ThreadingHTTPServer((address, port), Hook)
     print(f"The hook listens on port {port}.", flush=True)
     server.serve_forever()

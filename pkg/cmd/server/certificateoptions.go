@@ -13,15 +13,20 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
 
-// CertificateOptions hold the names for the certificate that the server makes for itself.
+// CertificateOptions say for whom the server makes a certificate for itself, and where it keeps it.
 type CertificateOptions struct {
 	// ServiceName and ServiceNamespace name the Service that the APIService at the host refers to.
 	ServiceName      string
 	ServiceNamespace string
+	// Secret is the name of the Secret in ServiceNamespace that keeps the certificate; "" means files.
+	Secret string
 }
 
 // NewCertificateOptions returns the defaults: the Service of our manifests.
@@ -32,6 +37,9 @@ func NewCertificateOptions() *CertificateOptions {
 func (o *CertificateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ServiceName, "service-name", o.ServiceName, "The name of the Service through which the cluster "+
 		"reaches this server, as in its APIService. The certificate that the server makes for itself is for this Service and localhost.")
+	flags.StringVar(&o.Secret, "certificate-secret", o.Secret, "The name of a Secret in the namespace of --service-namespace. "+
+		"The server makes an authority and a certificate, keeps both in that Secret, where replicas share them, renews them, and keeps "+
+		"the caBundle of the APIService. Without it, they are files in --data-dir, and the caBundle is left alone.")
 	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace, "The namespace of the Service of --service-name.")
 }
 
@@ -42,6 +50,9 @@ func (o *CertificateOptions) validate() []error {
 	}
 	if reasons := validation.IsDNS1123Label(o.ServiceNamespace); len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--service-namespace %q: %s", o.ServiceNamespace, strings.Join(reasons, ", ")))
+	}
+	if reasons := validation.IsDNS1123Subdomain(o.Secret); o.Secret != "" && len(reasons) > 0 {
+		errs = append(errs, fmt.Errorf("--certificate-secret %q: %s", o.Secret, strings.Join(reasons, ", ")))
 	}
 	return errs
 }
@@ -61,9 +72,18 @@ func (o *CertificateOptions) ips(bindAddress net.IP) []net.IP {
 	return ips
 }
 
-// ensure makes a certificate unless the flags give one.
-func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions.SecureServingOptions) error {
+// ensure makes a certificate unless the flags give one. The kubeconfig is that of the host, for a certificate
+// in a Secret.
+func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions.SecureServingOptions, kubeconfig string) error {
 	if serving.ServerCert.CertKey.CertFile != "" {
+		return nil
+	}
+	if o.Secret != "" {
+		provider, err := o.inSecret(serving, kubeconfig)
+		if err != nil {
+			return fmt.Errorf("making a serving certificate: %w", err)
+		}
+		serving.ServerCert.GeneratedCert = provider
 		return nil
 	}
 	provider, err := servingcert.New(ctx, servingcert.Config{
@@ -78,9 +98,37 @@ func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions
 	return nil
 }
 
+// inSecret returns the certificate that is kept in a Secret of the host.
+func (o *CertificateOptions) inSecret(serving *genericoptions.SecureServingOptions, kubeconfig string) (*servingcert.SecretProvider, error) {
+	config, err := hostConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 0 // the provider has its own, and watches have none
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return servingcert.NewSecretProvider(servingcert.SecretConfig{
+		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName,
+		DNSNames: o.names(), IPs: o.ips(serving.BindAddress),
+		Kube: kube, Dynamic: objects,
+	})
+}
+
+// apiServiceName is the name of the APIService by which the host finds this server.
+const apiServiceName = "v1alpha1." + v1alpha1.GroupName
+
 // validateServing checks what the library does not check.
-func validateServing(serving *genericoptions.SecureServingOptions) []error {
+func (o *CertificateOptions) validateServing(serving *genericoptions.SecureServingOptions) []error {
 	var errs []error
+	if o.Secret != "" && serving.ServerCert.CertKey.CertFile != "" {
+		errs = append(errs, errors.New("--certificate-secret and --tls-cert-file are two places of one certificate: give one of them"))
+	}
 	if (serving.ServerCert.CertKey.CertFile == "") != (serving.ServerCert.CertKey.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file must be given together"))
 	}

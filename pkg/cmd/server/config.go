@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/rest"
 
@@ -16,19 +17,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// config returns the configuration of a server. It keeps its objects in the embedded etcd at the
-// endpoint, or in the etcd of --etcd-servers if that is set.
-func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserver.Config, error) {
+// config returns the configuration of a server. It keeps its objects in the embedded etcd, or in the etcd of
+// --etcd-servers if that is nil.
+func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions); err != nil {
+	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 		return nil, err
 	}
-	recommended := o.recommended(o.etcdServers(embeddedEndpoint))
+	endpoint := ""
+	if embedded != nil {
+		endpoint = embedded.Endpoint()
+	}
+	recommended := o.recommended(o.etcdServers(endpoint))
+	var host *extendedHost
 	if !o.Standalone {
-		if err := prepareForHost(ctx, recommended); err != nil {
+		if host, err = newExtendedHost(recommended); err != nil {
+			return nil, err
+		}
+		if err := host.prepare(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -42,26 +51,34 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 	if err := recommended.Etcd.ApplyWithStorageFactoryTo(factory, &config.GenericConfig.Config); err != nil {
 		return nil, fmt.Errorf("connecting to the storage: %w", err)
 	}
-	recommended.Etcd = nil // applied above
-	if err := recommended.ApplyTo(config.GenericConfig); err != nil {
+	others := *recommended
+	others.Etcd, others.Authentication = nil, nil // applied above and below
+	if err := others.ApplyTo(config.GenericConfig); err != nil {
 		return nil, err
 	}
-	if o.embedded() {
-		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, etcd.Metrics())
+	if err := delegateAuthentication(recommended.Authentication, &config.GenericConfig.Config); err != nil {
+		return nil, err
 	}
-	if !o.Standalone {
+	if embedded != nil {
+		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, embedded.Metrics())
+	}
+	if host != nil {
 		registry := prometheus.NewRegistry()
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
-		config.ExtraConfig.RunControllers = o.runControllers(config.GenericConfig.ClientConfig, registry)
+		config.ExtraConfig.RunControllers = o.runControllers(host, config.GenericConfig.ClientConfig, registry)
+		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
-// runControllers returns the function that runs the controller loop.
-func (o *Options) runControllers(host *rest.Config, metrics prometheus.Registerer) func(context.Context, *rest.Config) error {
+// runControllers returns the function that runs the controller loop from when the host has come.
+func (o *Options) runControllers(host *extendedHost, config *rest.Config, metrics prometheus.Registerer) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
+		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
 		defer o.watchParents(ctx, loopback)()
-		return controller.Run(ctx, controller.Config{Host: host, Loopback: loopback, Metrics: metrics, Options: o.Controllers.Options})
+		return controller.Run(ctx, controller.Config{Host: config, Loopback: loopback, Metrics: metrics, Options: o.Controllers.Options})
 	}
 }
 

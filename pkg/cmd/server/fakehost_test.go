@@ -85,6 +85,21 @@ func newFakeHost(t *testing.T, clients *clientAuthority) *fakeHost {
 	return host
 }
 
+// appear makes a host reachable again that has disappeared, at the same address.
+func (h *fakeHost) appear(t *testing.T) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", h.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := h.server.URL
+	h.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: h}}
+	h.server.Start()
+	if h.server.URL != url {
+		t.Fatalf("the host has come back as %s, want %s", h.server.URL, url)
+	}
+}
+
 // disappear makes the host unreachable.
 func (h *fakeHost) disappear() {
 	h.server.CloseClientConnections()

@@ -4,10 +4,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -19,7 +22,6 @@ import (
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -27,9 +29,9 @@ import (
 )
 
 const (
-	// hostTimeout bounds how long the start waits for the host. In a Pod, the network may come
-	// after the process.
-	hostTimeout  = 30 * time.Second
+	// startTimeout bounds how long the start waits for the host. In a Pod, the network may come after
+	// the process.
+	startTimeout = 5 * time.Second
 	hostInterval = time.Second
 	// hostRequestTimeout bounds each request at start, in case the host accepts connections and
 	// never answers.
@@ -65,49 +67,128 @@ func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *
 	return client, config, nil
 }
 
-// prepareForHost waits for the host, checks that it can aggregate an API, and turns off what needs
-// APIs that the host does not serve. After the start, our own API does not depend on the host.
-func prepareForHost(ctx context.Context, options *genericoptions.RecommendedOptions) error {
-	client, config, err := hostClient(options.CoreAPI)
-	if err != nil {
-		return err
-	}
-	version, err := awaitHost(ctx, client.Discovery(), config.Host)
-	if err != nil {
-		return err
-	}
-	klog.FromContext(ctx).Info("Extending the cluster", "address", config.Host, "version", version)
-	if err := checkAggregation(ctx, client, options.Authentication); err != nil {
-		return err
-	}
-	return trimToHost(ctx, client.Discovery(), options)
+// extendedHost is the host that this server extends. The host may be down when the server starts. The
+// server then serves what it can, and becomes ready when the host has come.
+type extendedHost struct {
+	client  kubernetes.Interface
+	address string
+	options *genericoptions.RecommendedOptions
+
+	found chan struct{} // closed when the host has come
+
+	mu      sync.Mutex
+	missing error // of the last look
 }
 
-// awaitHost waits until the host answers, and returns its version.
-func awaitHost(ctx context.Context, host discovery.ServerVersionInterface, address string) (version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, hostTimeout)
+func newExtendedHost(options *genericoptions.RecommendedOptions) (*extendedHost, error) {
+	client, config, err := hostClient(options.CoreAPI)
+	if err != nil {
+		return nil, err
+	}
+	return &extendedHost{client: client, address: config.Host, options: options, found: make(chan struct{})}, nil
+}
+
+// prepare waits a moment for the host, and turns off what needs APIs that it does not serve. A host that
+// does not answer is taken for one that serves them all.
+func (h *extendedHost) prepare(ctx context.Context) error {
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	err := h.await(starting, needsChange)
+	switch {
+	case err == nil:
+		if err := trimToHost(ctx, h.client.Discovery(), h.options); err != nil {
+			return err
+		}
+		close(h.found)
+	case needsChange(err):
+		return err
+	case ctx.Err() == nil:
+		klog.FromContext(ctx).Error(err, "Starting without the cluster", "address", h.address)
+	}
+	return ctx.Err()
+}
+
+// follow waits for a host that prepare has not found, until the context ends. It returns an error if the
+// server has to be started anew for the host that has come.
+func (h *extendedHost) follow(ctx context.Context) error {
+	if h.isFound() {
+		return nil
+	}
+	if err := h.await(ctx, func(error) bool { return false }); err != nil {
+		return nil // the context has ended
+	}
+	if h.options.Features.EnablePriorityAndFairness {
+		served, err := serves(ctx, h.client.Discovery(), flowSchemasResource())
+		if err == nil && !served {
+			return fmt.Errorf("the cluster has come and does not serve %s; started again, the server does without", flowSchemasResource())
+		}
+	}
+	close(h.found)
+	return nil
+}
+
+// await looks for the host until it has come, until ends says so of an error, or until the context ends. It
+// returns the error of the last look.
+func (h *extendedHost) await(ctx context.Context, ends func(error) bool) error {
+	logger := klog.FromContext(ctx).WithValues("address", h.address)
 	var last error
-	err = wait.PollUntilContextCancel(ctx, hostInterval, true, func(ctx context.Context) (bool, error) {
-		info, err := host.ServerVersion()
-		if err == nil {
-			version = info.GitVersion
-			return true, nil
-		}
-		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-			return false, err
-		}
-		if last == nil {
-			klog.FromContext(ctx).Info("Waiting for the cluster", "address", address, "timeout", hostTimeout, "err", err)
+	_ = wait.PollUntilContextCancel(ctx, hostInterval, true, func(ctx context.Context) (bool, error) {
+		err := h.look(ctx)
+		if err != nil && !ends(err) && last == nil {
+			logger.Info("Waiting for the cluster", "err", err)
 		}
 		last = err
-		return false, nil
+		h.setMissing(err)
+		return err == nil || ends(err), nil
 	})
-	if err != nil {
-		return "", fmt.Errorf("cluster %s cannot be reached: %w", address, errors.Join(last, err))
-	}
-	return version, nil
+	return last
 }
+
+// look asks the host for its version, and whether it can be extended.
+func (h *extendedHost) look(ctx context.Context) error {
+	info, err := h.client.Discovery().ServerVersionWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("cluster %s cannot be reached: %w", h.address, err)
+	}
+	if err := checkAggregation(ctx, h.client, h.options.Authentication); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("Extending the cluster", "address", h.address, "version", info.GitVersion)
+	return nil
+}
+
+// needsChange reports whether an error of look lasts until somebody changes the host, or our rights in it.
+func needsChange(err error) bool {
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || errors.Is(err, errNotAggregating)
+}
+
+// isFound reports whether the host has come.
+func (h *extendedHost) isFound() bool {
+	select {
+	case <-h.found:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *extendedHost) setMissing(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.missing = err
+}
+
+// check is the health check of readiness. Once the host has come, it holds whatever becomes of the host.
+func (h *extendedHost) check(*http.Request) error {
+	if h.isFound() {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return cmp.Or(h.missing, errors.New("the cluster has not been looked for yet"))
+}
+
+var errNotAggregating = errors.New("the cluster does not aggregate APIs")
 
 const (
 	authenticationConfigMap = "extension-apiserver-authentication"
@@ -128,9 +209,9 @@ func checkAggregation(ctx context.Context, client kubernetes.Interface, options 
 	case err != nil:
 		return fmt.Errorf("reading which front proxy of the cluster to trust: %w", err)
 	case configMap.Data[requestHeaderCAKey] == "":
-		return fmt.Errorf("the cluster does not aggregate APIs: ConfigMap %s/%s has no %s; start its kube-apiserver with "+
+		return fmt.Errorf("%w: ConfigMap %s/%s has no %s; start its kube-apiserver with "+
 			"--requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file",
-			metav1.NamespaceSystem, authenticationConfigMap, requestHeaderCAKey)
+			errNotAggregating, metav1.NamespaceSystem, authenticationConfigMap, requestHeaderCAKey)
 	}
 	return nil
 }
@@ -146,7 +227,7 @@ func watchedAPIs() []watchedAPI {
 	return []watchedAPI{
 		{resource: mutatingPoliciesResource(), plugin: mutatingpolicy.PluginName},
 		{resource: validatingPoliciesResource(), plugin: validatingpolicy.PluginName},
-		{resource: flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")},
+		{resource: flowSchemasResource()},
 	}
 }
 
@@ -156,6 +237,10 @@ func mutatingPoliciesResource() schema.GroupVersionResource {
 
 func validatingPoliciesResource() schema.GroupVersionResource {
 	return admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies")
+}
+
+func flowSchemasResource() schema.GroupVersionResource {
+	return flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")
 }
 
 // trimToHost turns off what watches APIs that the host does not serve, and cannot wait for them. Older

@@ -5,7 +5,7 @@ package server
 
 import (
 	"context"
-	"net"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +15,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 )
 
 const compositeControllersPath = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers"
@@ -108,8 +111,9 @@ func TestWhatTheHostLacksIsTurnedOff(t *testing.T) {
 			options := parse(t, "--kubeconfig="+host.kubeconfig(t))
 			options.Recommended.Admission.DisablePlugins = []string{"Own"}
 			options.Recommended.Admission.EnablePlugins = test.enabled
-			recommended := options.recommended(nil)
-			err := prepareForHost(t.Context(), recommended)
+			extended := extended(t, options)
+			recommended := extended.options
+			err := extended.prepare(t.Context())
 			if test.wantErr != "" {
 				wantError(t, err, test.wantErr)
 				return
@@ -168,36 +172,68 @@ func TestHostsThatCannotBeExtendedAreErrorsThatSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsNotThereIsWaitedForUntilTheServerIsToldToStop(t *testing.T) {
-	host := newFakeHost(t, newClientAuthority(t))
-	options := parse(t, "--kubeconfig="+host.kubeconfig(t))
-	address := host.server.Listener.Addr().String()
-	host.disappear()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	err := prepareForHost(ctx, options.recommended(nil))
-	wantError(t, err, "cluster http://"+address+" cannot be reached")
-	wantError(t, err, "connection refused")
-}
-
-func TestAHostThatComesLaterIsFound(t *testing.T) {
-	host := newFakeHost(t, newClientAuthority(t))
-	address := host.server.Listener.Addr().String()
-	options := parse(t, "--kubeconfig="+host.kubeconfig(t))
-	host.disappear()
-	prepared := make(chan error, 1)
-	go func() { prepared <- prepareForHost(t.Context(), options.recommended(nil)) }()
-
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+// extended is the host that options name, before it was looked for.
+func extended(t *testing.T, options *Options) *extendedHost {
+	t.Helper()
+	host, err := newExtendedHost(options.recommended(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := &http.Server{Handler: host}
-	go func() { _ = again.Serve(listener) }()
-	defer again.Close()
-	if err := <-prepared; err != nil {
+	return host
+}
+
+func TestTheWaitForAHostEndsWhenTheServerIsToldToStop(t *testing.T) {
+	host := newFakeHost(t, newClientAuthority(t))
+	extended := extended(t, parse(t, "--kubeconfig="+host.kubeconfig(t)))
+	host.disappear()
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if err := extended.prepare(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v of the start, want that of its context", err)
+	}
+	if err := extended.follow(ctx); err != nil {
 		t.Error(err)
 	}
+	wantError(t, extended.check(nil), "cannot be reached")
+}
+
+func TestAServerStartsWithoutItsHostAndIsReadyWhenTheHostComes(t *testing.T) {
+	clients := newClientAuthority(t)
+	host := newFakeHost(t, clients)
+	host.disappear()
+	config := host.serverConfig(t)
+	controllersRun := make(chan struct{})
+	config.adjust = func(config *apiserver.Config) {
+		run := config.ExtraConfig.RunControllers
+		config.ExtraConfig.RunControllers = func(ctx context.Context, loopback *rest.Config) error {
+			close(controllersRun)
+			return run(ctx, loopback)
+		}
+	}
+	server := launch(t, config)
+	<-controllersRun
+
+	anonymous, frontProxy := server.anonymous(t), server.client(t, clients.client(t, "front-proxy"))
+	mustGet(t, anonymous, server.url("/livez"), http.StatusOK)
+	_, _, err := get(t, anonymous, server.url("/readyz"), http.StatusOK)
+	wantError(t, err, "[-]cluster failed")
+	_, answer := mustGet(t, frontProxy, server.url(compositeControllersPath), http.StatusServiceUnavailable, asAlice()...)
+	want(t, "when to try again", answer.Get("Retry-After"), "1")
+
+	host.appear(t)
+	eventually(t, func() error {
+		_, _, err := get(t, anonymous, server.url("/readyz"), http.StatusOK)
+		return err
+	})
+	mustGet(t, frontProxy, server.url(compositeControllersPath), http.StatusOK, asAlice()...)
+}
+
+func TestAHostThatComesLaterMayNeedAnotherStart(t *testing.T) {
+	host := newFakeHost(t, newClientAuthority(t))
+	options := parse(t, "--kubeconfig="+host.kubeconfig(t))
+	extended := extended(t, options)
+	host.setResources()
+	wantError(t, extended.follow(t.Context()), "does not serve flowcontrol.apiserver.k8s.io/v1, Resource=flowschemas")
 }
 
 func wantError(t *testing.T, err error, part string) {

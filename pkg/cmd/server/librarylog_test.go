@@ -123,7 +123,7 @@ func TestTheLogNamesTheClusterThatIsExtended(t *testing.T) {
 	var output bytes.Buffer
 	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&output))))
 	options := newTestOptions(t, host.serverConfig(t))
-	if err := prepareForHost(ctx, options.recommended(nil)); err != nil {
+	if err := extended(t, options).prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if !regexp.MustCompile(`"Extending the cluster" address="` + regexp.QuoteMeta(host.server.URL) + `" version="v1.37.0"`).Match(output.Bytes()) {

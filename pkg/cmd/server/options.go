@@ -158,7 +158,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Controllers.validate()...)
 	errs = append(errs, o.PlainHTTP.validate()...)
 	errs = append(errs, o.validateHost()...)
-	errs = append(errs, validateServing(o.Recommended.SecureServing.SecureServingOptions)...)
+	errs = append(errs, o.Certificate.validateServing(o.Recommended.SecureServing.SecureServingOptions)...)
 	errs = append(errs, o.recommended(o.etcdServers("embedded")).Validate()...)
 	errs = append(errs, o.ServerRun.Validate()...)
 	errs = append(errs, o.Metrics.Validate()...)
@@ -171,6 +171,8 @@ func (o *Options) validateHost() []error {
 	switch {
 	case o.Standalone && (kubeconfig != "" || inCluster):
 		return []error{errors.New("--standalone is for development outside a cluster: it cannot be used inside one, or with --kubeconfig")}
+	case o.Standalone && o.Certificate.Secret != "":
+		return []error{errors.New("--certificate-secret needs a cluster to keep the Secret, and --standalone has none")}
 	case o.Standalone:
 		return nil
 	case kubeconfig == "" && !inCluster:

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericadmission "k8s.io/apiserver/pkg/admission"
@@ -57,8 +58,8 @@ type mutatingPolicies struct {
 
 // Admit applies the policies.
 func (p *mutatingPolicies) Admit(ctx context.Context, request genericadmission.Attributes, objects genericadmission.ObjectInterfaces) error {
-	if !p.isServed(ctx) {
-		return nil
+	if served, err := p.isServed(ctx); err != nil || !served {
+		return err
 	}
 	return p.Plugin.Admit(ctx, request, objects)
 }
@@ -72,8 +73,8 @@ type validatingPolicies struct {
 
 // Validate applies the policies.
 func (p *validatingPolicies) Validate(ctx context.Context, request genericadmission.Attributes, objects genericadmission.ObjectInterfaces) error {
-	if !p.isServed(ctx) {
-		return nil
+	if served, err := p.isServed(ctx); err != nil || !served {
+		return err
 	}
 	return p.Plugin.Validate(ctx, request, objects)
 }
@@ -103,6 +104,7 @@ type awaitedAPI struct {
 	started atomic.Bool
 	mu      sync.Mutex
 	looked  time.Time
+	isKnown bool // whether the host has ever told
 }
 
 func (a *awaitedAPI) SetExternalKubeClientSet(client kubernetes.Interface) {
@@ -122,46 +124,58 @@ func (a *awaitedAPI) SetDrainedNotification(stop <-chan struct{}) {
 
 // ValidateInitialization starts the plugin if the host serves the API, and else lets isServed do so.
 func (a *awaitedAPI) ValidateInitialization() error {
-	a.looked = time.Now()
-	served, err := serves(context.Background(), a.host, a.resource)
-	if err != nil {
-		return fmt.Errorf("asking the cluster whether it serves %s: %w", a.resource, err)
-	}
-	if !served {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	served, err := a.look(context.Background())
+	if err != nil || !served {
 		return nil
 	}
 	a.started.Store(true)
 	return a.plugin.ValidateInitialization()
 }
 
+// look asks the host whether it serves the API. The caller holds the mutex.
+func (a *awaitedAPI) look(ctx context.Context) (bool, error) {
+	a.looked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	served, err := serves(ctx, a.host, a.resource)
+	if err != nil {
+		return false, fmt.Errorf("asking the cluster whether it serves %s: %w", a.resource, err)
+	}
+	a.isKnown = true
+	return served, nil
+}
+
 // isServed reports whether the plugin is started. If it is not, the host is asked again from time to
-// time.
-func (a *awaitedAPI) isServed(ctx context.Context) bool {
+// time. As long as the host has never answered, isServed is an error, since the host may have rules that
+// the request has to follow.
+func (a *awaitedAPI) isServed(ctx context.Context) (bool, error) {
 	if a.started.Load() {
-		return true
+		return true, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.started.Load() || time.Since(a.looked) < lookInterval {
-		return a.started.Load()
+	if a.started.Load() || a.isKnown && time.Since(a.looked) < lookInterval {
+		return a.started.Load(), nil
 	}
-	a.looked = time.Now()
+	served, err := a.look(ctx)
+	switch {
+	case err != nil && !a.isKnown:
+		return false, apierrors.NewServiceUnavailable(err.Error())
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "Failed to look for an API of the cluster again")
+		return false, nil
+	case !served:
+		return false, nil
+	}
 	logger := klog.FromContext(ctx).WithValues("resource", a.resource)
-	asking, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	served, err := serves(asking, a.host, a.resource)
-	if err != nil {
-		logger.Error(err, "Failed to ask whether the cluster has come to serve an API")
-	}
-	if !served {
-		return false
-	}
 	if err := a.plugin.ValidateInitialization(); err != nil {
 		logger.Error(err, "Failed to start an admission plugin")
-		return false
+		return false, nil
 	}
 	a.informers.Start(a.stop)
 	a.started.Store(true)
-	logger.Info("Started an admission plugin, since the cluster has come to serve what it needs")
-	return true
+	logger.Info("Started an admission plugin, since the cluster serves what it needs")
+	return true, nil
 }

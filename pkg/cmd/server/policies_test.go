@@ -56,8 +56,9 @@ func TestAnAPIIsAwaited(t *testing.T) {
 			informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
 		isServed := func(want bool, asked int) {
 			t.Helper()
-			if got := api.isServed(t.Context()); got != want || host.asked != asked {
-				t.Fatalf("served is %t after asking %d times, want %t after %d", got, host.asked, want, asked)
+			got, err := api.isServed(t.Context())
+			if err != nil || got != want || host.asked != asked {
+				t.Fatalf("served is %t after asking %d times (error %v), want %t after %d", got, host.asked, err, want, asked)
 			}
 		}
 		later := func() { <-time.After(lookInterval) }
@@ -91,8 +92,21 @@ func TestAnAPIThatIsServedIsNotAwaited(t *testing.T) {
 	if err := api.ValidateInitialization(); !errors.Is(err, broken) {
 		t.Errorf("error is %v, want that of the plugin", err)
 	}
-	if err := (&awaitedAPI{host: &upgradedHost{err: broken}}).ValidateInitialization(); !errors.Is(err, broken) {
-		t.Errorf("error is %v, want that of the host", err)
+}
+
+func TestRequestsAreRefusedUntilItIsKnownWhichRulesTheHostHas(t *testing.T) {
+	host, plugin := &upgradedHost{err: errors.New("connection refused")}, &startedPlugin{}
+	api := &awaitedAPI{plugin: plugin, resource: mutatingPoliciesResource(), host: host, stop: t.Context().Done(),
+		informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
+	if err := api.ValidateInitialization(); err != nil {
+		t.Fatal(err)
+	}
+	if served, err := api.isServed(t.Context()); served || !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("served is %t, error %v, want one that the client tries again after", served, err)
+	}
+	host.err, host.upgraded = nil, true
+	if served, err := api.isServed(t.Context()); !served || err != nil {
+		t.Errorf("served is %t, error %v after the host has come", served, err)
 	}
 }
 

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Run test/e2e: in the cluster of E2E_KUBECONFIG, which must be able to pull the images, or else in a new one-node
+# cluster of ../shared/realcluster, whose logs are copied to bin/e2e-logs if a test fails.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [[ -n "${E2E_KUBECONFIG:-}" ]]; then
+  go test -count=1 -timeout 20m -parallel 8 -v ./test/e2e
+  exit
+fi
+
+node=$PWD/../shared/realcluster
+if [[ ! -x $node/up.sh ]]; then
+  echo "There is no $node to run the tests in. Set E2E_KUBECONFIG to the kubeconfig of a cluster that may be broken." >&2
+  exit 1
+fi
+stop() {
+  local status=$?
+  if ((status != 0)); then
+    rm -rf bin/e2e-logs
+    mkdir -p bin/e2e-logs
+    (. "$node/env.sh" && cp -r "$LOG"/. bin/e2e-logs/ && kc get pods -A -o wide >bin/e2e-logs/pods.txt 2>&1 &&
+      kc -n metacontroller logs metacontroller-apiserver-0 --tail=-1 >bin/e2e-logs/server.log 2>&1) || true
+    echo "The logs of the cluster are in bin/e2e-logs." >&2
+  fi
+  "$node/down.sh"
+  exit "$status"
+}
+"$node/down.sh" --quiet
+trap stop EXIT
+"$node/up.sh"
+eval "$("$node/up.sh" env)"
+
+# pack NAME:TAG ROOT CONFIG packs a root folder as an image and puts it in the registry of the node.
+images=$PWD/bin/e2e
+pack() {
+  "$node/mkimage.sh" "$images/image.tar" "$1" "$2" "$3"
+  "$node/push.sh" "$images/image.tar"
+}
+rm -rf "$images"
+mkdir -p "$images"/{server,nginx/bin,node/bin}
+CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$images/server/" ./cmd/metacontroller-apiserver
+pack metacontroller/metacontroller-apiserver:latest "$images/server" '{"Entrypoint":["/metacontroller-apiserver"],"User":"65532:65532"}'
+# The examples name images that the node cannot pull. Instead of nginx, a program answers at the same port.
+cp /bin/busybox "$images/nginx/bin/busybox"
+for tag in latest 1.28 1.29; do
+  pack "nginx:$tag" "$images/nginx" '{"Entrypoint":["/bin/busybox","httpd","-f","-p","80"]}'
+done
+# This machine's Node runs in the image, with the libraries that it is linked with.
+cp "$(readlink -f "$(command -v node)")" "$images/node/bin/node"
+ldd "$images/node/bin/node" | grep -o '/[^ ]*' | while read -r library; do
+  mkdir -p "$images/node$(dirname "$library")"
+  cp -L "$library" "$images/node$library"
+done
+pack node:22 "$images/node" '{"Entrypoint":["/bin/node"],"Env":["PATH=/bin"]}'
+rm -rf "$images"
+
+E2E_KUBECONFIG=$KUBECONFIG go test -count=1 -timeout 20m -parallel 8 -v ./test/e2e

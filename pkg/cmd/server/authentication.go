@@ -1,0 +1,150 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+)
+
+// delegateAuthentication lets the host say who sends a request. It does what the options' own ApplyTo does,
+// but needs no answer of the host: what the host publishes about client certificates is read when the host
+// is there, and again whenever it changes.
+func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOptions, config *genericapiserver.Config) error {
+	if options.SkipInClusterLookup {
+		return options.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig)
+	}
+	client, err := reviewsClient(options.RemoteKubeConfigFile)
+	if err != nil {
+		return err
+	}
+	clientCA, err := clientCertificates(options.ClientCert, client)
+	if err != nil {
+		return err
+	}
+	frontProxy, err := frontProxies(options.RequestHeader, client)
+	if err != nil {
+		return err
+	}
+	info := &config.Authentication
+	if err := errors.Join(
+		info.ApplyClientCert(clientCA, config.SecureServing),
+		info.ApplyClientCert(frontProxy.CAContentProvider, config.SecureServing),
+	); err != nil {
+		return fmt.Errorf("trusting the client certificates of the cluster: %w", err)
+	}
+	info.RequestHeaderConfig = frontProxy
+	delegate := authenticatorfactory.DelegatingAuthenticatorConfig{
+		Anonymous:                          &apiserver.AnonymousAuthConfig{Enabled: true},
+		CacheTTL:                           options.CacheTTL,
+		WebhookRetryBackoff:                options.WebhookRetryBackoff,
+		TokenAccessReviewTimeout:           options.TokenRequestTimeout,
+		TokenAccessReviewClient:            client.AuthenticationV1(),
+		ClientCertificateCAContentProvider: clientCA,
+		RequestHeaderConfig:                frontProxy,
+	}
+	authenticator, definitions, err := delegate.New()
+	if err != nil {
+		return fmt.Errorf("making the authenticator: %w", err)
+	}
+	info.Authenticator = authenticator
+	if config.OpenAPIConfig != nil {
+		config.OpenAPIConfig.SecurityDefinitions = definitions
+	}
+	return nil
+}
+
+// reviewsClient returns a client of the host that waits for no other request, since each request to this
+// server may need one of its own.
+func reviewsClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := hostConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 0 // each review has its own, and watches have none
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+	}
+	return client, nil
+}
+
+// clientCertificates returns the authority of users' certificates: that of a file if the options name one,
+// and else the one that the host publishes.
+func clientCertificates(options genericoptions.ClientCertAuthenticationOptions, client kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+	if options != (genericoptions.ClientCertAuthenticationOptions{}) {
+		provider, err := options.GetClientCAContentProvider()
+		if err != nil {
+			return nil, fmt.Errorf("reading the authority of client certificates: %w", err)
+		}
+		return provider, nil
+	}
+	return publishedCA("client-ca", "client-ca-file", client)
+}
+
+// frontProxies says which client may speak for others, and in which headers: as the options do if they
+// name the authority of its certificate, and else as the host publishes it.
+func frontProxies(options genericoptions.RequestHeaderAuthenticationOptions, client kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
+	if options.ClientCAFile != "" {
+		config, err := options.ToAuthenticationRequestHeaderConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reading which front proxy to trust: %w", err)
+		}
+		return config, nil
+	}
+	ca, err := publishedCA("request-header-ca", requestHeaderCAKey, client)
+	if err != nil {
+		return nil, err
+	}
+	headers := headerrequest.NewRequestHeaderAuthRequestController(authenticationConfigMap, metav1.NamespaceSystem, client,
+		"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
+		"requestheader-extra-headers-prefix", "requestheader-allowed-names")
+	return &authenticatorfactory.RequestHeaderConfig{
+		CAContentProvider:   publishedFrontProxy{ca, headers},
+		UsernameHeaders:     headerrequest.StringSliceProviderFunc(headers.UsernameHeaders),
+		UIDHeaders:          headerrequest.StringSliceProviderFunc(headers.UIDHeaders),
+		GroupHeaders:        headerrequest.StringSliceProviderFunc(headers.GroupHeaders),
+		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(headers.ExtraHeaderPrefixes),
+		AllowedClientNames:  headerrequest.StringSliceProviderFunc(headers.AllowedClientNames),
+	}, nil
+}
+
+func publishedCA(purpose, key string, client kubernetes.Interface) (*dynamiccertificates.ConfigMapCAController, error) {
+	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem, authenticationConfigMap, key, client)
+	if err != nil {
+		return nil, fmt.Errorf("following %s of ConfigMap %s/%s: %w", key, metav1.NamespaceSystem, authenticationConfigMap, err)
+	}
+	return ca, nil
+}
+
+// publishedFrontProxy follows what the host publishes about its front proxy. The server runs it, since it
+// is an authority of client certificates.
+type publishedFrontProxy struct {
+	*dynamiccertificates.ConfigMapCAController
+	headers *headerrequest.RequestHeaderAuthRequestController
+}
+
+var _ dynamiccertificates.ControllerRunner = publishedFrontProxy{}
+
+// RunOnce reads what is there already. It asks the host nothing, since the listener waits for it.
+func (p publishedFrontProxy) RunOnce(ctx context.Context) error {
+	return p.ConfigMapCAController.RunOnce(ctx)
+}
+
+// Run follows the authority and the headers until the context ends.
+func (p publishedFrontProxy) Run(ctx context.Context, workers int) {
+	go p.headers.Run(ctx, workers)
+	p.ConfigMapCAController.Run(ctx, workers)
+}

@@ -1,0 +1,74 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+func apiServicesResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+}
+
+// apiService is what of an APIService concerns the certificate. The zero value is one that does not exist.
+type apiService struct {
+	exists bool
+	// version is its resource version.
+	version  string
+	caBundle []byte
+	// isLocal is true if the host serves the API itself, and isInsecure if it checks no certificate.
+	isLocal, isInsecure bool
+}
+
+func (p *SecretProvider) readAPIService(ctx context.Context) (apiService, error) {
+	found, err := p.config.Dynamic.Resource(apiServicesResource()).Get(ctx, p.config.APIService, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return apiService{}, nil
+	}
+	if err != nil {
+		return apiService{}, fmt.Errorf("reading APIService %s: %w", p.config.APIService, err)
+	}
+	read := apiService{exists: true, version: found.GetResourceVersion()}
+	encoded, _, _ := unstructured.NestedString(found.Object, "spec", "caBundle")
+	if read.caBundle, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+		read.caBundle = nil // it is replaced
+	}
+	read.isInsecure, _, _ = unstructured.NestedBool(found.Object, "spec", "insecureSkipTLSVerify")
+	service, _, _ := unstructured.NestedMap(found.Object, "spec", "service")
+	read.isLocal = service == nil
+	return read, nil
+}
+
+// publish makes the caBundle of the APIService name exactly these authorities. An APIService that is not there yet, or checks no certificates, or is not one of an aggregated API, is left
+// as it is.
+func (p *SecretProvider) publish(ctx context.Context, service apiService, authorities []*x509.Certificate) error {
+	bundle := encodeCerts(authorities)
+	if !service.exists || service.isLocal || service.isInsecure || bytes.Equal(service.caBundle, bundle) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": service.version},
+		"spec":     map[string]any{"caBundle": bundle},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := p.config.Dynamic.Resource(apiServicesResource()).Patch(ctx, p.config.APIService, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("writing spec.caBundle of APIService %s: %w", p.config.APIService, err)
+	}
+	klog.FromContext(ctx).Info("Wrote the caBundle of the APIService", "apiService", p.config.APIService, "authorities", len(authorities))
+	return nil
+}

@@ -1,0 +1,103 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"crypto/x509"
+	"slices"
+	"time"
+)
+
+// overlap is how long a former authority is trusted after another one has begun to sign: much longer than
+// replicas and the host need to see that, and shorter than anyone wants to trust a key that was replaced.
+const overlap = 24 * time.Hour
+
+// situation is all that decides about the certificates in a Secret, and about the one that is served.
+type situation struct {
+	// stored is what the Secret holds; nil if there is none, or none that can be used.
+	stored *content
+	// held is what this process serves. It is provisional if it was never in the Secret.
+	held          *content
+	isProvisional bool
+
+	who subjects
+	now time.Time
+}
+
+// next returns what the Secret should hold, and why that is not what it holds.
+//
+// What a running server holds survives the loss of its Secret. If the Secret has another authority, as after a
+// restore, that one counts, and the one that is held is still trusted for a while.
+func (s situation) next() (_ *content, reason string, err error) {
+	var wanted content
+	switch {
+	case s.stored != nil:
+		wanted = *s.stored
+	case s.held != nil:
+		wanted, reason = *s.held, "there is none that can be used"
+	default:
+		reason = "there is none"
+	}
+	switch {
+	case wanted.authority == nil, s.now.After(wanted.authority.cert.NotAfter):
+		if wanted.authority, err = newAuthority(s.now); err != nil {
+			return nil, "", err
+		}
+		wanted.since, wanted.former = s.now.Truncate(time.Second), nil
+	case s.now.After(renewAt(wanted.authority.cert)):
+		reason = "two thirds of the life of its authority are over"
+		wanted.former = wanted.authorities()
+		if wanted.authority, err = newAuthority(s.now); err != nil {
+			return nil, "", err
+		}
+		wanted.since = s.now.Truncate(time.Second)
+	}
+	if s.held != nil && !s.isProvisional && !contains(wanted.authorities(), s.held.authority.cert) {
+		reason = "it has another authority than the one in use, which stays trusted for a while"
+		wanted.former = append(slices.Clone(wanted.former), s.held.authority.cert)
+		wanted.since = s.now.Truncate(time.Second)
+	}
+	if kept := s.stillTrusted(wanted); len(kept) != len(wanted.former) {
+		reason = "an authority is no longer needed"
+		wanted.former = kept
+	}
+	if why := wanted.serving.unfit(wanted.authority, s.who, s.now); why != "" {
+		reason = why
+		if wanted.serving, err = wanted.authority.issue(s.who, s.now); err != nil {
+			return nil, "", err
+		}
+	}
+	if wanted.equals(s.stored) {
+		return s.stored, "", nil
+	}
+	return &wanted, reason, nil
+}
+
+// stillTrusted returns the former authorities that are not yet to be forgotten.
+func (s situation) stillTrusted(wanted content) []*x509.Certificate {
+	if s.now.After(wanted.since.Add(overlap)) {
+		return nil
+	}
+	var kept []*x509.Certificate
+	for _, former := range wanted.former {
+		if s.now.Before(former.NotAfter) {
+			kept = append(kept, former)
+		}
+	}
+	return kept
+}
+
+// canWait reports whether what is served can be served on while the host does not trust the next content.
+func (s situation) canWait() bool {
+	return !s.isProvisional && s.now.Before(s.held.serving.cert.NotAfter)
+}
+
+// renewAt returns the time when two thirds of the life of a certificate are over.
+func renewAt(cert *x509.Certificate) time.Time {
+	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
+}
+
+func contains(certs []*x509.Certificate, cert *x509.Certificate) bool {
+	return slices.ContainsFunc(certs, cert.Equal)
+}

@@ -1,0 +1,293 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// requestTimeout bounds each request to the host, and what the start waits for it.
+const requestTimeout = 5 * time.Second
+
+// SecretConfig is the configuration of a SecretProvider.
+type SecretConfig struct {
+	// Namespace and Name are those of the Secret.
+	Namespace, Name string
+	// APIService is the name of the APIService whose caBundle is kept.
+	APIService string
+	// DNSNames and IPs are the names and addresses that clients reach the server by.
+	DNSNames []string
+	IPs      []net.IP
+	// Kube and Dynamic are clients of the host.
+	Kube    kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Clock is the clock to renew by; nil means the real one.
+	Clock clock.WithTicker
+}
+
+// SecretProvider provides a serving certificate that is kept in a Secret of the host, where replicas share it.
+// It keeps the caBundle of the APIService such that the host trusts what is served. The API server runs it,
+// gets the certificate from it, and listens for new ones.
+type SecretProvider struct {
+	config SecretConfig
+	who    subjects
+
+	mu            sync.RWMutex
+	held          *content
+	isProvisional bool
+	problem       error // of the last try to agree with the Secret
+	listeners     []dynamiccertificates.Listener
+}
+
+var (
+	_ dynamiccertificates.CertKeyContentProvider = &SecretProvider{}
+	_ dynamiccertificates.ControllerRunner       = &SecretProvider{}
+)
+
+// NewSecretProvider returns a provider with a certificate that nobody trusts yet. It asks the host nothing:
+// that is done when it runs.
+func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	p := &SecretProvider{
+		config: config, who: subjects{dnsNames: config.DNSNames, ips: config.IPs}, isProvisional: true,
+		problem: errors.New("it has not been read yet"),
+	}
+	var err error
+	p.held, _, err = situation{who: p.who, now: config.Clock.Now()}.next()
+	return p, err
+}
+
+// RunOnce makes the Secret, the APIService and what is served agree. If the host cannot be asked, what was
+// served before is served on.
+func (p *SecretProvider) RunOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := p.agree(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problem = err
+	return err
+}
+
+// Run keeps the certificate valid and the host's trust in it, until the context ends. It has one worker,
+// whatever number is given.
+func (p *SecretProvider) Run(ctx context.Context, _ int) {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	enqueue := func() { queue.Add(p.config.Name) }
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer queue.ShutDown()
+	defer p.watch(ctx, enqueue)()
+	running.Go(func() {
+		ticker := p.config.Clock.NewTicker(checkInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				queue.ShutDown()
+				return
+			case <-ticker.C():
+				enqueue()
+			}
+		}
+	})
+	enqueue()
+	for {
+		key, isOver := queue.Get()
+		if isOver {
+			return
+		}
+		if err := p.RunOnce(ctx); err != nil && ctx.Err() == nil {
+			if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+				utilruntime.HandleErrorWithContext(ctx, err, "Failed to keep the serving certificate", "secret", p.secretRef())
+			}
+			queue.AddRateLimited(key)
+		} else {
+			queue.Forget(key)
+		}
+		queue.Done(key)
+	}
+}
+
+// watch enqueues when the Secret or the APIService changes. It returns the function that stops watching and
+// waits for the end of that.
+func (p *SecretProvider) watch(ctx context.Context, enqueue func()) (stop func()) {
+	changed := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { enqueue() },
+		UpdateFunc: func(any, any) { enqueue() },
+		DeleteFunc: func(any) { enqueue() },
+	}
+	only := func(name string) func(*metav1.ListOptions) {
+		return func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}
+	}
+	secrets := informers.NewSharedInformerFactoryWithOptions(p.config.Kube, 0,
+		informers.WithNamespace(p.config.Namespace), informers.WithTweakListOptions(only(p.config.Name)))
+	services := dynamicinformer.NewFilteredDynamicSharedInformerFactory(p.config.Dynamic, 0, metav1.NamespaceAll,
+		only(p.config.APIService))
+	for _, informer := range []cache.SharedIndexInformer{
+		secrets.Core().V1().Secrets().Informer(), services.ForResource(apiServicesResource()).Informer(),
+	} {
+		if _, err := informer.AddEventHandler(changed); err != nil {
+			utilruntime.HandleErrorWithContext(ctx, err, "Failed to watch the Secret of the serving certificate")
+		}
+	}
+	secrets.StartWithContext(ctx)
+	services.Start(ctx.Done())
+	return func() {
+		secrets.Shutdown()
+		services.Shutdown()
+	}
+}
+
+// agree reads the Secret and the APIService, and changes what is not as it should be: first the Secret, so that
+// replicas agree, then the caBundle, and at last what is served.
+func (p *SecretProvider) agree(ctx context.Context) error {
+	secret, stored, err := p.readSecret(ctx)
+	if err != nil {
+		return err
+	}
+	service, err := p.readAPIService(ctx)
+	if err != nil {
+		return err
+	}
+	p.mu.RLock()
+	state := situation{
+		stored: stored, held: p.held, isProvisional: p.isProvisional, who: p.who, now: p.config.Clock.Now(),
+	}
+	p.mu.RUnlock()
+	next, reason, err := state.next()
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		if err := p.writeSecret(ctx, secret, next); err != nil {
+			return err
+		}
+		klog.FromContext(ctx).Info("Wrote the Secret of the serving certificate", "secret", p.secretRef(), "reason", reason,
+			"notAfter", next.serving.cert.NotAfter, "authorityNotAfter", next.authority.cert.NotAfter)
+	}
+	err = p.publish(ctx, service, next.authorities())
+	if err == nil || !state.canWait() {
+		p.hold(next)
+	}
+	return err
+}
+
+// hold serves a content from now on.
+func (p *SecretProvider) hold(served *content) {
+	p.mu.Lock()
+	isNew := !served.equals(p.held)
+	p.held, p.isProvisional = served, false
+	listeners := p.listeners
+	p.mu.Unlock()
+	if !isNew {
+		return
+	}
+	for _, listener := range listeners {
+		listener.Enqueue()
+	}
+}
+
+// readSecret returns the Secret and its content; nil and nil if there is none, and only a content of nil if the
+// Secret cannot be used.
+func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *content, error) {
+	secret, err := p.config.Kube.CoreV1().Secrets(p.config.Namespace).Get(ctx, p.config.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading Secret %s: %w", p.secretRef(), err)
+	}
+	stored, err := parseContent(secret)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The Secret of the serving certificate cannot be used and is written anew", "secret", p.secretRef())
+	}
+	return secret, stored, nil
+}
+
+// writeSecret writes the content. It fails with a conflict if another replica was first, whose content then
+// counts.
+func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret, next *content) error {
+	client := p.config.Kube.CoreV1().Secrets(p.config.Namespace)
+	var err error
+	if secret == nil {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: p.config.Name}, Type: corev1.SecretTypeTLS}
+		if err = next.fill(secret); err == nil {
+			_, err = client.Create(ctx, secret, metav1.CreateOptions{})
+		}
+	} else {
+		secret = secret.DeepCopy()
+		if err = next.fill(secret); err == nil {
+			_, err = client.Update(ctx, secret, metav1.UpdateOptions{})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing Secret %s: %w", p.secretRef(), err)
+	}
+	return nil
+}
+
+func (p *SecretProvider) secretRef() klog.ObjectRef {
+	return klog.KRef(p.config.Namespace, p.config.Name)
+}
+
+// Check returns why the Secret and the APIService do not agree with what is served; nil if they do.
+func (p *SecretProvider) Check() error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.isProvisional {
+		return fmt.Errorf("the serving certificate is not yet that of Secret %s: %w", p.secretRef(), p.problem)
+	}
+	return nil
+}
+
+// AuthorityEnd returns when the authority that signs serving certificates expires.
+func (p *SecretProvider) AuthorityEnd() time.Time {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.held.authority.cert.NotAfter
+}
+
+// Name identifies the provider in logs.
+func (p *SecretProvider) Name() string {
+	return "serving certificate of Secret " + p.secretRef().String()
+}
+
+// CurrentCertKeyContent returns the certificate and its key in PEM.
+func (p *SecretProvider) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.held.serving.certPEM, p.held.serving.keyPEM
+}
+
+// AddListener adds a listener that is called after each change of the certificate.
+func (p *SecretProvider) AddListener(listener dynamiccertificates.Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listeners = append(p.listeners, listener)
+}
