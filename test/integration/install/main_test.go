@@ -47,7 +47,7 @@ func strictly(t *testing.T, manifests string, flags ...string) string {
 // prepare makes what an installation finds: its namespace, and the types of cert-manager.
 func prepare(t *testing.T) {
 	t.Helper()
-	strictly(t, read(t, deploy("base/namespace.yaml")))
+	strictly(t, read(t, deploy("base/namespace.yaml")), "--force-conflicts")
 	strictly(t, read(t, filepath.Join("testdata", "cert-manager.yaml")))
 	env.Kubectl(t, "wait", "--for=condition=Established", "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io")
 }
