@@ -39,7 +39,7 @@ const secretCheckInterval = 10 * time.Minute
 const (
 	minRetryDelay = 50 * time.Millisecond
 	maxRetryDelay = 10 * time.Second
-	writeBurst    = 10
+	writeBurst    = 20
 	writesASecond = 0.1
 )
 
