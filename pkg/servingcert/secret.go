@@ -265,7 +265,7 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 // counts.
 func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret, next *content) error {
 	if !p.writes.TryAccept() {
-		return fmt.Errorf("Secret %s is changed again and again: find out in its metadata.managedFields who else writes it", p.secretRef())
+		return fmt.Errorf("the Secret %s is changed again and again: find out in its metadata.managedFields who else writes it", p.secretRef())
 	}
 	client := p.config.Kube.CoreV1().Secrets(p.config.Namespace)
 	var err error
