@@ -27,6 +27,8 @@ import (
 
 // fakeHost answers reviews by rules, and discovery by what it serves.
 type fakeHost struct {
+	// allTypesErr is the answer to who asks for all types at once.
+	allTypesErr error
 	// rules allow "<verb> <resource>[/<subresource>][ <namespace>/<name>]", where a * stands for
 	// anything.
 	rules []string
@@ -95,6 +97,9 @@ func (h *fakeHost) ServerResourcesForGroupVersionWithContext(_ context.Context, 
 
 // The lists are in no order, like those of the real client. The groups are in the order of their names.
 func (h *fakeHost) ServerGroupsAndResourcesWithContext(ctx context.Context) (groups []*metav1.APIGroup, lists []*metav1.APIResourceList, err error) {
+	if h.allTypesErr != nil {
+		return nil, nil, h.allTypesErr
+	}
 	for _, version := range slices.Sorted(maps.Keys(h.served)) {
 		list, err := h.ServerResourcesForGroupVersionWithContext(ctx, version)
 		if err != nil {

@@ -89,8 +89,8 @@ type typeInfo struct {
 const parallelDiscovery = 4
 
 // lookUpTypes asks the host for types: for each API version once, and for few at a time. A type whose
-// version the host does not serve is not in the result.
-func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.GroupVersionResource]typeInfo, error) {
+// version the host does not serve is not in the result. The lists are all types of these versions.
+func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (known map[schema.GroupVersionResource]typeInfo, lists []*metav1.APIResourceList, err error) {
 	versions := sets.New[schema.GroupVersion]()
 	for _, rule := range rules {
 		versions.Insert(rule.GroupVersion())
@@ -98,7 +98,7 @@ func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.Gro
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var failure error
-	known := map[schema.GroupVersionResource]typeInfo{}
+	known = map[schema.GroupVersionResource]typeInfo{}
 	slots := make(chan struct{}, parallelDiscovery)
 	for version := range versions {
 		slots <- struct{}{}
@@ -112,11 +112,12 @@ func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (map[schema.Gro
 			}
 			if err == nil {
 				readTypes(version, list, known)
+				lists = append(lists, list)
 			}
 		})
 	}
 	group.Wait()
-	return known, failure
+	return known, lists, failure
 }
 
 func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into map[schema.GroupVersionResource]typeInfo) {

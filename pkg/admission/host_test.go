@@ -44,7 +44,7 @@ func TestTheHostIsAskedForFewVersionsAtOnce(t *testing.T) {
 			rules = append(rules, typeRule{GroupVersionResource: version.WithResource(fmt.Sprintf("type%d", i))})
 		}
 		slow := &slowDiscovery{fakeHost: &fakeHost{}}
-		if _, err := (Host{Types: slow}).lookUpTypes(t.Context(), rules); err != nil {
+		if _, _, err := (Host{Types: slow}).lookUpTypes(t.Context(), rules); err != nil {
 			t.Fatal(err)
 		}
 		if slow.asked != 100 || slow.most != 4 {

@@ -100,7 +100,7 @@ func (r *Rights) missing(ctx context.Context, reviewer *rights.Reviewer, request
 	if exempt, err := reviewer.Allows(ctx, exemption); err != nil || exempt {
 		return nil, err
 	}
-	known, err := r.host.lookUpTypes(ctx, updated.typesToLookUp())
+	known, _, err := r.host.lookUpTypes(ctx, updated.typesToLookUp())
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 // status, about rules that can never have a child, and about types outside of all namespaces.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
 	rules := slices.Concat(c.parents, c.children, c.related)
-	known, err := w.host.lookUpTypes(ctx, rules)
+	known, lists, err := w.host.lookUpTypes(ctx, rules)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Failed to check whether the cluster serves the types of a controller", "err", err)
 		return nil
@@ -95,7 +95,15 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 		of := known[rule.GroupVersionResource]
 		if !of.served {
 			hint := ""
-			if meant := nearest.Resource(rule.GroupVersionResource, allTypes()); meant != "" {
+			// What is in the same version counts before all else, and is known already.
+			others := slices.DeleteFunc(slices.Clone(lists), func(list *metav1.APIResourceList) bool {
+				return list.GroupVersion != rule.GroupVersion().String()
+			})
+			meant := nearest.Resource(rule.GroupVersionResource, others)
+			if meant == "" {
+				meant = nearest.Resource(rule.GroupVersionResource, allTypes())
+			}
+			if meant != "" {
 				hint = fmt.Sprintf("; did you mean %s?", meant)
 			}
 			consequence := "the controller starts as soon as it does"

@@ -158,6 +158,13 @@ func TestWarnings(t *testing.T) {
 		"no type of children, but one of a near name": {object: composed(child("v1", "pod")), want: []string{
 			`spec.childResources[1]: the cluster does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
 		}},
+		"no type of children, but one of a near name, while not all groups answer": {
+			host:   &fakeHost{served: map[string][]string{"example.com/v1": {"pages", "pages/status"}, "v1": {"pods"}}, allTypesErr: errors.New("timed out")},
+			object: composed(child("v1", "pod")),
+			want: []string{
+				`spec.childResources[1]: the cluster does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
+			},
+		},
 		"no type of parents, but one in another version": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion = "example.com/v1beta1"
 		}), want: []string{

@@ -17,9 +17,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// config returns the configuration of a server. It keeps its objects in the embedded etcd at the
-// endpoint, or in the etcd of --etcd-servers if that is set.
-func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserver.Config, error) {
+// config returns the configuration of a server. It keeps its objects in the embedded etcd, or in the etcd of
+// --etcd-servers if that is nil.
+func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, err
@@ -27,7 +27,11 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 		return nil, err
 	}
-	recommended := o.recommended(o.etcdServers(embeddedEndpoint))
+	endpoint := ""
+	if embedded != nil {
+		endpoint = embedded.Endpoint()
+	}
+	recommended := o.recommended(o.etcdServers(endpoint))
 	var host *extendedHost
 	if !o.Standalone {
 		if host, err = newExtendedHost(recommended); err != nil {
@@ -55,8 +59,8 @@ func (o *Options) config(ctx context.Context, embeddedEndpoint string) (*apiserv
 	if err := delegateAuthentication(recommended.Authentication, &config.GenericConfig.Config); err != nil {
 		return nil, err
 	}
-	if o.embedded() {
-		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, etcd.Metrics())
+	if embedded != nil {
+		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, embedded.Metrics())
 	}
 	if host != nil {
 		registry := prometheus.NewRegistry()

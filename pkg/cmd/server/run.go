@@ -45,13 +45,13 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	defer tuneHeap(restAfter)()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	endpoint := ""
+	var embedded *etcd.Server
 	if o.embedded() {
-		embedded, startErr := etcd.Start(ctx, etcd.Config{DataDir: o.Storage.DataDir, QuotaBytes: o.Storage.QuotaBytes})
+		var startErr error
+		embedded, startErr = etcd.Start(ctx, etcd.Config{DataDir: o.Storage.DataDir, QuotaBytes: o.Storage.QuotaBytes})
 		if startErr != nil {
 			return startErr
 		}
-		endpoint = embedded.Endpoint()
 		var kept storage = embedded
 		if seams.storage != nil {
 			kept = seams.storage(embedded)
@@ -61,7 +61,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
 	}
-	config, err := o.config(serving, endpoint)
+	config, err := o.config(serving, embedded)
 	if err != nil {
 		return err
 	}
@@ -75,6 +75,9 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	server, err := completed.New()
 	if err != nil {
 		return err
+	}
+	if embedded != nil {
+		server.GenericAPIServer.Handler.NonGoRestfulMux.Handle(storageSpacePath, storageSpace(embedded))
 	}
 	closePlain, err := o.PlainHTTP.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -33,6 +34,7 @@ func serveAndWrite(dir string) error {
 	}
 	fmt.Println(childReady)
 
+	stopped := make(chan struct{})
 	var writers sync.WaitGroup
 	for writer := range childWriters {
 		writers.Go(func() {
@@ -54,8 +56,16 @@ func serveAndWrite(dir string) error {
 			}
 		})
 	}
-	writers.Wait()
-	return errors.New("no writer is left")
+	go func() {
+		defer close(stopped)
+		writers.Wait()
+	}()
+	select {
+	case err := <-server.Err():
+		return err
+	case <-stopped:
+		return errors.New("no writer is left")
+	}
 }
 
 // child is a process of the test binary that runs serveAndWrite.
@@ -82,6 +92,21 @@ func startChild(t *testing.T, dir string) *child {
 		t.Fatalf("first line of the child is %q, want %q", line, childReady)
 	}
 	return c
+}
+
+// failToStart returns what a child says that cannot start. The program is the test binary, by a path
+// that the child's user can reach.
+func failToStart(t *testing.T, program, dir string, attributes *syscall.SysProcAttr) error {
+	t.Helper()
+	command := exec.Command(program)
+	command.Env = []string{childDataDir + "=" + dir}
+	command.SysProcAttr = attributes
+	var said strings.Builder
+	command.Stderr = &said
+	if err := command.Run(); err == nil {
+		t.Fatal("it started")
+	}
+	return errors.New(said.String())
 }
 
 func (c *child) readLine(t *testing.T) string {

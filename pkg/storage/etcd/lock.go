@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
@@ -48,28 +49,29 @@ func lockDirectory(dataDir string) (*directoryLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s cannot be written: %w", dataDir, err)
 	}
-	lock := &directoryLock{file: file}
-	if err := lock.writeHolder(); err != nil {
-		return nil, errors.Join(fmt.Errorf("writing lock file %s: %w", path, err), lock.release())
-	}
-	return lock, nil
+	return &directoryLock{file: file}, nil
 }
 
 // writeHolder writes the process ID and the host into the lock file, for the error of the process
 // that finds it locked. The host is needed because several hosts may share the directory, or
-// containers, where every process ID is 1.
+// containers, where every process ID is 1. On a full volume the file stays empty: that is no reason
+// not to start.
 func (l *directoryLock) writeHolder() error {
 	host, err := os.Hostname()
 	if err != nil {
-		return err
+		return fmt.Errorf("writing lock file %s: %w", l.file.Name(), err)
 	}
-	if err := l.file.Truncate(0); err != nil {
-		return err
+	err = l.file.Truncate(0)
+	if err == nil {
+		_, err = l.file.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), host), 0)
 	}
-	if _, err := l.file.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), host), 0); err != nil {
-		return err
+	if err == nil {
+		err = l.file.Sync()
 	}
-	return l.file.Sync()
+	if err != nil && !errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("writing lock file %s: %w", l.file.Name(), err)
+	}
+	return nil
 }
 
 // release unlocks the directory. It keeps the file: if it were removed, two processes could lock

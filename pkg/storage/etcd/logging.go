@@ -125,8 +125,8 @@ func splitFields(fields []zapcore.Field) ([]any, error) {
 	return keysAndValues, first
 }
 
-// fatalReporter replaces os.Exit when etcd cannot go on, for instance because it cannot write its
-// write-ahead log. It ends only the goroutine that logged the error, before that acknowledges
+// fatalReporter replaces os.Exit and panics when etcd cannot go on, for instance because it cannot
+// write its write-ahead log or a snapshot. It ends only the goroutine that logged the error, before that acknowledges
 // anything. The error goes to the owner, which stops the API server in order.
 type fatalReporter struct {
 	report func(error)
@@ -145,5 +145,6 @@ func (r fatalReporter) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Fie
 }
 
 func newLogger(logger klog.Logger, closing *atomic.Bool, onFatal func(error)) *zap.Logger {
-	return zap.New(&logBridge{logger: logger, closing: closing}, zap.WithFatalHook(fatalReporter{report: onFatal}))
+	reporter := fatalReporter{report: onFatal}
+	return zap.New(&logBridge{logger: logger, closing: closing}, zap.WithFatalHook(reporter), zap.WithPanicHook(reporter))
 }

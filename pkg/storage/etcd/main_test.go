@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -73,4 +74,14 @@ func get(ctx context.Context, client *clientv3.Client, key string) (string, erro
 		return "", fmt.Errorf("key %s: %d values", key, len(response.Kvs))
 	}
 	return string(response.Kvs[0].Value), nil
+}
+
+// wantWords fails the test if an error does not have all of the words.
+func wantWords(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("error %v does not say %q", err, word)
+		}
+	}
 }

@@ -19,8 +19,9 @@ import (
 
 const (
 	// readyTimeout bounds the start: reading the database and the log back, and electing the one
-	// member leader.
-	readyTimeout = 60 * time.Second
+	// member leader. A start with a database of 600 MiB takes two seconds, so the timeout is not there
+	// to be reached.
+	readyTimeout = 5 * time.Minute
 	// closeTimeout bounds the end. Acknowledged writes are on disk already, so giving up loses
 	// nothing.
 	closeTimeout = 10 * time.Second
@@ -33,8 +34,9 @@ type Config struct {
 	// it holds the data.
 	DataDir string
 
-	// QuotaBytes is the size of the database above which etcd refuses writes. 0 means etcd's
-	// default of 2 GiB.
+	// QuotaBytes is the size of the database from which on writes are refused. 0 means that it
+	// follows the volume of the data directory: the database, a second copy of it and the log fit
+	// in there.
 	QuotaBytes int64
 }
 
@@ -44,6 +46,7 @@ type Server struct {
 	lock   *directoryLock
 	socket *clientSocket
 	etcd   *embed.Etcd
+	keeper *keeper
 
 	// closing is true once Close was called. The end of etcd is no failure then, and is not logged
 	// as one.
@@ -52,7 +55,9 @@ type Server struct {
 	failures chan error
 	stopped  chan struct{}
 	watching sync.WaitGroup
-	close    func() error
+	// stopKeeping ends the keeper, if it was started, and waits for it.
+	stopKeeping func()
+	close       func() error
 }
 
 // Start starts an etcd and returns when it serves. The context bounds only the start: a started
@@ -68,11 +73,13 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		fatal:    make(chan error, 1),
 		failures: make(chan error, 1),
 		stopped:  make(chan struct{}),
+
+		stopKeeping: func() {},
 	}
 	s.close = sync.OnceValue(s.shutDown)
 
 	if err := s.start(ctx, dataDir, config.QuotaBytes); err != nil {
-		err = fmt.Errorf("starting the embedded etcd in %s: %w", dataDir, err)
+		err = fmt.Errorf("starting the embedded etcd in %s: %w", dataDir, explain(err, dataDir))
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -93,26 +100,53 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if err := makePrivate(etcdDir); err != nil {
 		return err
 	}
+	if err := removeLeftovers(s.logger, etcdDir); err != nil {
+		return err
+	}
+	gate := s.divide(dataDir, quotaBytes)
+	if err := makeRoom(s.logger, gate); err != nil {
+		return err
+	}
+	if err := s.lock.writeHolder(); err != nil {
+		return err
+	}
 	if s.socket, err = newClientSocket(etcdDir); err != nil {
 		return err
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s; "+
+	ready, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s; "+
 		"its log says why, another etcd may have opened %s", readyTimeout, etcdDir))
 	defer cancel()
-	if s.etcd, err = s.launch(ctx, s.etcdConfig(etcdDir, quotaBytes)); err != nil {
+	s.keeper = &keeper{
+		logger: s.logger, dataDir: dataDir, logDir: filepath.Join(etcdDir, "member", "wal"),
+		quota: gate.sizing.quota, gate: gate, reserve: gate.reserve,
+	}
+	gate.refusal = s.keeper.message
+	if s.etcd, err = s.launch(ready, s.etcdConfig(etcdDir, gate)); err != nil {
 		return err
 	}
-	if err := s.awaitReady(ctx); err != nil {
+	if err := s.awaitReady(ready); err != nil {
 		return err
 	}
-	s.watching.Go(s.watchForFailure)
-	if err := s.reclaimSpace(ctx, quotaBytes); err != nil {
-		return err
-	}
-	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir)
+	s.watching.Go(func() { s.watchForFailure(dataDir) })
+	s.keep(ctx)
+	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir, "quota", bytesText(gate.sizing.quota))
 	s.logger.V(2).Info("Embedded etcd is ready", "endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
 	return nil
+}
+
+// keep tends the space once, so that a full storage that can be mended takes writes after the start,
+// and then until the server closes.
+func (s *Server) keep(ctx context.Context) {
+	s.keeper.etcd = s.etcd.Server
+	s.keeper.tend(ctx, true)
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { s.keeper.run(keeping) })
+	s.stopKeeping = func() {
+		stop()
+		running.Wait()
+	}
 }
 
 // makePrivate creates a directory that only its owner can enter. A process that can enter it can
@@ -179,7 +213,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 }
 
 // watchForFailure waits until etcd ends by itself, in any way, and delivers the reason.
-func (s *Server) watchForFailure() {
+func (s *Server) watchForFailure(dataDir string) {
 	var err error
 	select {
 	case <-s.stopped:
@@ -190,7 +224,7 @@ func (s *Server) watchForFailure() {
 		err = errors.New("it stopped by itself; its log says why")
 	}
 	if !s.closing.Load() {
-		s.failures <- fmt.Errorf("the embedded etcd failed: %w", err)
+		s.failures <- fmt.Errorf("the embedded etcd failed: %w", explain(err, dataDir))
 	}
 }
 
@@ -217,7 +251,11 @@ func (s *Server) shutDown() error {
 	s.closing.Store(true)
 	close(s.stopped)
 	if s.etcd != nil {
-		if err := closeWithin(closeTimeout, s.etcd.Close); err != nil {
+		closeEtcd := func() {
+			s.stopKeeping() // it may be waiting for etcd, or etcd for it
+			s.etcd.Close()
+		}
+		if err := closeWithin(closeTimeout, closeEtcd); err != nil {
 			return err
 		}
 	}
