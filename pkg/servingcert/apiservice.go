@@ -29,8 +29,10 @@ type apiService struct {
 	// version is its resource version.
 	version  string
 	caBundle []byte
-	// isLocal is true if the host serves the API itself, and isInsecure if it checks no certificate.
-	isLocal, isInsecure bool
+	// isOurs is true if it refers to our Service. Otherwise the host or another server serves the API.
+	isOurs bool
+	// isInsecure is true if the host checks no certificate.
+	isInsecure bool
 }
 
 func (p *SecretProvider) readAPIService(ctx context.Context) (apiService, error) {
@@ -47,17 +49,25 @@ func (p *SecretProvider) readAPIService(ctx context.Context) (apiService, error)
 		read.caBundle = nil // it is replaced
 	}
 	read.isInsecure, _, _ = unstructured.NestedBool(found.Object, "spec", "insecureSkipTLSVerify")
-	service, _, _ := unstructured.NestedMap(found.Object, "spec", "service")
-	read.isLocal = service == nil
+	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
+	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
+	read.isOurs = namespace == p.config.Namespace && name == p.config.Service
 	return read, nil
 }
 
-// publish makes the caBundle of the APIService name exactly these authorities. An APIService that is not there yet, or checks no certificates, or is not one of an aggregated API, is left
-// as it is.
+// publish makes the caBundle of the APIService name exactly these authorities. An APIService that is not there
+// yet, that checks no certificates or that is not ours is left as it is.
 func (p *SecretProvider) publish(ctx context.Context, service apiService, authorities []*x509.Certificate) error {
 	bundle := encodeCerts(authorities)
-	if !service.exists || service.isLocal || service.isInsecure || bytes.Equal(service.caBundle, bundle) {
+	switch {
+	case !service.exists, bytes.Equal(service.caBundle, bundle):
 		return nil
+	case !service.isOurs, service.isInsecure:
+		klog.FromContext(ctx).Info("The APIService is not for the Service of this server, or is insecure, and its caBundle is left alone",
+			"apiService", p.config.APIService, "service", klog.KRef(p.config.Namespace, p.config.Service))
+		return nil
+	case !p.writes.TryAccept():
+		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its metadata.managedFields who else writes it", p.config.APIService)
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": service.version},

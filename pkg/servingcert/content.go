@@ -26,14 +26,15 @@ const (
 	authorityKeyKey = "ca.key"
 )
 
-// sinceAnnotation says since when the authority of the Secret signs.
+// sinceAnnotation says when the authorities of the Secret changed, or the first of them began to sign.
 const sinceAnnotation = "metacontroller.k8s.io/authority-since"
 
 // content is what a Secret holds, and what a server serves. It is never changed.
 type content struct {
-	// authority signs serving certificates since a time.
+	// authority signs serving certificates.
 	authority *authority
-	since     time.Time
+	// since is when it came, or when it began to sign.
+	since time.Time
 	// former are authorities that signed before and are still trusted.
 	former []*x509.Certificate
 	// serving is signed by the authority.

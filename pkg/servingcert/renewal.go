@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// overlap is how long a former authority is trusted after another one has begun to sign: much longer than
+// overlap is how long a former authority is trusted after another one has begun to sign, or has come: much longer than
 // replicas and the host need to see that, and shorter than anyone wants to trust a key that was replaced.
 const overlap = 24 * time.Hour
+
+// announcement is how long a new authority is trusted before it signs what is served: longer than the host and
+// replicas need to see that.
+const announcement = 10 * time.Minute
 
 // situation is all that decides about the certificates in a Secret, and about the one that is served.
 type situation struct {
@@ -39,8 +43,14 @@ func (s situation) next() (_ *content, reason string, err error) {
 	default:
 		reason = "there is none"
 	}
+	if wanted.since.After(s.now.Add(clockSkew)) {
+		wanted.since, reason = s.now.Truncate(time.Second), "its time is in the future"
+	}
 	switch {
-	case wanted.authority == nil, s.now.After(wanted.authority.cert.NotAfter):
+	case wanted.authority == nil, s.now.After(wanted.authority.cert.NotAfter), s.now.Before(wanted.authority.cert.NotBefore):
+		if reason == "" {
+			reason = "its authority is not valid now"
+		}
 		if wanted.authority, err = newAuthority(s.now); err != nil {
 			return nil, "", err
 		}
@@ -53,17 +63,22 @@ func (s situation) next() (_ *content, reason string, err error) {
 		}
 		wanted.since = s.now.Truncate(time.Second)
 	}
-	if s.held != nil && !s.isProvisional && !contains(wanted.authorities(), s.held.authority.cert) {
+	if s.holdsMore(wanted) {
 		reason = "it has another authority than the one in use, which stays trusted for a while"
 		wanted.former = append(slices.Clone(wanted.former), s.held.authority.cert)
+		wanted.serving = s.held.serving
 		wanted.since = s.now.Truncate(time.Second)
 	}
 	if kept := s.stillTrusted(wanted); len(kept) != len(wanted.former) {
 		reason = "an authority is no longer needed"
 		wanted.former = kept
 	}
-	if why := wanted.serving.unfit(wanted.authority, s.who, s.now); why != "" {
+	if why := s.unfit(wanted); why != "" {
 		reason = why
+		if len(wanted.former) > 0 {
+			// Replicas still serve what a former authority signed.
+			wanted.since = s.now.Truncate(time.Second)
+		}
 		if wanted.serving, err = wanted.authority.issue(s.who, s.now); err != nil {
 			return nil, "", err
 		}
@@ -74,9 +89,27 @@ func (s situation) next() (_ *content, reason string, err error) {
 	return &wanted, reason, nil
 }
 
+// holdsMore reports whether the host may trust what is served by an authority that the wanted content does not
+// have.
+func (s situation) holdsMore(wanted content) bool {
+	return s.held != nil && !s.isProvisional && !contains(wanted.authorities(), s.held.authority.cert) &&
+		s.now.Before(s.held.authority.cert.NotAfter) && !s.now.Before(s.held.authority.cert.NotBefore)
+}
+
+// unfit returns why the serving certificate has to be replaced, or "" if it need not be. While an authority is
+// announced, what the former ones signed is served on, though not to its end.
+func (s situation) unfit(wanted content) string {
+	issuers := []*x509.Certificate{wanted.authority.cert}
+	if s.now.Before(wanted.since.Add(announcement)) {
+		issuers = wanted.authorities()
+	}
+	return wanted.serving.unfitForAll(issuers, s.who, s.now)
+}
+
 // stillTrusted returns the former authorities that are not yet to be forgotten.
 func (s situation) stillTrusted(wanted content) []*x509.Certificate {
-	if s.now.After(wanted.since.Add(overlap)) {
+	signs := wanted.serving != nil && wanted.serving.isBy(wanted.authority.cert)
+	if signs && s.now.After(wanted.since.Add(overlap)) {
 		return nil
 	}
 	var kept []*x509.Certificate

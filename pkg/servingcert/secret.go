@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -30,12 +31,25 @@ import (
 // requestTimeout bounds each request to the host, and what the start waits for it.
 const requestTimeout = 5 * time.Second
 
+// secretCheckInterval is how often a replica checks whether time alone asks for a change. The check asks the host
+// nothing.
+const secretCheckInterval = 10 * time.Minute
+
+// Bounds of what one replica does when the host fails, or when somebody else writes the same objects.
+const (
+	minRetryDelay = 50 * time.Millisecond
+	maxRetryDelay = 10 * time.Second
+	writeBurst    = 20
+	writesASecond = 0.1
+)
+
 // SecretConfig is the configuration of a SecretProvider.
 type SecretConfig struct {
 	// Namespace and Name are those of the Secret.
 	Namespace, Name string
-	// APIService is the name of the APIService whose caBundle is kept.
-	APIService string
+	// APIService is the name of the APIService whose caBundle is kept, if it refers to the Service of this
+	// name in Namespace.
+	APIService, Service string
 	// DNSNames and IPs are the names and addresses that clients reach the server by.
 	DNSNames []string
 	IPs      []net.IP
@@ -52,6 +66,7 @@ type SecretConfig struct {
 type SecretProvider struct {
 	config SecretConfig
 	who    subjects
+	writes flowcontrol.PassiveRateLimiter
 
 	mu            sync.RWMutex
 	held          *content
@@ -74,6 +89,7 @@ func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	p := &SecretProvider{
 		config: config, who: subjects{dnsNames: config.DNSNames, ips: config.IPs}, isProvisional: true,
 		problem: errors.New("it has not been read yet"),
+		writes:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(writesASecond, writeBurst, config.Clock),
 	}
 	var err error
 	p.held, _, err = situation{who: p.who, now: config.Clock.Now()}.next()
@@ -95,14 +111,14 @@ func (p *SecretProvider) RunOnce(ctx context.Context) error {
 // Run keeps the certificate valid and the host's trust in it, until the context ends. It has one worker,
 // whatever number is given.
 func (p *SecretProvider) Run(ctx context.Context, _ int) {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay))
 	enqueue := func() { queue.Add(p.config.Name) }
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer queue.ShutDown()
 	defer p.watch(ctx, enqueue)()
 	running.Go(func() {
-		ticker := p.config.Clock.NewTicker(checkInterval)
+		ticker := p.config.Clock.NewTicker(secretCheckInterval)
 		defer ticker.Stop()
 		for {
 			select {
@@ -110,23 +126,30 @@ func (p *SecretProvider) Run(ctx context.Context, _ int) {
 				queue.ShutDown()
 				return
 			case <-ticker.C():
-				enqueue()
+				if p.isDue() {
+					enqueue()
+				}
 			}
 		}
 	})
 	enqueue()
+	logged := ""
 	for {
 		key, isOver := queue.Get()
 		if isOver {
 			return
 		}
-		if err := p.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-				utilruntime.HandleErrorWithContext(ctx, err, "Failed to keep the serving certificate", "secret", p.secretRef())
+		switch err := p.RunOnce(ctx); {
+		case err == nil, ctx.Err() != nil:
+			logged = ""
+			queue.Forget(key)
+		default:
+			// A replica that was first is no failure, and a failure that lasts is logged once.
+			if err.Error() != logged && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+				klog.FromContext(ctx).Error(err, "Failed to keep the serving certificate", "secret", p.secretRef())
+				logged = err.Error()
 			}
 			queue.AddRateLimited(key)
-		} else {
-			queue.Forget(key)
 		}
 		queue.Done(key)
 	}
@@ -198,6 +221,14 @@ func (p *SecretProvider) agree(ctx context.Context) error {
 	return err
 }
 
+// isDue reports whether time alone asks for a change.
+func (p *SecretProvider) isDue() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	_, reason, err := situation{stored: p.held, held: p.held, isProvisional: p.isProvisional, who: p.who, now: p.config.Clock.Now()}.next()
+	return reason != "" || err != nil
+}
+
 // hold serves a content from now on.
 func (p *SecretProvider) hold(served *content) {
 	p.mu.Lock()
@@ -233,6 +264,9 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 // writeSecret writes the content. It fails with a conflict if another replica was first, whose content then
 // counts.
 func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret, next *content) error {
+	if !p.writes.TryAccept() {
+		return fmt.Errorf("the Secret %s is changed again and again: find out in its metadata.managedFields who else writes it", p.secretRef())
+	}
 	client := p.config.Kube.CoreV1().Secrets(p.config.Namespace)
 	var err error
 	if secret == nil {

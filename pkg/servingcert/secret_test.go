@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -39,11 +41,17 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{
-		T: t, kube: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+		T: t, kube: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{apiServicesResource(): "APIServiceList"}),
 		clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}
-	c.register(map[string]any{"service": map[string]any{"name": "metacontroller-apiserver", "namespace": secretNamespace}})
+	c.register(map[string]any{"service": ownService()})
 	return c
+}
+
+// ownService is the Service of the replicas, as an APIService names it.
+func ownService() map[string]any {
+	return map[string]any{"name": "metacontroller-apiserver", "namespace": secretNamespace}
 }
 
 func (c *cluster) register(spec map[string]any) {
@@ -65,7 +73,7 @@ func (c *cluster) register(spec map[string]any) {
 func (c *cluster) replica() *SecretProvider {
 	c.Helper()
 	provider, err := NewSecretProvider(SecretConfig{
-		Namespace: secretNamespace, Name: secretName, APIService: serviceName, DNSNames: someNames, IPs: someIPs,
+		Namespace: secretNamespace, Name: secretName, APIService: serviceName, Service: "metacontroller-apiserver", DNSNames: someNames, IPs: someIPs,
 		Kube: c.kube, Dynamic: c.dynamic, Clock: c.clock,
 	})
 	if err != nil {
@@ -139,6 +147,20 @@ func (c *cluster) updateSecret(change func(*corev1.Secret)) {
 		c.Fatal(err)
 	}
 }
+
+// writes counts what replicas write; tests change the APIService in other ways.
+func (c *cluster) writes() int {
+	count := 0
+	for _, action := range slices.Concat(c.kube.Actions(), c.dynamic.Actions()) {
+		isSecret := action.GetResource().Resource == "secrets"
+		if verb := action.GetVerb(); verb == "patch" || isSecret && (verb == "create" || verb == "update") {
+			count++
+		}
+	}
+	return count
+}
+
+func (c *cluster) requests() int { return len(c.kube.Actions()) + len(c.dynamic.Actions()) }
 
 // authorities is how many authorities the cluster trusts.
 func (c *cluster) authorities() int { return bytes.Count(c.caBundle(), []byte("BEGIN CERTIFICATE")) }
@@ -234,8 +256,10 @@ func TestTheSecretHeals(t *testing.T) {
 			if got := c.authorities(); got != test.authorities {
 				t.Errorf("the cluster trusts %d authorities, want %d", got, test.authorities)
 			}
-			c.clock.Step(overlap + time.Minute)
-			c.settle(one, two)
+			for _, period := range []time.Duration{announcement, overlap} {
+				c.clock.Step(period + time.Minute)
+				c.settle(one, two)
+			}
 			if got := c.authorities(); got != 1 {
 				t.Errorf("a day later the cluster trusts %d authorities, want one", got)
 			}
@@ -247,16 +271,13 @@ func TestTheSecretHeals(t *testing.T) {
 }
 
 func TestTheCABundleIsKept(t *testing.T) {
-	service := func() map[string]any {
-		return map[string]any{"name": "metacontroller-apiserver", "namespace": secretNamespace}
-	}
 	tests := map[string]struct {
 		spec map[string]any
 		kept bool
 	}{
-		"somebody empties it":                              {map[string]any{"service": service()}, true},
-		"somebody writes nonsense":                         {map[string]any{"service": service(), "caBundle": "bm9uc2Vuc2U="}, true},
-		"somebody turns the check off":                     {map[string]any{"service": service(), "insecureSkipTLSVerify": true}, false},
+		"somebody empties it":                              {map[string]any{"service": ownService()}, true},
+		"somebody writes nonsense":                         {map[string]any{"service": ownService(), "caBundle": "bm9uc2Vuc2U="}, true},
+		"somebody turns the check off":                     {map[string]any{"service": ownService(), "insecureSkipTLSVerify": true}, false},
 		"the cluster serves the API by itself, from a CRD": {map[string]any{}, false},
 	}
 	for name, test := range tests {
@@ -308,6 +329,6 @@ func TestAReplicaServesBeforeTheAPIServiceIsThere(t *testing.T) {
 	if err := replica.Check(); err != nil {
 		t.Error(err)
 	}
-	c.register(map[string]any{"service": map[string]any{"name": "metacontroller-apiserver", "namespace": secretNamespace}})
+	c.register(map[string]any{"service": ownService()})
 	c.settle(replica)
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -88,23 +89,50 @@ func (a *authority) issue(who subjects, now time.Time) (*serving, error) {
 
 // unfit returns why a certificate has to be replaced, or "" if it need not be.
 func (s *serving) unfit(issuer *authority, who subjects, now time.Time) string {
+	if s != nil && s.isBy(issuer.cert) && s.covers(who) && !s.names().equals(who) {
+		return "it is for other names"
+	}
+	return s.unfitForAll([]*x509.Certificate{issuer.cert}, who, now)
+}
+
+// unfitForAll is unfit for a certificate of several servers: any of the issuers may have signed it, and it may
+// be for more names.
+func (s *serving) unfitForAll(issuers []*x509.Certificate, who subjects, now time.Time) string {
 	switch {
 	case s == nil:
 		return "there is none"
-	case s.cert.CheckSignatureFrom(issuer.cert) != nil:
+	case !slices.ContainsFunc(issuers, s.isBy):
 		return "another authority signed it"
 	case !s.covers(who):
 		return "it is for other names"
+	case now.Before(s.cert.NotBefore):
+		return "it is not yet valid"
 	case now.After(renewAt(s.cert)):
 		return "two thirds of its life are over"
 	}
 	return ""
 }
 
-// covers reports whether the certificate is for exactly these names and addresses.
-func (s *serving) covers(who subjects) bool {
-	return sets.New(s.cert.DNSNames...).Equal(sets.New(who.dnsNames...)) &&
-		ipStrings(s.cert.IPAddresses).Equal(ipStrings(who.ips))
+func (s *serving) isBy(issuer *x509.Certificate) bool {
+	return s.cert.CheckSignatureFrom(issuer) == nil
+}
+
+func (s *serving) names() subjects {
+	return subjects{dnsNames: s.cert.DNSNames, ips: s.cert.IPAddresses}
+}
+
+// covers reports whether the certificate is for these names and addresses.
+func (s *serving) covers(who subjects) bool { return s.names().set().IsSuperset(who.set()) }
+
+func (who subjects) equals(other subjects) bool { return who.set().Equal(other.set()) }
+
+// set returns the names and addresses as text.
+func (who subjects) set() sets.Set[string] {
+	all := sets.New(who.dnsNames...)
+	for _, ip := range who.ips {
+		all.Insert(ip.String())
+	}
+	return all
 }
 
 func (s *serving) save(dir string) error {
@@ -112,12 +140,4 @@ func (s *serving) save(dir string) error {
 		writeFile(filepath.Join(dir, servingKeyFile), s.keyPEM, privateMode),
 		writeFile(filepath.Join(dir, servingCertFile), s.certPEM, publicMode),
 	)
-}
-
-func ipStrings(ips []net.IP) sets.Set[string] {
-	names := sets.New[string]()
-	for _, ip := range ips {
-		names.Insert(ip.String())
-	}
-	return names
 }

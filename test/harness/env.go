@@ -142,9 +142,9 @@ func (e *Env) start(ctx context.Context, deployed deployment) error {
 	return e.startServer(ctx, deployed)
 }
 
-// serverBinary returns the binary under test: the one the environment names, else one built from
+// ServerBinary returns the binary under test: the one the environment names, else one built from
 // this source tree.
-func (e *Env) serverBinary(ctx context.Context) (string, error) {
+func (e *Env) ServerBinary(ctx context.Context) (string, error) {
 	if binary := os.Getenv(binaryVariable); binary != "" {
 		return binary, nil
 	}
@@ -158,7 +158,7 @@ func (e *Env) serverBinary(ctx context.Context) (string, error) {
 }
 
 func (e *Env) startServer(ctx context.Context, deployed deployment) error {
-	binary, err := e.serverBinary(ctx)
+	binary, err := e.ServerBinary(ctx)
 	if err != nil {
 		return err
 	}

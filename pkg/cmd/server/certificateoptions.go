@@ -79,7 +79,7 @@ func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions
 		return nil
 	}
 	if o.Secret != "" {
-		provider, err := o.inSecret(serving, kubeconfig)
+		provider, err := o.inSecret(kubeconfig)
 		if err != nil {
 			return fmt.Errorf("making a serving certificate: %w", err)
 		}
@@ -99,7 +99,7 @@ func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions
 }
 
 // inSecret returns the certificate that is kept in a Secret of the host.
-func (o *CertificateOptions) inSecret(serving *genericoptions.SecureServingOptions, kubeconfig string) (*servingcert.SecretProvider, error) {
+func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretProvider, error) {
 	config, err := hostConfig(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (o *CertificateOptions) inSecret(serving *genericoptions.SecureServingOptio
 		return nil, err
 	}
 	return servingcert.NewSecretProvider(servingcert.SecretConfig{
-		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName,
-		DNSNames: o.names(), IPs: o.ips(serving.BindAddress),
+		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName, Service: o.ServiceName,
+		DNSNames: o.names(), IPs: o.ips(nil), // replicas bind different addresses
 		Kube: kube, Dynamic: objects,
 	})
 }

@@ -79,6 +79,21 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 			args: []string{"--standalone", "--tls-cert-file=a.crt"},
 			want: []string{"--tls-private-key-file"},
 		},
+		"a certificate in a Secret": {
+			args: []string{"--kubeconfig=" + kubeconfig, "--certificate-secret=certificates"},
+		},
+		"a certificate in a Secret and in files": {
+			args: []string{"--kubeconfig=" + kubeconfig, "--certificate-secret=certificates", "--tls-cert-file=a.crt", "--tls-private-key-file=a.key"},
+			want: []string{"--certificate-secret and --tls-cert-file"},
+		},
+		"a certificate in a Secret of no cluster": {
+			args: []string{"--standalone", "--certificate-secret=certificates"},
+			want: []string{"--certificate-secret needs a cluster"},
+		},
+		"what no Secret can be named": {
+			args: []string{"--kubeconfig=" + kubeconfig, "--certificate-secret=My_Secret"},
+			want: []string{`--certificate-secret "My_Secret"`},
+		},
 		"a TLS version that is not secure": {
 			args: []string{"--standalone", "--tls-min-version=VersionTLS11"},
 			want: []string{"--tls-min-version", "VersionTLS12"},

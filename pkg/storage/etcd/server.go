@@ -19,8 +19,8 @@ import (
 
 const (
 	// readyTimeout bounds the start: reading the database and the log back, and electing the one
-	// member leader. That takes a second for each 100 MiB of database on a slow disk, so the
-	// timeout is not there to be reached.
+	// member leader. A start with a database of 600 MiB takes two seconds, so the timeout is not there
+	// to be reached.
 	readyTimeout = 5 * time.Minute
 	// closeTimeout bounds the end. Acknowledged writes are on disk already, so giving up loses
 	// nothing.

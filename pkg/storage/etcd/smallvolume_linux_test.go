@@ -33,7 +33,7 @@ type volume struct {
 func mountVolume(t *testing.T, size int64) *volume {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can mount a file system")
+		t.Fatal("only root can mount a file system: run the tests as root, or in a container")
 	}
 	v := &volume{t: t, dir: t.TempDir()}
 	v.data = filepath.Join(v.dir, "data")
