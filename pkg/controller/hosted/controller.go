@@ -76,9 +76,9 @@ type Controller struct {
 	queue      *syncqueue.Queue
 	parents    *parentStates
 	health     *syncHealth
-	// Rights are those that the controller needs; nil if it acts as no service account. It is set before
+	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
-	Rights *permissions.Requirement
+	Reads *permissions.Requirement
 	// parentHandlers count the parents; nil until they are added.
 	parentHandlers   atomic.Pointer[[]*cache.Registration]
 	nameConflicts    *nameConflicts

@@ -46,7 +46,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
-	if err := c.Rights.Check(ctx); err != nil {
+	if err := c.Reads.Check(ctx); err != nil {
 		return syncqueue.RequeueAfter(refusedInterval) // the controller is about to be stopped
 	}
 	result := c.syncParent(ctx, parent, state)

@@ -35,8 +35,8 @@ func TestNoHookIsCalledOnceTheAccountMayNotReadWhatItNeeds(t *testing.T) {
 	c := controllerAt(t, config, Dependencies{}, specOf(at(server.URL)))
 	read := rights.Required{Right: rights.Right{Object: rights.Object{GroupResource: schema.GroupResource{Resource: "webs"}}, Verb: "list"}}
 	account := &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}
-	c.Rights = permissions.New(refusing{}).Require(account, []rights.Required{read}, func() {})
-	t.Cleanup(c.Rights.Close)
+	c.Reads = permissions.New(refusing{}).Require(account, []rights.Required{read}, func() {})
+	t.Cleanup(c.Reads.Close)
 	if result := c.sync(t.Context(), web("a")); result != syncqueue.RequeueAfter(refusedInterval) {
 		t.Errorf("the result is %+v", result)
 	}

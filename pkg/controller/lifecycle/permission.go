@@ -22,15 +22,15 @@ func (r *Reconciler) require(spec *hosted.Spec) *permissions.Requirement {
 	if spec.Access.ServiceAccount == nil {
 		return nil
 	}
-	return r.Permissions.Require(spec.Access.ServiceAccount, spec.Rights(), func() {
+	return r.Permissions.Require(spec.Access.ServiceAccount, spec.Reads(), func() {
 		r.queue.Forget(spec.Name)
 		r.queue.Add(spec.Name)
 	})
 }
 
-// checkRights returns an error if the service account of a spec lacks a right that the spec needs. If
+// checkReads returns an error if the service account of a spec may not read what the spec needs. If
 // it is known to lack a right, no controller runs for the object then, with an earlier spec neither.
-func (r *Reconciler) checkRights(ctx context.Context, state *controllerState, spec *hosted.Spec) error {
+func (r *Reconciler) checkReads(ctx context.Context, state *controllerState, spec *hosted.Spec) error {
 	before := state.required
 	state.required = r.require(spec)
 	before.Close() // after the new one has been opened: rights in both are not asked for again
@@ -42,7 +42,7 @@ func (r *Reconciler) checkRights(ctx context.Context, state *controllerState, sp
 	return err
 }
 
-// stopIfRefused stops the controller that runs if its service account no longer has the rights that it
+// stopIfRefused stops the controller that runs if its service account may no longer read what it
 // needs, or if that has not been known for too long.
 func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) {
 	running := state.getRunning()
@@ -54,7 +54,7 @@ func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) 
 	}
 }
 
-// endRequirement ends what checkRights has begun.
+// endRequirement ends what checkReads has begun.
 func (s *controllerState) endRequirement() {
 	s.required.Close()
 	s.required = nil

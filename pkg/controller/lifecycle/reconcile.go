@@ -45,7 +45,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	if err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	}
-	if err := r.checkRights(ctx, state, spec); err != nil {
+	if err := r.checkReads(ctx, state, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	}
 	r.recheckSchemas(ctx, spec)

@@ -123,7 +123,7 @@ func (r *Reconciler) start(ctx context.Context, state *controllerState, object c
 	logger.V(2).Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
 	running := &running{controller: next, object: object, spec: spec, since: time.Now(), required: r.require(spec)}
-	next.Rights = running.required
+	next.Reads = running.required
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	running.stop = func() {

@@ -10,19 +10,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// Rights returns the rights that the service account must have before the controller starts: to read what
-// hooks are shown, and if the server keeps ControllerRevisions for the controller, to update the parents that
-// these are about. Who may only read parents must not end the rollouts of others.
-func (s *Spec) Rights() []rights.Required {
+// Reads returns the rights to read that the service account must have before the controller starts.
+func (s *Spec) Reads() []rights.Required {
 	var required []rights.Required
 	read := func(of object.Type, what string) {
 		required = append(required, permissions.ToShow(of, s.Namespaces.Names(), what)...)
 	}
 	for _, target := range s.Targets {
 		read(target.Type, "its parents")
-		if s.Rollout != nil {
-			required = append(required, permissions.ToUpdateStatus(target.Type, s.Namespaces.Names(), "the status of its parents")...)
-		}
 	}
 	for _, child := range s.Children {
 		read(child, "its "+s.Kind.ChildrenField)

@@ -4,7 +4,6 @@
 package hosted
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -56,24 +54,7 @@ rules:
   resources: ["pods", "services"]
   verbs: ["list", "watch"]
 `
-	if diff := cmp.Diff(want, rights.Rules(spec.Rights())); diff != "" {
+	if diff := cmp.Diff(want, rights.Rules(spec.Reads())); diff != "" {
 		t.Errorf("required rights (-want +got):\n%s", diff)
-	}
-}
-
-// The server keeps the ControllerRevisions of a parent for all its controllers. So a controller that could only
-// read the parents could end the rollout of another one.
-func TestAnAccountWhoseControllerKeepsRevisionsMustBeAllowedToUpdateTheParents(t *testing.T) {
-	spec := specOf(at("https://hooks.example/sync"), pods)
-	spec.Rollout = &rollout.Rules{}
-	spec.Namespaces = object.NewNamespaces([]string{"shop"})
-	for hasStatus, want := range map[bool]string{
-		true:  "resources: [\"webs/status\"]\n  verbs: [\"update\"]",
-		false: "resources: [\"webs\"]\n  verbs: [\"list\", \"watch\", \"update\"]",
-	} {
-		spec.Targets[0].Type.StatusSubresource = hasStatus
-		if got := rights.Rules(spec.Rights()); !strings.Contains(got, want) {
-			t.Errorf("with a status subresource (%t) the rights should have %s, but are\n%s", hasStatus, want, got)
-		}
 	}
 }
