@@ -63,9 +63,9 @@ func (s situation) next() (_ *content, reason string, err error) {
 		}
 		wanted.since = s.now.Truncate(time.Second)
 	}
-	if s.holdsMore(wanted) {
+	if missing := s.authoritiesInUse(wanted); len(missing) > 0 {
 		reason = "it has another authority than the one in use, which stays trusted for a while"
-		wanted.former = append(slices.Clone(wanted.former), s.held.authority.cert)
+		wanted.former = slices.Concat(wanted.former, missing)
 		wanted.serving = s.held.serving
 		wanted.since = s.now.Truncate(time.Second)
 	}
@@ -89,11 +89,21 @@ func (s situation) next() (_ *content, reason string, err error) {
 	return &wanted, reason, nil
 }
 
-// holdsMore reports whether the host may trust what is served by an authority that the wanted content does not
-// have.
-func (s situation) holdsMore(wanted content) bool {
-	return s.held != nil && !s.isProvisional && !contains(wanted.authorities(), s.held.authority.cert) &&
-		s.now.Before(s.held.authority.cert.NotAfter) && !s.now.Before(s.held.authority.cert.NotBefore)
+// authoritiesInUse returns the authorities that sign what is served, or are announced, and that the wanted content
+// does not have. They are two if the Secret is replaced while an authority is announced.
+func (s situation) authoritiesInUse(wanted content) []*x509.Certificate {
+	if s.held == nil || s.isProvisional {
+		return nil
+	}
+	var missing []*x509.Certificate
+	for _, authority := range s.held.authorities() {
+		isInUse := authority == s.held.authority.cert || s.held.serving.isBy(authority)
+		isValid := s.now.Before(authority.NotAfter) && !s.now.Before(authority.NotBefore)
+		if isInUse && isValid && !contains(wanted.authorities(), authority) {
+			missing = append(missing, authority)
+		}
+	}
+	return missing
 }
 
 // unfit returns why the serving certificate has to be replaced, or "" if it need not be. While an authority is

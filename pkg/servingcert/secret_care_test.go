@@ -29,15 +29,22 @@ func TestAnAuthorityIsTrustedBeforeItSigns(t *testing.T) {
 	tests := map[string]struct {
 		// happens is what becomes of a cluster whose Secret once had the content before.
 		happens func(c *cluster, before *corev1.Secret, replicas ...*SecretProvider)
+		// authorities is how many are trusted while the new one is announced.
+		authorities int
 	}{
-		"it is new": {func(c *cluster, _ *corev1.Secret, replicas ...*SecretProvider) {
+		"it is new": {happens: func(c *cluster, _ *corev1.Secret, replicas ...*SecretProvider) {
 			c.clock.Step(authorityLife*2/3 - servingLife/2)
 			c.settle(replicas...) // the serving certificate is young when the authority has to be renewed
 			c.clock.Step(servingLife / 2)
-		}},
-		"it is restored from a backup": {func(c *cluster, before *corev1.Secret, _ ...*SecretProvider) {
+		}, authorities: 2},
+		"it is restored from a backup": {happens: func(c *cluster, before *corev1.Secret, _ ...*SecretProvider) {
 			c.updateSecret(func(secret *corev1.Secret) { secret.Data, secret.Annotations = before.Data, before.Annotations })
-		}},
+		}, authorities: 2},
+		"two backups are restored, one soon after the other": {happens: func(c *cluster, before *corev1.Secret, replicas ...*SecretProvider) {
+			c.updateSecret(func(secret *corev1.Secret) { secret.Data, secret.Annotations = before.Data, before.Annotations })
+			c.settle(replicas...)
+			c.updateSecret(func(secret *corev1.Secret) { secret.Data, secret.Annotations = newCluster(c.T).filled().Data, nil })
+		}, authorities: 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +59,8 @@ func TestAnAuthorityIsTrustedBeforeItSigns(t *testing.T) {
 			test.happens(c, before, one, two)
 			former := c.caBundle()
 			c.settle(one, two)
-			if c.authorities() != 2 {
-				t.Fatalf("the cluster trusts %d authorities, want both", c.authorities())
+			if c.authorities() != test.authorities {
+				t.Fatalf("the cluster trusts %d authorities, want %d", c.authorities(), test.authorities)
 			}
 			for _, replica := range []*SecretProvider{one, two} {
 				if !trusts(t, former, replica, c.clock) {

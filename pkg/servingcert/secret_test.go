@@ -139,6 +139,13 @@ func (c *cluster) secret() *corev1.Secret {
 	return secret
 }
 
+// filled returns the Secret that a replica makes.
+func (c *cluster) filled() *corev1.Secret {
+	c.Helper()
+	c.settle(c.replica())
+	return c.secret()
+}
+
 func (c *cluster) updateSecret(change func(*corev1.Secret)) {
 	c.Helper()
 	secret := c.secret()
