@@ -19,21 +19,22 @@ func TestAParentWhoseRevisionIsOrphanedIsFinalized(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
 	r.answer(func(asked request) object {
+		response := object{"status": object{}, "children": r.desired(asked)}
 		if asked.Finalizing { // it takes longer than the garbage collector
-			orphaned := !slices.Contains(asked.Parent.GetFinalizers(), metav1.FinalizerOrphanDependents)
-			return object{"status": object{}, "finalized": orphaned}
+			response["finalized"] = !slices.Contains(asked.Parent.GetFinalizers(), metav1.FinalizerOrphanDependents)
 		}
-		return object{"status": object{}, "children": r.desired(asked)}
+		return response
 	})
 	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withFinalize))
-	// The garbage collector orphans only what it knows. Once it has collected the revision of another
-	// parent, it watches revisions.
-	r.CreateParent("first", object{"replicas": int64(0), "version": "1"})
-	r.waitForRevisions(1)
-	r.DeleteParent("first", metav1.DeletePropagationBackground)
-	r.waitForCollection()
-
 	r.settled(2)
+	// The garbage collector orphans only what it has seen. Once it has collected the part and the revision of
+	// a parent that came later, it has seen those of this one.
+	r.CreateParent("later", object{"replicas": int64(1), "version": "1"})
+	r.waitForVersions("1", "1", "1")
+	r.waitForRevisions(2)
+	r.DeleteParent("later", metav1.DeletePropagationBackground)
+	r.waitForCollection("a")
+
 	r.DeleteParent("a", metav1.DeletePropagationOrphan)
 	env.Within(t, collectionTime, r.ParentIsGone("a"))
 

@@ -78,16 +78,38 @@ func TestAClusterScopedParentRolls(t *testing.T) {
 // parents within half a minute.
 const collectionTime = 3 * time.Minute
 
-// waitForCollection waits until the host's garbage collector has deleted the revisions of a deleted
-// parent.
-func (r *rolling) waitForCollection() {
+// waitForCollection waits until the host's garbage collector has deleted the parts and the revisions of all
+// parents but these.
+func (r *rolling) waitForCollection(except ...string) {
 	r.Helper()
+	isLeft := func(one metav1.Object) bool {
+		owner := metav1.GetControllerOf(one)
+		return owner == nil || !slices.Contains(except, owner.Name)
+	}
 	env.Within(r, collectionTime, func(ctx context.Context) error {
+		var left []string
 		revisions, err := r.revisions(ctx)
-		if err == nil && len(revisions) > 0 {
-			err = fmt.Errorf("the garbage collector has left %v", revisions)
+		if err != nil {
+			return err
 		}
-		return err
+		for _, revision := range revisions {
+			if isLeft(&revision) {
+				left = append(left, "ControllerRevision "+revision.Name)
+			}
+		}
+		parts, err := r.listParts(ctx)
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
+			if isLeft(&part) {
+				left = append(left, "Part "+part.GetName())
+			}
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("the garbage collector has left %v", left)
+		}
+		return nil
 	})
 }
 
