@@ -155,6 +155,7 @@ func TestQ30ParentIsNotReadToCompareItsStatus(t *testing.T) {
 	from := env.AuditEnd(f)
 	f.CreateParent("a", object{"value": "1"})
 	f.waitUntilObserved("a", 1)
+	f.Settle("a") // a status that is in conflict with the patch is made anew for the parent that is there then
 	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.waitUntilObserved("a", 2)
 	f.Settle("a")

@@ -85,11 +85,18 @@ func (l *listener) hears(t *testing.T, want string) {
 	waitUntil(t, fmt.Sprintf("%q is reported", want), func() bool { return l.heard() == want })
 }
 
+// sync waits until the view is filled and the handler was called for all that is in it. Later changes are then
+// not joined with these.
 func (l *listener) sync(t *testing.T) {
 	t.Helper()
 	if err := l.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	waitUntil(t, "all objects are reported", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return !slices.ContainsFunc(l.List(), func(o *object.Object) bool { return l.state[o.Name] != o.ResourceVersion })
+	})
 }
 
 func (l *listener) has(name string) bool {
