@@ -39,8 +39,9 @@ pack() {
 }
 rm -rf "$images"
 mkdir -p "$images"/{server,nginx/bin,node/bin}
-CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$images/server/" ./cmd/metacontroller-apiserver
-pack metacontroller/metacontroller-apiserver:latest "$images/server" '{"Entrypoint":["/metacontroller-apiserver"],"User":"65532:65532"}'
+make image
+tar -C "$images/server" -xf bin/image/metacontroller-apiserver-image.tar
+(. "$node/env.sh" && go tool -modfile=hack/image/go.mod crane push --insecure "$images/server" "$REGISTRY/metacontroller/metacontroller-apiserver:latest")
 # The examples name images that the node cannot pull. Instead of nginx, a program answers at the same port.
 cp /bin/busybox "$images/nginx/bin/busybox"
 for tag in latest 1.28 1.29; do

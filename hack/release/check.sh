@@ -3,7 +3,7 @@
 # bytes and what is in them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-VERSION=${VERSION:-v0.0.0-check} . hack/release/source.sh
+. hack/release/source.sh
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
