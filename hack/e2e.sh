@@ -23,10 +23,11 @@ stop() {
       kc -n metacontroller logs metacontroller-apiserver-0 --tail=-1 >bin/e2e-logs/server.log 2>&1) || true
     echo "The logs of the cluster are in bin/e2e-logs." >&2
   fi
-  "$node/down.sh"
+  # The network of the node goes with its last process, perhaps while down.sh wants to remove it.
+  "$node/down.sh" || "$node/down.sh"
   exit "$status"
 }
-"$node/down.sh" --quiet
+"$node/down.sh" --quiet || "$node/down.sh" --quiet
 trap stop EXIT
 "$node/up.sh"
 eval "$("$node/up.sh" env)"
