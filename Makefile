@@ -38,6 +38,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 LINT := go tool -modfile=hack/tools/go.mod golangci-lint
 HELM := go tool -modfile=hack/tools/helm/go.mod helm
+ACTIONLINT := go tool -modfile=hack/tools/actionlint/go.mod actionlint
 
 .PHONY: help
 help:
@@ -48,6 +49,16 @@ help:
 .PHONY: build
 build: ## Build bin/metacontroller-apiserver.
 	go build -trimpath -o bin/metacontroller-apiserver ./cmd/metacontroller-apiserver
+
+# VERSION is that of the tag by default, or one made of the commit.
+.PHONY: image
+image: ## Pack bin/image/metacontroller-apiserver-image.tar, an OCI archive for linux on amd64 and arm64 (VERSION).
+	hack/release/image.sh bin/image
+
+.PHONY: release
+release: ## Put all files of a release into bin/release (VERSION).
+	rm -rf bin/release
+	hack/release/release.sh bin/release
 
 .PHONY: host-binaries
 host-binaries: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl for the host cluster, once.
@@ -165,19 +176,29 @@ fmt-check: ## Fail if a Go file is not formatted.
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go' | grep -v zz_generated))"; \
 	if [[ -n "$$unformatted" ]]; then echo "run gofmt -w on:" && echo "$$unformatted" && exit 1; fi
 
+.PHONY: release-check
+release-check: ## Build a release twice, in different folders, and fail if its bytes differ or it is not whole.
+	cd hack/image && go test ./...
+	hack/release/check.sh
+
 .PHONY: vet
 vet: ## Run go vet.
 	go vet ./...
+	cd hack/image && go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, and run helm lint.
+lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, and run helm lint and actionlint.
 	$(LINT) run
 	hack/check-map.sh
+	hack/check-ci.sh
+	$(ACTIONLINT) .github/workflows/*.yml
 	$(HELM) lint --strict --quiet artifacts/charts/metacontroller
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod is not tidy.
 	go mod tidy -diff
 	cd hack/hostcluster && go mod tidy -diff
+	cd hack/image && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
+	cd hack/tools/actionlint && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff

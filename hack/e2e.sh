@@ -23,10 +23,11 @@ stop() {
       kc -n metacontroller logs metacontroller-apiserver-0 --tail=-1 >bin/e2e-logs/server.log 2>&1) || true
     echo "The logs of the cluster are in bin/e2e-logs." >&2
   fi
-  "$node/down.sh"
+  # The network of the node goes with its last process, perhaps while down.sh wants to remove it.
+  "$node/down.sh" || "$node/down.sh"
   exit "$status"
 }
-"$node/down.sh" --quiet
+"$node/down.sh" --quiet || "$node/down.sh" --quiet
 trap stop EXIT
 "$node/up.sh"
 eval "$("$node/up.sh" env)"
@@ -39,8 +40,9 @@ pack() {
 }
 rm -rf "$images"
 mkdir -p "$images"/{server,nginx/bin,node/bin}
-CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$images/server/" ./cmd/metacontroller-apiserver
-pack metacontroller/metacontroller-apiserver:latest "$images/server" '{"Entrypoint":["/metacontroller-apiserver"],"User":"65532:65532"}'
+make image
+tar -C "$images/server" -xf bin/image/metacontroller-apiserver-image.tar
+(. "$node/env.sh" && go tool -modfile=hack/image/go.mod crane push --insecure "$images/server" "$REGISTRY/metacontroller/metacontroller-apiserver:latest")
 # The examples name images that the node cannot pull. Instead of nginx, a program answers at the same port.
 cp /bin/busybox "$images/nginx/bin/busybox"
 for tag in latest 1.28 1.29; do

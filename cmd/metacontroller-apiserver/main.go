@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 
+	// The image has no certificates of public authorities. Hooks may be elsewhere than in the cluster.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/component-base/cli"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"

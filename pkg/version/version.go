@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 )
 
-// gitVersion is set when a release is built, by
+// These are set when an image or a release is built, by
 // -ldflags "-X github.com/metacontroller/metacontroller-apiserver/pkg/version.gitVersion=v1.2.3".
-var gitVersion string
+var gitVersion, gitCommit string
 
 // Info is a build of metacontroller-apiserver.
 type Info struct {
@@ -30,12 +30,15 @@ type Info struct {
 func Get() Info {
 	info := Info{
 		Version:   gitVersion,
+		Commit:    gitCommit,
 		GoVersion: runtime.Version(),
 		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	build, ok := debug.ReadBuildInfo()
 	if ok {
-		info.Commit = commit(build.Settings)
+		if info.Commit == "" {
+			info.Commit = commit(build.Settings)
+		}
 		if info.Version == "" {
 			info.Version = build.Main.Version
 		}

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# release.sh FOLDER: put all files of a release into an empty folder: the program for each platform, the image, the
+# manifests, the chart, what all of it is made of, and checksums. The same commit gives the same bytes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. hack/release/source.sh
+
+name=metacontroller-apiserver
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+if [[ -n "$(ls -A "$out")" ]]; then
+  echo "The folder $out is not empty." >&2
+  exit 1
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# pack FILE FOLDER PATH... packs paths of a folder with nothing in the archive that depends on the machine.
+pack() {
+  tar -C "$2" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+    -cf - "${@:3}" | gzip -9n >"$1"
+}
+
+hack/release/image.sh "$work"
+mv "$work/$name-image.tar" "$out/$name-$VERSION-image.tar"
+for arch in amd64 arm64; do
+  hack/release/build.sh darwin $arch "$work/darwin-$arch"
+done
+for platform in {linux,darwin}-{amd64,arm64}; do
+  mv "$work/$platform/$name.cdx.json" "$out/$name-$VERSION-$platform.cdx.json"
+  cp LICENSE README.md CHANGELOG.md "$work/$platform/"
+  pack "$out/$name-$VERSION-$platform.tar.gz" "$work/$platform" CHANGELOG.md LICENSE README.md $name
+done
+
+sed "s|image: metacontroller/$name:latest|image: metacontroller/$name:$VERSION|" artifacts/deploy/metacontroller.yaml >"$out/metacontroller-$VERSION.yaml"
+grep -q "image: metacontroller/$name:$VERSION" "$out/metacontroller-$VERSION.yaml"
+cp -r artifacts/deploy "$work/deploy"
+sed -i "s|image: metacontroller/$name:latest|image: metacontroller/$name:$VERSION|" "$work"/deploy/base/*.yaml
+cp "$out/metacontroller-$VERSION.yaml" "$work/deploy/metacontroller.yaml"
+pack "$out/metacontroller-$VERSION-kustomize.tar.gz" "$work" deploy
+
+# Helm checks the chart and writes the version into it. Its archive has the time of its making.
+go tool -modfile=hack/tools/helm/go.mod helm package --version "${VERSION#v}" --app-version "$VERSION" --destination "$work" \
+  artifacts/charts/metacontroller >/dev/null
+mkdir "$work/chart"
+tar -C "$work/chart" -xf "$work/metacontroller-${VERSION#v}.tgz"
+pack "$out/metacontroller-${VERSION#v}.tgz" "$work/chart" metacontroller
+
+cd "$out"
+sha256sum -- * >"$work/SHA256SUMS"
+mv "$work/SHA256SUMS" .
