@@ -178,13 +178,18 @@ fmt-check: ## Fail if a Go file is not formatted.
 
 .PHONY: release-check
 release-check: ## Build a release twice, in different folders, and fail if its bytes differ or it is not whole.
-	cd hack/image && go test ./...
 	hack/release/check.sh
+
+.PHONY: hack-test
+hack-test: ## Test the programs in hack/: the packing of the image, and the alerts.
+	cd hack/image && go test ./...
+	cd hack/monitoring && go test ./...
 
 .PHONY: vet
 vet: ## Run go vet.
 	go vet ./...
 	cd hack/image && go vet ./...
+	cd hack/monitoring && go vet ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, and run helm lint and actionlint.
@@ -199,6 +204,7 @@ tidy-check: ## Fail if a go.mod is not tidy.
 	go mod tidy -diff
 	cd hack/hostcluster && go mod tidy -diff
 	cd hack/image && go mod tidy -diff
+	cd hack/monitoring && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
 	cd hack/tools/actionlint && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff

@@ -34,10 +34,10 @@ done
 
 sed "s|image: metacontroller/$name:latest|image: metacontroller/$name:$VERSION|" artifacts/deploy/metacontroller.yaml >"$out/metacontroller-$VERSION.yaml"
 grep -q "image: metacontroller/$name:$VERSION" "$out/metacontroller-$VERSION.yaml"
-cp -r artifacts/deploy "$work/deploy"
+cp -r artifacts/deploy artifacts/monitoring "$work/"
 sed -i "s|image: metacontroller/$name:latest|image: metacontroller/$name:$VERSION|" "$work"/deploy/base/*.yaml
 cp "$out/metacontroller-$VERSION.yaml" "$work/deploy/metacontroller.yaml"
-pack "$out/metacontroller-$VERSION-kustomize.tar.gz" "$work" deploy
+pack "$out/metacontroller-$VERSION-kustomize.tar.gz" "$work" deploy monitoring
 
 # Helm checks the chart and writes the version into it. Its archive has the time of its making.
 go tool -modfile=hack/tools/helm/go.mod helm package --version "${VERSION#v}" --app-version "$VERSION" --destination "$work" \

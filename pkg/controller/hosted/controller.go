@@ -53,7 +53,7 @@ type Dependencies struct {
 	// RequireServiceAccount has the status of a controller without a service account say that new ones
 	// need one.
 	RequireServiceAccount bool
-	// Metrics is where a running controller registers the metrics of its queue.
+	// Metrics is where a running controller registers the metrics of its queue and of its health.
 	Metrics prometheus.Registerer
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
@@ -164,10 +164,12 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
 	stopResync := c.startResync(ctx)
 	defer stopResync()
-	if err := c.Metrics.Register(c.queue.Metrics); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to register the metrics of the queue, the controller runs without them")
-	} else {
-		defer c.Metrics.Unregister(c.queue.Metrics)
+	for _, shown := range []prometheus.Collector{c.queue.Metrics, newHealthMetrics(c)} {
+		if err := c.Metrics.Register(shown); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")
+			continue
+		}
+		defer c.Metrics.Unregister(shown)
 	}
 	c.queue.Run(ctx)
 }

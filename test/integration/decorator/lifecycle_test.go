@@ -6,6 +6,7 @@ package decorator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +142,8 @@ func TestQ46MetricsOfAControllerLastAsLongAsIt(t *testing.T) {
 	f.PatchParent("a", object{"metadata": object{"finalizers": nil}})
 
 	series := map[string][]string{"workqueue_depth": {"name", queue, "controller", queue}, "workqueue_adds_total": {"name", queue, "controller", queue}}
+	series["metacontroller_controller_ready"] = []string{"controller_name", name, "controller_type", "DecoratorController"}
+	series["metacontroller_parents"] = append(slices.Clone(series["metacontroller_controller_ready"]), "state", "synced")
 	for _, hook := range []string{"sync", "finalize", "customize"} {
 		labels := []string{"controller_name", name, "controller_type", "DecoratorController", "url", f.Hook.URL("/" + hook)}
 		series["metacontroller_"+hook+"_requests_total"] = append(labels, "code", "200", "method", "post")
