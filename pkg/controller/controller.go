@@ -29,6 +29,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
@@ -91,6 +92,9 @@ func newClients(config Config) (*clients, error) {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
 	config.Client.applyTo(hostConfig)
+	if config.Tracing != nil {
+		hostConfig.Wrap(tracing.Transport)
+	}
 	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
 		return nil, err
@@ -153,6 +157,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Workers:    config.Workers,
 		Resync:     config.CacheFlushInterval,
 		Metrics:    config.Metrics,
+		Tracer:     tracing.New(config.Tracing),
 
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -24,6 +25,8 @@ type Config struct {
 	Loopback *rest.Config
 	// Metrics is where controllers register their metrics while they run.
 	Metrics prometheus.Registerer
+	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
+	Tracing trace.TracerProvider
 	Options
 }
 

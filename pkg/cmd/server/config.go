@@ -65,20 +65,25 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if host != nil {
 		registry := prometheus.NewRegistry()
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
-		config.ExtraConfig.RunControllers = o.runControllers(host, config.GenericConfig.ClientConfig, registry)
+		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Options: o.Controllers.Options}
+		if o.Recommended.Traces.ConfigFile != "" {
+			controllers.Tracing = config.GenericConfig.TracerProvider
+		}
+		config.ExtraConfig.RunControllers = o.runControllers(host, controllers)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
 // runControllers returns the function that runs the controller loop from when the host has come.
-func (o *Options) runControllers(host *extendedHost, config *rest.Config, metrics prometheus.Registerer) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(host *extendedHost, config controller.Config) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 		defer o.watchParents(ctx, loopback)()
-		return controller.Run(ctx, controller.Config{Host: config, Loopback: loopback, Metrics: metrics, Options: o.Controllers.Options})
+		config.Loopback = loopback
+		return controller.Run(ctx, config)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
 // Dependencies are shared by the hosted controllers of a process.
@@ -55,6 +56,8 @@ type Dependencies struct {
 	RequireServiceAccount bool
 	// Metrics is where a running controller registers the metrics of its queue and of its health.
 	Metrics prometheus.Registerer
+	// Tracer traces syncs; nil if they are not traced.
+	Tracer *tracing.Tracer
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
 	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
@@ -113,7 +116,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		guard:         writeloop.New(),
 	}
 	c.SetObject(spec.Object)
-	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, c.sync)
+	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, dependencies.Tracer, c.sync)
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
@@ -144,7 +147,7 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 		return
 	}
 	for _, parent := range c.health.warnedParents() {
-		c.queue.EnqueueLowPriority(parent)
+		c.queue.EnqueueLowPriority(syncqueue.SchemaChanged, parent)
 	}
 }
 

@@ -6,6 +6,7 @@ package hosted
 import (
 	"context"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -25,7 +26,7 @@ func (c *Controller) newRelatedObserver() *related.Observer {
 		Ask:         c.customize,
 		Confinement: confinement(c.spec),
 		Namespaces:  c.spec.Namespaces,
-		Changed:     c.queue.Enqueue,
+		Changed:     func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) },
 		Types:       c.spec.Access.RelatedResources,
 	}
 	if account := c.spec.Access.ServiceAccount; account != nil {

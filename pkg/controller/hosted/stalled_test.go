@@ -139,14 +139,14 @@ func TestTheEndOfTheMinuteIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newReporter(t)
-				queue := syncqueue.New(t.Name(), 1, func(context.Context, object.Key) syncqueue.Result { return r.reports(unfinished) })
+				queue := syncqueue.New(t.Name(), 1, nil, func(context.Context, object.Key) syncqueue.Result { return r.reports(unfinished) })
 				ended := make(chan struct{})
 				ctx, stop := context.WithCancel(t.Context())
 				go func() {
 					defer close(ended)
 					queue.Run(ctx)
 				}()
-				queue.Enqueue(web("a"))
+				queue.Enqueue(syncqueue.ParentChanged, web("a"))
 				time.Sleep(stallThreshold + time.Second)
 				synctest.Wait()
 				stop()

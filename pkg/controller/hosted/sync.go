@@ -21,6 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
 const (
@@ -54,6 +55,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 		logSync(logger, parent, result.outcomes)
 	}
 	result.err, result.incomplete = c.truncate(result.err), c.truncate(result.incomplete)
+	tracing.FromContext(ctx).Fail(cmp.Or(result.err, result.incomplete))
 	switch {
 	case ctx.Err() != nil:
 		return syncqueue.Done(0)
@@ -190,7 +192,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if decision.Response.IsNoOp {
 		return result
 	}
-	planned, err := c.spec.Kind.Plan(snapshot, decision.Response, c.strategies, &state.upToDate)
+	planned, err := c.plan(ctx, state, snapshot, decision.Response)
 	if err != nil {
 		result.err = err
 		return result
@@ -227,6 +229,18 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return result
+}
+
+// plan compares a response with what is there.
+func (c *Controller) plan(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, response *pipeline.Response) (*pipeline.Plan, error) {
+	_, span := tracing.Start(ctx, "plan")
+	defer span.End()
+	planned, err := c.spec.Kind.Plan(snapshot, response, c.strategies, &state.upToDate)
+	span.Fail(err)
+	if err == nil && span.IsRecorded() {
+		span.Set(tracing.Steps.Int(len(planned.Steps)))
+	}
+	return planned, err
 }
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
@@ -75,9 +76,9 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 	case after == nil:
 		gone := object.KeyOf(before)
 		c.observer.Claims.Forget(gone)
-		c.queue.Enqueue(gone)
+		c.queue.Enqueue(syncqueue.ParentChanged, gone)
 	case !c.observer.Ignores(before, after):
-		c.queue.Enqueue(object.KeyOf(after))
+		c.queue.Enqueue(syncqueue.ParentChanged, object.KeyOf(after))
 	}
 }
 
@@ -89,14 +90,16 @@ func (c *Controller) mayConcern(before, after *object.Object) bool {
 
 // childChanged enqueues the parents of a child, and the parents that want a name that became free.
 func (c *Controller) childChanged(before, after *object.Object) {
-	c.queue.Enqueue(c.observer.ParentsOf(before, after)...)
-	c.queue.Enqueue(c.nameConflicts.parentsToRetry(before, after)...)
+	c.queue.Enqueue(syncqueue.ChildChanged, c.observer.ParentsOf(before, after)...)
+	c.queue.Enqueue(syncqueue.NameFreed, c.nameConflicts.parentsToRetry(before, after)...)
 }
 
 // startResync enqueues all parents in the period of the spec and in that of the process, until stop
 // is called.
 func (c *Controller) startResync(ctx context.Context) (stop func()) {
-	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() { c.queue.EnqueueLowPriority(c.allParents()...) })
+	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() {
+		c.queue.EnqueueLowPriority(syncqueue.Resync, c.allParents()...)
+	})
 }
 
 func (c *Controller) allParents() []object.Key {

@@ -162,7 +162,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	c := made(t)
 	c.Close()
 	synced := make(chan object.Key, 10)
-	c.queue = syncqueue.New(t.Name(), 1, func(_ context.Context, parent object.Key) syncqueue.Result {
+	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key) syncqueue.Result {
 		synced <- parent
 		return syncqueue.Done(0)
 	})
@@ -179,7 +179,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 		t.Errorf("synced is %s, which has no warning", parent)
 	}
 	c.SetSchemas(schemas)
-	c.queue.EnqueueLowPriority(web("c"))
+	c.queue.EnqueueLowPriority(syncqueue.Resync, web("c"))
 	if parent := <-synced; parent != web("c") {
 		t.Errorf("synced is %s, although no schema has changed", parent)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
 // The delay before a parent that failed is tried again doubles from minBackoff to maxBackoff.
@@ -39,22 +40,33 @@ type Queue struct {
 	// Metrics measures the queue. It should be registered while Run runs.
 	Metrics *metrics.Queue
 
+	name         string
 	queue        priorityqueue.PriorityQueue[object.Key]
 	stop         func()
 	sync         SyncFunc
 	workers      int
 	requeueTimes requeueTimes
+	// tracer and wakes are nil if syncs are not traced.
+	tracer *tracing.Tracer
+	wakes  *wakes
 }
 
 // New returns a queue. The caller must either run it or close it. The name is the one that the
-// metrics show.
-func New(name string, workers int, syncOne SyncFunc) *Queue {
+// metrics show. The tracer is nil if syncs are not traced.
+func New(name string, workers int, tracer *tracing.Tracer, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[object.Key]) {
 		o.MetricProvider = measured
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[object.Key](minBackoff, maxBackoff)
 	})
+	var causes *wakes
+	if tracer != nil {
+		causes = &wakes{of: map[object.Key]wake{}}
+	}
 	return &Queue{
+		name:         name,
+		tracer:       tracer,
+		wakes:        causes,
 		Metrics:      measured,
 		queue:        queue,
 		stop:         sync.OnceFunc(queue.ShutDown),
@@ -68,13 +80,21 @@ func New(name string, workers int, syncOne SyncFunc) *Queue {
 func (q *Queue) Close() { q.stop() }
 
 // Enqueue adds parents because of an event.
-func (q *Queue) Enqueue(parents ...object.Key) {
+func (q *Queue) Enqueue(cause Cause, parents ...object.Key) {
+	q.noteWake(cause, parents)
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
 }
 
 // EnqueueLowPriority adds parents that are synced when no other parent waits.
-func (q *Queue) EnqueueLowPriority(parents ...object.Key) {
+func (q *Queue) EnqueueLowPriority(cause Cause, parents ...object.Key) {
+	q.noteWake(cause, parents)
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
+}
+
+func (q *Queue) noteWake(cause Cause, parents []object.Key) {
+	if q.wakes != nil {
+		q.wakes.note(cause, time.Now(), parents...)
+	}
 }
 
 // Run syncs the parents in the queue until ctx ends. It returns when the running syncs have
@@ -97,9 +117,24 @@ func (q *Queue) work(ctx context.Context) {
 			return
 		}
 		started := time.Now()
-		q.requeue(parent, started, q.syncSafely(ctx, parent))
+		q.requeue(parent, started, q.syncTraced(ctx, parent, started))
 		q.queue.Done(parent)
 	}
+}
+
+// syncTraced syncs one parent in a span that begins with what caused the sync.
+func (q *Queue) syncTraced(ctx context.Context, parent object.Key, now time.Time) Result {
+	if q.tracer == nil {
+		return q.syncSafely(ctx, parent)
+	}
+	wake := q.wakes.take(parent, now)
+	ctx, span := q.tracer.StartSync(ctx, wake.at)
+	defer span.End()
+	if span.IsRecorded() {
+		span.Set(tracing.Controller.String(q.name), tracing.Cause.String(string(wake.cause)),
+			tracing.Kind.String(parent.Kind), tracing.Namespace.String(parent.Namespace), tracing.Name.String(parent.Name))
+	}
+	return q.syncSafely(ctx, parent)
 }
 
 // syncSafely keeps a panic from ending the process. Syncs recover from panics themselves and report
@@ -142,6 +177,9 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 		if options.After == 0 {
 			return
 		}
+	}
+	if q.wakes != nil {
+		q.wakes.note(Requested, now.Add(options.After), parent)
 	}
 	q.queue.AddWithOpts(options, parent)
 }

@@ -44,7 +44,7 @@ func (d *diary) note(parent object.Key) (visits int) {
 func start(t *testing.T, workers int, sync func(*diary, object.Key) Result) (*Queue, *diary) {
 	t.Helper()
 	noted := &diary{started: time.Now()}
-	queue := New(t.Name(), workers, func(_ context.Context, parent object.Key) Result {
+	queue := New(t.Name(), workers, nil, func(_ context.Context, parent object.Key) Result {
 		return sync(noted, parent)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,8 +77,8 @@ func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 			return Done(0)
 		})
 		for range 100 {
-			queue.Enqueue(named("a"), named("b"))
-			queue.EnqueueLowPriority(named("a"))
+			queue.Enqueue(ParentChanged, named("a"), named("b"))
+			queue.EnqueueLowPriority(Resync, named("a"))
 			time.Sleep(time.Millisecond)
 		}
 		synctest.Wait()
@@ -101,7 +101,7 @@ func TestDifferentParentsAreSyncedAtOnceAsFarAsThereAreWorkers(t *testing.T) {
 			<-release
 			return Done(0)
 		})
-		queue.Enqueue(named("a"), named("b"), named("c"), named("d"), named("e"))
+		queue.Enqueue(ParentChanged, named("a"), named("b"), named("c"), named("d"), named("e"))
 		synctest.Wait()
 		if count := len(underWay); count != 3 {
 			t.Errorf("%d syncs are under way, want 3", count)
@@ -123,11 +123,11 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 			}
 			return Done(0)
 		})
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		synctest.Wait()
-		queue.Enqueue(named("a"))
-		queue.Enqueue(named("a"))
-		queue.EnqueueLowPriority(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
+		queue.EnqueueLowPriority(Resync, named("a"))
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -146,11 +146,11 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 			}
 			return Done(0)
 		})
-		queue.Enqueue(named("first"))
+		queue.Enqueue(ParentChanged, named("first"))
 		synctest.Wait()
-		queue.EnqueueLowPriority(named("again-1"), named("again-2"), named("both"))
-		queue.Enqueue(named("changed-1"))
-		queue.Enqueue(named("changed-2"), named("both"))
+		queue.EnqueueLowPriority(Resync, named("again-1"), named("again-2"), named("both"))
+		queue.Enqueue(ParentChanged, named("changed-1"))
+		queue.Enqueue(ParentChanged, named("changed-2"), named("both"))
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -167,7 +167,7 @@ func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 			noted.note(parent)
 			return Backoff(0)
 		})
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		time.Sleep(6 * time.Hour)
 		synctest.Wait()
 		noted.mu.Lock()
@@ -197,13 +197,13 @@ func TestEachParentHasABackoffOfItsOwn(t *testing.T) {
 			}
 			return Done(0)
 		})
-		queue.Enqueue(named("failing"))
+		queue.Enqueue(ParentChanged, named("failing"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		noted.mu.Lock()
 		noted.names, noted.times, noted.started = nil, nil, time.Now()
 		noted.mu.Unlock()
-		queue.Enqueue(named("well"))
+		queue.Enqueue(ParentChanged, named("well"))
 		synctest.Wait()
 		if !slices.Equal(noted.names, []string{"well"}) || noted.times[0] != 0 {
 			t.Errorf("synced were %v after %v, want well at once", noted.names, noted.times)
@@ -217,11 +217,11 @@ func TestAChangeEndsTheWaitOfAFailure(t *testing.T) {
 			noted.note(parent)
 			return Backoff(0)
 		})
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		before := len(noted.names)
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		synctest.Wait()
 		if after := len(noted.names); after != before+1 {
 			t.Errorf("%d syncs followed the change, want one", after-before)
@@ -239,17 +239,17 @@ func TestSuccessClearsTheBackoff(t *testing.T) {
 			}
 			return Done(0)
 		})
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		failing = false
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		synctest.Wait()
 		failing = true
 		noted.mu.Lock()
 		noted.times, noted.started = nil, time.Now()
 		noted.mu.Unlock()
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
 		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
@@ -264,7 +264,7 @@ func TestAFailureDoesNotPutOffWhatTheSyncAskedFor(t *testing.T) {
 			noted.note(parent)
 			return Backoff(time.Second)
 		})
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		noted.mu.Lock()
@@ -287,7 +287,7 @@ func TestASyncMayAskForTheNext(t *testing.T) {
 				return Done(0)
 			}
 		})
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if want := []time.Duration{0, time.Minute, time.Minute + time.Second}; !slices.Equal(noted.times, want) {
@@ -305,13 +305,13 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 			}
 			return Done(0)
 		})
-		queue.Enqueue(named("bad"))
+		queue.Enqueue(ParentChanged, named("bad"))
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
 		if want := []time.Duration{0, minBackoff, 3 * minBackoff}; !slices.Equal(noted.times, want) {
 			t.Errorf("synced after %v, want %v", noted.times, want)
 		}
-		queue.Enqueue(named("good"))
+		queue.Enqueue(ParentChanged, named("good"))
 		synctest.Wait()
 		if last := noted.names[len(noted.names)-1]; last != "good" {
 			t.Errorf("the last sync was of %s, want the queue to go on", last)
@@ -322,13 +322,13 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 func TestASyncHasTheContextOfTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		queue := New(t.Name(), 1, func(ctx context.Context, _ object.Key) Result {
+		queue := New(t.Name(), 1, nil, func(ctx context.Context, _ object.Key) Result {
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return Done(0)
 		})
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
-		queue.Enqueue(named("a"))
+		queue.Enqueue(ParentChanged, named("a"))
 		go func() {
 			synctest.Wait()
 			cancel()
@@ -350,7 +350,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		release, returned := make(chan struct{}), make(chan struct{})
 		var syncs, ended int
 		var mu sync.Mutex
-		queue := New(t.Name(), 3, func(context.Context, object.Key) Result {
+		queue := New(t.Name(), 3, nil, func(context.Context, object.Key) Result {
 			mu.Lock()
 			syncs++
 			mu.Unlock()
@@ -366,7 +366,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 			queue.Run(ctx)
 		}()
 		for i := range 10 {
-			queue.Enqueue(named(fmt.Sprint(i)))
+			queue.Enqueue(ParentChanged, named(fmt.Sprint(i)))
 		}
 		synctest.Wait()
 		cancel()
@@ -381,7 +381,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		if syncs != 3 || ended != 3 {
 			t.Errorf("%d syncs were begun and %d ended, want the 3 that were under way", syncs, ended)
 		}
-		queue.Enqueue(named("late"))
+		queue.Enqueue(ParentChanged, named("late"))
 		time.Sleep(time.Hour)
 		if syncs != 3 {
 			t.Error("a sync was begun after the end")
@@ -392,15 +392,15 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 // Otherwise the goroutines of its queue would never end. synctest finds them.
 func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := New(t.Name(), 1, func(context.Context, object.Key) Result { return Done(0) })
-		queue.Enqueue(named("a"))
+		queue := New(t.Name(), 1, nil, func(context.Context, object.Key) Result { return Done(0) })
+		queue.Enqueue(ParentChanged, named("a"))
 		queue.Close()
 	})
 }
 
 func TestCloseAfterRunDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := New(t.Name(), 1, func(context.Context, object.Key) Result { return Done(0) })
+		queue := New(t.Name(), 1, nil, func(context.Context, object.Key) Result { return Done(0) })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		queue.Run(ctx)

@@ -97,10 +97,10 @@ func TestWhenAParentIsSyncedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				queue, noted := start(t, 1, results(test.results...))
-				queue.Enqueue(named("a"))
+				queue.Enqueue(ParentChanged, named("a"))
 				for _, at := range test.changes {
 					time.Sleep(at - time.Since(noted.started))
-					queue.Enqueue(named("a"))
+					queue.Enqueue(ParentChanged, named("a"))
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()

@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
 // Actor writes to the host what plans say.
@@ -93,6 +94,8 @@ func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps 
 // executeStep takes one step. A panic becomes its error.
 func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *object.Object, mayAdopt func() error) (outcome pipeline.Outcome) {
 	logger := klog.FromContext(ctx)
+	ctx, span := tracing.Start(ctx, "write")
+	defer func() { traceOutcome(span, &outcome) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			logger.Error(nil, "Panic in a step of a sync", "panic", panicked, "stack", string(debug.Stack()))
@@ -131,6 +134,16 @@ func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *obj
 		outcome.Err = describeError(step, err)
 	}
 	return outcome
+}
+
+// traceOutcome ends the span of a step.
+func traceOutcome(span tracing.Span, outcome *pipeline.Outcome) {
+	defer span.End()
+	if span.IsRecorded() {
+		span.Set(tracing.Operation.String(string(outcome.Op)), tracing.Kind.String(outcome.Type.Kind), tracing.Namespace.String(outcome.Namespace),
+			tracing.Name.String(outcome.Name), tracing.Why.String(outcome.Why), tracing.Conflict.Bool(outcome.Conflict || outcome.NameConflict))
+		span.Fail(outcome.Err)
+	}
 }
 
 // write sends the requests of a step. The result is nil if nothing was stored.

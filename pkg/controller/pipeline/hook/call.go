@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
 // The log levels at which the authors of hooks see more.
@@ -45,6 +46,8 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 		return w.explain(err)
 	}
 	defer func() { w.breaker.done(parent, err, time.Now()) }()
+	ctx, span := tracing.Start(ctx, "hook")
+	defer func() { span.Fail(err); span.End() }()
 	posted := w.buffers.get()
 	defer posted.release()
 	posted.bytes = q.request(posted.bytes)
@@ -67,6 +70,9 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 		Redactor:       protocol.Redactor{Credentials: reply.credentials, Request: posted.bytes, Answer: answer},
 		FindDuplicates: w.strict() || w.logsStrictErrors(ctx),
 		Whole:          w.developerMode,
+	}
+	if span.IsRecorded() {
+		span.Set(tracing.Hook.String(w.name), tracing.URL.String(w.shown), tracing.Status.Int(reply.status), tracing.Sent.Int(len(posted.bytes)), tracing.Received.Int(len(answer)))
 	}
 	// An answer is logged before it is judged: what is wrong with it is best seen in it.
 	w.logAnswer(ctx, reply.status, answer, &d.Redactor)

@@ -330,7 +330,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 			parents, latency := test.parents, test.latency
 			synctest.Test(t, func(t *testing.T) {
 				c := &syncing{synced: map[object.Key]bool{}}
-				c.loop = syncqueue.New(t.Name(), workers, c.sync)
+				c.loop = syncqueue.New(t.Name(), workers, nil, c.sync)
 				ctx, cancel := context.WithCancel(t.Context())
 				returned := make(chan struct{})
 				go func() { defer close(returned); c.loop.Run(ctx) }()
@@ -340,7 +340,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 				for i := range parents {
 					names = append(names, object.Key{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}})
 				}
-				c.loop.Enqueue(names...)
+				c.loop.Enqueue(syncqueue.ParentChanged, names...)
 				time.Sleep(time.Minute)
 				if _, synced := c.seen(); len(synced) != parents {
 					t.Fatalf("only %d parents were synced at first", len(synced))
@@ -348,7 +348,7 @@ func TestAHookThatIsDownForAnHour(t *testing.T) {
 
 				c.set(true, latency)
 				for range 6 {
-					c.loop.Enqueue(names...)
+					c.loop.Enqueue(syncqueue.ParentChanged, names...)
 					time.Sleep(10 * time.Minute)
 				}
 				calls, _ := c.seen()

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
 // reply is what a hook replied to one request.
@@ -42,6 +44,7 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 	request.ContentLength = int64(len(posted.bytes))
 	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
 	request.Header.Set("Content-Type", "application/json")
+	tracing.Inject(ctx, request.Header)
 	credentials := w.transport.Authorize(request)
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
