@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 # pack FILE FOLDER PATH... packs paths of a folder with nothing in the archive that depends on the machine.
 pack() {
   tar -C "$2" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    -cf - "${@:3}" | gzip -9n >"$1"
+    -cf - "${@:3}" | gzip -n >"$1"
 }
 
 hack/release/image.sh "$work"
