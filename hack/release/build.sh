@@ -11,4 +11,7 @@ out=$(cd "$3" && pwd)/metacontroller-apiserver
 CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOFLAGS=-buildvcs=false go build -trimpath \
   -ldflags "-s -w -X $package.gitVersion=$VERSION -X $package.gitCommit=$COMMIT" -o "$out" ./cmd/metacontroller-apiserver
 cd hack/image
-go tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$VERSION" -output "$out.cdx.json" "$out" 2>/dev/null
+if ! said=$(go tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$VERSION" -output "$out.cdx.json" "$out" 2>&1); then
+  echo "$said" >&2
+  exit 1
+fi
