@@ -57,4 +57,6 @@ done
 pack node:22 "$images/node" '{"Entrypoint":["/bin/node"],"Env":["PATH=/bin"]}'
 rm -rf "$images"
 
-E2E_KUBECONFIG=$KUBECONFIG go test -count=1 -timeout 20m -parallel 8 -v ./test/e2e
+# The kubelet starts again by itself.
+E2E_RESTART_KUBELET=". '$node/env.sh' && kill -KILL \$(pgrep --ns \$(node_pid) --nslist pid --exact kubelet)" \
+  E2E_KUBECONFIG=$KUBECONFIG go test -count=1 -timeout 20m -parallel 8 -v ./test/e2e

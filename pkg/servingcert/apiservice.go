@@ -66,7 +66,7 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 		klog.FromContext(ctx).Info("The APIService is not for the Service of this server, or is insecure, and its caBundle is left alone",
 			"apiService", p.config.APIService, "service", klog.KRef(p.config.Namespace, p.config.Service))
 		return nil
-	case !p.writes.TryAccept():
+	case !p.mayWrite():
 		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its metadata.managedFields who else writes it", p.config.APIService)
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -79,6 +79,7 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 	if _, err := p.config.Dynamic.Resource(apiServicesResource()).Patch(ctx, p.config.APIService, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("writing spec.caBundle of APIService %s: %w", p.config.APIService, err)
 	}
+	p.countWrite()
 	klog.FromContext(ctx).Info("Wrote the caBundle of the APIService", "apiService", p.config.APIService, "authorities", len(authorities))
 	return nil
 }

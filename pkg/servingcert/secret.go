@@ -40,7 +40,7 @@ const (
 	minRetryDelay = 50 * time.Millisecond
 	maxRetryDelay = 10 * time.Second
 	writeBurst    = 20
-	writesASecond = 0.1
+	writePause    = 10 * time.Second
 )
 
 // SecretConfig is the configuration of a SecretProvider.
@@ -72,6 +72,7 @@ type SecretProvider struct {
 	held          *content
 	isProvisional bool
 	problem       error // of the last try to agree with the Secret
+	pausedUntil   time.Time
 	listeners     []dynamiccertificates.Listener
 }
 
@@ -89,7 +90,7 @@ func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	p := &SecretProvider{
 		config: config, who: subjects{dnsNames: config.DNSNames, ips: config.IPs}, isProvisional: true,
 		problem: errors.New("it has not been read yet"),
-		writes:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(writesASecond, writeBurst, config.Clock),
+		writes:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/writePause.Seconds()), writeBurst, config.Clock),
 	}
 	var err error
 	p.held, _, err = situation{who: p.who, now: config.Clock.Now()}.next()
@@ -147,6 +148,7 @@ func (p *SecretProvider) Run(ctx context.Context, _ int) {
 			// A replica that was first is no failure, and a failure that lasts is logged once.
 			if err.Error() != logged && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 				klog.FromContext(ctx).Error(err, "Failed to keep the serving certificate", "secret", p.secretRef())
+				p.writeEvent(ctx, err)
 				logged = err.Error()
 			}
 			queue.AddRateLimited(key)
@@ -264,7 +266,7 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 // writeSecret writes the content. It fails with a conflict if another replica was first, whose content then
 // counts.
 func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret, next *content) error {
-	if !p.writes.TryAccept() {
+	if !p.mayWrite() {
 		return fmt.Errorf("the Secret %s is changed again and again: find out in its metadata.managedFields who else writes it", p.secretRef())
 	}
 	client := p.config.Kube.CoreV1().Secrets(p.config.Namespace)
@@ -283,7 +285,25 @@ func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret,
 	if err != nil {
 		return fmt.Errorf("writing Secret %s: %w", p.secretRef(), err)
 	}
+	p.countWrite()
 	return nil
+}
+
+// mayWrite reports whether there were not so many writes lately that somebody else must be undoing them.
+func (p *SecretProvider) mayWrite() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return !p.config.Clock.Now().Before(p.pausedUntil)
+}
+
+// countWrite counts a write that has succeeded. A failed one tells nothing about others who write.
+func (p *SecretProvider) countWrite() {
+	if p.writes.TryAccept() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pausedUntil = p.config.Clock.Now().Add(writePause)
 }
 
 func (p *SecretProvider) secretRef() klog.ObjectRef {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -247,5 +248,25 @@ func TestAHostThatComesBackIsNoticed(t *testing.T) {
 		}
 		c.clock.SetTime(time.Now())
 		c.trusts(replica)
+	})
+}
+
+// Why the certificate cannot be kept is said once as long as that lasts, where whoever looks at the Secret finds it.
+func TestWhyTheCertificateIsNotKeptIsAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.kube.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), secretName, errors.New("no rights"))
+		})
+		defer runs(c.replica())()
+		pass(time.Hour)
+		events, err := c.kube.CoreV1().Events(secretNamespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(events.Items) != 1 {
+			t.Fatalf("there are the events %v, %v, want one", events, err)
+		}
+		event := events.Items[0]
+		if event.InvolvedObject.Name != secretName || event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, "no rights") {
+			t.Errorf("the event is %+v", event)
+		}
 	})
 }
