@@ -23,9 +23,12 @@ import (
 // WarningsPlugin is the name of the plugin Warnings.
 const WarningsPlugin = "ControllerWarnings"
 
-// warningsTimeout bounds how long an author waits for warnings. What is not known by then is left
-// out.
-const warningsTimeout = time.Second
+// These bound how long an author waits for warnings. What is not known by then is left out. A cluster that is busy still
+// answers in three seconds, and a name that is not found in one is probably not to be found.
+const (
+	warningsTimeout = 3 * time.Second
+	resolveTimeout  = time.Second
+)
 
 // Warnings warns authors of types that the host does not serve, of rules that can never have a child,
 // of types that spec.namespaces excludes, of fields that parents cannot have, of hooks that cannot be resolved, of other controllers of the
@@ -67,7 +70,11 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 			all[1] = []string{text}
 		}
 	})
-	group.Go(func() { all[2] = w.resolver.warnings(asking, updated) })
+	group.Go(func() {
+		resolving, cancel := context.WithTimeout(asking, resolveTimeout)
+		defer cancel()
+		all[2] = w.resolver.warnings(resolving, updated)
+	})
 	all[3] = w.parents.warnings(request.GetName(), updated)
 	if stored != nil {
 		group.Go(func() {
