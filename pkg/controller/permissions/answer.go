@@ -28,6 +28,8 @@ type answer struct {
 
 	// requirements are those that need the right.
 	requirements sets.Set[*Requirement]
+	// kept is until when it is kept without a requirement; zero if it was needed by none but them.
+	kept time.Time
 	// told is the outcome that they know.
 	told outcome
 }

@@ -62,7 +62,8 @@ func (p *Permissions) Run(ctx context.Context) {
 // refresh asks for the rights again whose answers have become old.
 func (p *Permissions) refresh(ctx context.Context) {
 	now := time.Now()
-	due := p.inUse(func(a *answer) bool { return a.last.Load().isDue(now) })
+	p.dropUnused(now)
+	due := p.inUse(func(a *answer) bool { return len(a.requirements) > 0 && a.last.Load().isDue(now) })
 	workqueue.ParallelizeUntil(ctx, parallelReviews, len(due), func(i int) {
 		p.ask(ctx, due[i], func(last *verdict) bool { return last.isDue(now) })
 	})

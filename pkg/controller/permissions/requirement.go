@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -38,12 +36,7 @@ func (p *Permissions) Require(account *v1alpha1.ServiceAccountReference, require
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range required {
-		question := question{*account, one.Right}
-		known := p.answers[question]
-		if known == nil {
-			known = &answer{question: question, requirements: sets.New[*Requirement]()}
-			p.answers[question] = known
-		}
+		known := p.answerTo(question{*account, one.Right})
 		known.requirements.Insert(r)
 		r.answers = append(r.answers, known)
 	}
@@ -55,12 +48,12 @@ func (r *Requirement) Close() {
 	if r == nil {
 		return
 	}
+	now := time.Now()
 	r.permissions.mu.Lock()
 	defer r.permissions.mu.Unlock()
 	for _, answer := range r.answers {
-		if answer.requirements.Delete(r); len(answer.requirements) == 0 {
-			delete(r.permissions.answers, answer.question)
-		}
+		answer.requirements.Delete(r)
+		r.permissions.drop(answer, now)
 	}
 }
 
