@@ -20,7 +20,9 @@ import (
 // says that the cluster cannot be asked, or it is that of ctx.
 func (p *Permissions) Allows(ctx context.Context, account v1alpha1.ServiceAccountReference, right rights.Right) (bool, error) {
 	a := p.occasional(question{account, right}, time.Now())
-	p.ask(ctx, a, func(last *verdict) bool { return last == nil || last.isDue(time.Now()) })
+	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
+	defer cancel()
+	p.ask(limited, a, func(last *verdict) bool { return last == nil || last.isDue(time.Now()) })
 	last := a.last.Load()
 	switch last.outcome(time.Now()) {
 	case allowed:
@@ -58,14 +60,5 @@ func (p *Permissions) answerTo(asked question) *answer {
 func (p *Permissions) drop(a *answer, now time.Time) {
 	if len(a.requirements) == 0 && !now.Before(a.kept) {
 		delete(p.answers, a.question)
-	}
-}
-
-// dropUnused drops the answers that nobody has needed for a while.
-func (p *Permissions) dropUnused(now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, a := range p.answers {
-		p.drop(a, now)
 	}
 }

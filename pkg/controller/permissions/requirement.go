@@ -58,15 +58,18 @@ func (r *Requirement) Close() {
 }
 
 // Check returns nil if the account has all the rights. If the cluster has not been asked for one of
-// them yet, Check asks and waits for the answer. The error is an *Error, or that of ctx.
+// them yet, Check asks and waits for the answer, for reviewTimeout at most. What has no answer until then is
+// asked for in the background. The error is an *Error, or that of ctx.
 func (r *Requirement) Check(ctx context.Context) error {
 	if r == nil || r.isMet(time.Now()) {
 		return nil
 	}
+	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
+	defer cancel()
 	var asking sync.WaitGroup
 	for _, answer := range r.answers {
 		if answer.last.Load() == nil {
-			asking.Go(func() { r.permissions.ask(ctx, answer, func(last *verdict) bool { return last == nil }) })
+			asking.Go(func() { r.permissions.ask(limited, answer, func(last *verdict) bool { return last == nil }) })
 		}
 	}
 	asking.Wait()
