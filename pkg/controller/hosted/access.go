@@ -25,6 +25,11 @@ func AccountOf(access *v1alpha1.Access) host.Account {
 	return host.Account{Namespace: access.ServiceAccount.Namespace, Name: access.ServiceAccount.Name}
 }
 
+// NamespacesOf returns the namespaces that a controller is limited to.
+func NamespacesOf(access *v1alpha1.Access) object.Namespaces {
+	return object.NewNamespaces(access.Namespaces)
+}
+
 // ResolveAccess sets as whom the controller acts, and what it may reach. The types of parents and
 // children must be resolved. The error names one that is outside of all namespaces, or it is a
 // *discovery.Error if the host cannot be asked for the related types.
@@ -32,7 +37,7 @@ func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery
 	if account := access.ServiceAccount; account != nil && (account.Namespace == "" || account.Name == "") {
 		return errors.New("spec.serviceAccount names no account: set its namespace and its name")
 	}
-	s.Access, s.Namespaces = *access, object.NewNamespaces(access.Namespaces)
+	s.Access, s.Namespaces = *access, NamespacesOf(access)
 	if err := s.resolveRelated(ctx, discovery); err != nil {
 		return fmt.Errorf("spec.relatedResources: %w", err)
 	}

@@ -97,6 +97,12 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 
 // storeRevisions writes ControllerRevisions one after the other. No child may be written before.
 func (c *Controller) storeRevisions(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, writes []revisions.Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := c.mayWriteRevisions(ctx, snapshot, writes[0]); err != nil {
+		return err
+	}
 	mayAdopt := sync.OnceValue(func() error { return c.Actor.MayAdopt(ctx, snapshot) })
 	for _, write := range writes {
 		if write.Adopts {

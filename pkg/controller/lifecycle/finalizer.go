@@ -13,6 +13,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -116,11 +117,19 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState
 	}
 	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
 		r.drainer.Forget(r.kind.Finalizer(object.GetName()))
-	} else if err := r.drain(state, object, pipeline.ControllerDeleted, drainedOnDelete(object)); err != nil {
+	} else if err := r.drainOnDelete(state, object); err != nil {
 		state.setDeleting(object)
 		return err
 	}
 	return r.removeDrainFinalizer(ctx, object)
+}
+
+// drainOnDelete has the finalizer of a controller that is being deleted removed from all its parents. One outside
+// of its namespaces that its account may not update is left, or anyone who may write a parent could hold up
+// the deletion for ever, by putting the finalizer on it.
+func (r *Reconciler) drainOnDelete(state *controllerState, object controllerObject) error {
+	as := drain.Remover{Account: hosted.AccountOf(object.GetAccess()), Namespaces: hosted.NamespacesOf(object.GetAccess())}
+	return r.drainAs(as, state, object, pipeline.ControllerDeleted, drainedOnDelete(object))
 }
 
 // drainedOnDelete returns the types whose parents may have the finalizer. The types of the spec are
@@ -158,7 +167,11 @@ func (e *waitsForDrain) Unwrap() error { return e.failure }
 // drain has the finalizer of a controller removed from all parents of some types, as the controller's
 // account. The error is a *waitsForDrain until that is done.
 func (r *Reconciler) drain(state *controllerState, object controllerObject, why pipeline.UnfinalizedReason, held []v1alpha1.ResourceRule) error {
-	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, hosted.AccountOf(object.GetAccess()), held, r.enqueuer(object))
+	return r.drainAs(drain.Remover{Account: hosted.AccountOf(object.GetAccess())}, state, object, why, held)
+}
+
+func (r *Reconciler) drainAs(as drain.Remover, state *controllerState, object controllerObject, why pipeline.UnfinalizedReason, held []v1alpha1.ResourceRule) error {
+	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, as, held, r.enqueuer(object))
 	return r.drained(state, object, done, err)
 }
 

@@ -5,6 +5,7 @@ package permissions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type answer struct {
 
 	// requirements are those that need the right.
 	requirements sets.Set[*Requirement]
+	// kept is until when it is kept without a requirement; zero if it was needed by none but them.
+	kept time.Time
 	// told is the outcome that they know.
 	told outcome
 }
@@ -82,8 +85,12 @@ func (v *verdict) isDue(now time.Time) bool {
 	}
 }
 
+// errNoAnswer is why the cluster could not be asked in time.
+var errNoAnswer = fmt.Errorf("no answer within %s", reviewTimeout)
+
 // ask asks the cluster if the last verdict fulfils a condition, and tells the requirements if the
-// answer has changed. It does nothing if ctx ends before the cluster answers.
+// answer has changed. It waits for reviewTimeout at most, from the time at which it or its caller has limited
+// ctx. It does nothing if ctx is cancelled before the cluster answers.
 func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *verdict) bool) {
 	a.asking.Lock()
 	defer a.asking.Unlock()
@@ -91,29 +98,36 @@ func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *v
 	if !condition(last) {
 		return
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
+	next, tried := p.review(ctx, a)
+	if !tried {
 		return
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, fmt.Errorf("no answer within %s", reviewTimeout))
-	defer cancel()
-	next := &verdict{tried: time.Now()}
-	reviewer := rights.NewReviewer(p.reviews, userOf(a.account))
-	next.allowed, next.err = reviewer.Allows(limited, a.right)
-	switch {
-	case ctx.Err() != nil:
-		return
-	case next.err == nil:
-		next.answered, next.trouble = time.Now(), strings.Join(reviewer.Troubles(), "; ")
-	case last != nil:
+	if next.err != nil && last != nil {
 		next.allowed, next.trouble, next.answered = last.allowed, last.trouble, last.answered
 	}
 	p.tell(a) // the last verdict may be too old to count
 	a.last.Store(next)
 	p.tell(a)
 }
+
+// review returns what the cluster says now. It returns false if ctx is cancelled before that.
+func (p *Permissions) review(ctx context.Context, a *answer) (next *verdict, tried bool) {
+	if !p.turns.take(ctx, a.account) {
+		return &verdict{tried: time.Now(), err: errNoAnswer}, isTooLate(ctx)
+	}
+	defer p.turns.giveBack(a.account)
+	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
+	defer cancel()
+	next = &verdict{tried: time.Now()}
+	reviewer := rights.NewReviewer(p.reviews, userOf(a.account))
+	if next.allowed, next.err = reviewer.Allows(limited, a.right); next.err == nil {
+		next.answered, next.trouble = time.Now(), strings.Join(reviewer.Troubles(), "; ")
+	}
+	return next, ctx.Err() == nil || isTooLate(ctx)
+}
+
+// isTooLate reports whether ctx ended because the cluster did not answer in time.
+func isTooLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errNoAnswer) }
 
 // tell tells the requirements of an answer if it is another than they know. Whoever asks first needs
 // not be told.

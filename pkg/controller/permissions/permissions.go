@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
@@ -24,19 +25,23 @@ const (
 	Patience = time.Minute
 	// tick is how often the age of answers is looked at.
 	tick = time.Second
-	// parallelReviews is how many reviews are asked for at once.
-	parallelReviews = 8
-	// reviewTimeout is how long the cluster may take for a review.
+	// parallelReviews is how many reviews are asked for at once, and parallelReviewsOfAccount how many of
+	// them for one account.
+	parallelReviews          = 8
+	parallelReviewsOfAccount = 4
+	// reviewTimeout is how long the cluster may take for a review, and for all reviews that a check waits for.
 	reviewTimeout = 10 * time.Second
 )
 
 // Permissions knows the rights of service accounts. It must be run while it is used.
 type Permissions struct {
 	reviews rights.Reviews
-	slots   chan struct{}
+	turns   turns
 
 	mu      sync.Mutex
 	answers map[question]*answer
+	// refreshing are the accounts whose answers are being refreshed.
+	refreshing sets.Set[v1alpha1.ServiceAccountReference]
 }
 
 // question is whether an account has a right.
@@ -47,25 +52,52 @@ type question struct {
 
 // New returns Permissions that ask the cluster through reviews.
 func New(reviews rights.Reviews) *Permissions {
-	return &Permissions{reviews: reviews, slots: make(chan struct{}, parallelReviews), answers: map[question]*answer{}}
+	return &Permissions{reviews: reviews, answers: map[question]*answer{}, refreshing: sets.New[v1alpha1.ServiceAccountReference]()}
 }
 
 // Run keeps the answers that are in use fresh until ctx ends.
 func (p *Permissions) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { wait.NonSlidingUntilWithContext(ctx, p.refresh, tick) })
+	running.Go(func() {
+		wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) { p.refresh(ctx, &running) }, tick)
+	})
 	// A cluster that hangs delays what refreshes the answers, but not what finds them too old.
 	running.Go(func() { wait.NonSlidingUntilWithContext(ctx, p.tellAll, tick) })
 }
 
-// refresh asks for the rights again whose answers have become old.
-func (p *Permissions) refresh(ctx context.Context) {
+// refresh begins to ask for the rights again whose answers have become old. It waits for no account, so that
+// one with many rights does not delay the others.
+func (p *Permissions) refresh(ctx context.Context, running *sync.WaitGroup) {
 	now := time.Now()
-	due := p.inUse(func(a *answer) bool { return a.last.Load().isDue(now) })
-	workqueue.ParallelizeUntil(ctx, parallelReviews, len(due), func(i int) {
-		p.ask(ctx, due[i], func(last *verdict) bool { return last.isDue(now) })
-	})
+	for account, due := range p.due(now) {
+		running.Go(func() {
+			workqueue.ParallelizeUntil(ctx, parallelReviewsOfAccount, len(due), func(i int) {
+				p.ask(ctx, due[i], func(last *verdict) bool { return last.isDue(now) })
+			})
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.refreshing.Delete(account)
+		})
+	}
+}
+
+// due returns the answers in use that have become old, by account, and notes that these accounts are being
+// refreshed. Those of accounts that are being refreshed already are left out. It drops the answers that nobody
+// has needed for a while.
+func (p *Permissions) due(now time.Time) map[v1alpha1.ServiceAccountReference][]*answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := map[v1alpha1.ServiceAccountReference][]*answer{}
+	for _, a := range p.answers {
+		if p.drop(a, now); len(a.requirements) > 0 && a.last.Load().isDue(now) && !p.refreshing.Has(a.account) {
+			due[a.account] = append(due[a.account], a)
+		}
+	}
+	for account := range due {
+		p.refreshing.Insert(account)
+	}
+	return due
 }
 
 // tellAll tells the requirements whose answers have changed, or have become too old to count.

@@ -74,7 +74,9 @@ func typeOf(resource string) object.Type {
 }
 
 // started are permissions that run until the test ends.
-func started(t *testing.T, cluster *host) *Permissions {
+func started(t *testing.T, cluster *host) *Permissions { return startedAt(t, cluster) }
+
+func startedAt(t *testing.T, cluster rights.Reviews) *Permissions {
 	t.Helper()
 	p := New(cluster)
 	ctx, stop := context.WithCancel(t.Context())

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -38,12 +36,7 @@ func (p *Permissions) Require(account *v1alpha1.ServiceAccountReference, require
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range required {
-		question := question{*account, one.Right}
-		known := p.answers[question]
-		if known == nil {
-			known = &answer{question: question, requirements: sets.New[*Requirement]()}
-			p.answers[question] = known
-		}
+		known := p.answerTo(question{*account, one.Right})
 		known.requirements.Insert(r)
 		r.answers = append(r.answers, known)
 	}
@@ -55,25 +48,28 @@ func (r *Requirement) Close() {
 	if r == nil {
 		return
 	}
+	now := time.Now()
 	r.permissions.mu.Lock()
 	defer r.permissions.mu.Unlock()
 	for _, answer := range r.answers {
-		if answer.requirements.Delete(r); len(answer.requirements) == 0 {
-			delete(r.permissions.answers, answer.question)
-		}
+		answer.requirements.Delete(r)
+		r.permissions.drop(answer, now)
 	}
 }
 
 // Check returns nil if the account has all the rights. If the cluster has not been asked for one of
-// them yet, Check asks and waits for the answer. The error is an *Error, or that of ctx.
+// them yet, Check asks and waits for the answer, for reviewTimeout at most. What has no answer until then is
+// asked for in the background. The error is an *Error, or that of ctx.
 func (r *Requirement) Check(ctx context.Context) error {
 	if r == nil || r.isMet(time.Now()) {
 		return nil
 	}
+	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
+	defer cancel()
 	var asking sync.WaitGroup
 	for _, answer := range r.answers {
 		if answer.last.Load() == nil {
-			asking.Go(func() { r.permissions.ask(ctx, answer, func(last *verdict) bool { return last == nil }) })
+			asking.Go(func() { r.permissions.ask(limited, answer, func(last *verdict) bool { return last == nil }) })
 		}
 	}
 	asking.Wait()

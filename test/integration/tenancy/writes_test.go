@@ -4,6 +4,8 @@
 package tenancy
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,6 +111,26 @@ func TestACompositeControllerWritesAsItsServiceAccount(t *testing.T) {
 
 func TestADecoratorControllerWritesAsItsServiceAccount(t *testing.T) {
 	t.Parallel()
+	testDecoratorWrites(t, "create configmaps", "delete configmaps", "update configmaps", "update parents", "update parents/status")
+}
+
+// Attachments have no engine of their own: the flag decides. Tests that run at the same time do without it.
+func TestADecoratorControllerAppliesAsItsServiceAccount(t *testing.T) {
+	before := env.Server.Args
+	env.Server.Args = append([]string{"--apply-strategy=server-side-apply"}, before...)
+	env.KillServer(t)
+	env.StartServer(t)
+	t.Cleanup(func() {
+		env.Server.Args = before
+		if err := errors.Join(env.Server.Kill(), env.Server.Start(context.WithoutCancel(t.Context()))); err != nil {
+			t.Error(err)
+		}
+	})
+	testDecoratorWrites(t, "delete configmaps", "patch configmaps", "update parents", "update parents/status")
+}
+
+// testDecoratorWrites plays the life of a target, and checks what is written as the account.
+func testDecoratorWrites(t *testing.T, want ...string) {
 	f := prepare(t, hook.Answering(t, func(asked decorator) object {
 		return object{
 			"labels": object{"decorated": "yes"}, "status": statusOf(&asked.Object), "attachments": configMapOf(&asked.Object), "finalized": true,
@@ -122,7 +144,7 @@ func TestADecoratorControllerWritesAsItsServiceAccount(t *testing.T) {
 		spec.Hooks.Finalize = harness.HookBeside(spec.Hooks.Sync, harness.FinalizePath)
 	}))
 	f.playOneLife()
-	f.expectWritesAs(from, who, "create configmaps", "delete configmaps", "update configmaps", "update parents", "update parents/status")
+	f.expectWritesAs(from, who, want...)
 }
 
 // Finalizers that lifecycle removes, when no controller runs any more, are the account's writes, too.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -48,27 +49,45 @@ func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, 
 // Run removes finalizers, and searches for the Scanners, until ctx ends.
 func (d *Drainer) Run(ctx context.Context) { d.queue.run(ctx) }
 
-// Drain removes a finalizer from all objects of resources, as an account; why is told about each. Nothing
+// Remover is as whom a finalizer is removed, and where.
+type Remover struct {
+	Account host.Account
+	// Namespaces are those in which a removal must succeed. Elsewhere, an object keeps the finalizer if the
+	// account has no right to update it: then somebody else may have put the finalizer there.
+	Namespaces object.Namespaces
+}
+
+func (r Remover) equal(other Remover) bool {
+	return r.Account == other.Account && slices.Equal(r.Namespaces.Names(), other.Namespaces.Names())
+}
+
+// mayLeave reports whether an object may keep the finalizer although it could not be removed.
+func (r Remover) mayLeave(parent *object.Object, err error) bool {
+	_, lacksRight := errors.AsType[*act.MissingRightError](err)
+	return lacksRight && !r.Namespaces.Has(parent.Namespace)
+}
+
+// Drain removes a finalizer from all objects of resources, as a Remover; why is told about each. Nothing
 // may put it on objects of these resources until Drain has reported that it is done, or Forget is
 // called. A resource that the host does not serve in any version has no objects.
 //
-// Drain does not wait: it begins the removal unless there is one of these resources as that account,
+// Drain does not wait: it begins the removal unless there is one of these resources as that Remover,
 // and reports whether it is done. The error says why the removal has failed so far, for some objects or
 // a whole resource; it is tried again. notify is called when the removal is done, and after each
 // attempt that failed. There is one removal of a finalizer at a time: that of the last call.
-func (d *Drainer) Drain(finalizer string, why pipeline.UnfinalizedReason, account host.Account, resources []v1alpha1.ResourceRule, notify func()) (done bool, err error) {
+func (d *Drainer) Drain(finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func()) (done bool, err error) {
 	if len(resources) == 0 {
 		return true, nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	current := d.removals[finalizer]
-	if current == nil || current.account != account || !slices.Equal(current.resources, resources) {
+	if current == nil || !current.as.equal(as) || !slices.Equal(current.resources, resources) {
 		former := current
 		if former != nil {
 			former.cancel()
 		}
-		current = newRemoval(d, finalizer, why, account, resources, notify)
+		current = newRemoval(d, finalizer, why, as, resources, notify)
 		current.former = former
 		d.removals[finalizer] = current
 		d.queue.add(current)
@@ -102,15 +121,17 @@ func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of o
 	return of, err == nil, err
 }
 
-// remove removes the finalizer from the objects that have it, as an account, and returns the errors.
-func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, why pipeline.UnfinalizedReason, account host.Account, objects []*object.Object) (failures []error) {
+// remove removes the finalizer from the objects that have it, as a Remover, and returns the errors.
+func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, why pipeline.UnfinalizedReason, as Remover, objects []*object.Object) (failures []error) {
 	removal, err := removalPlan(of, finalizer, why, objects)
 	if err != nil {
 		return []error{err}
 	}
-	actor := d.actor.For(finalizer, account)
+	actor := d.actor.For(finalizer, as.Account)
 	for _, outcome := range actor.Act(ctx, &pipeline.Snapshot{}, removal) {
 		switch {
+		case outcome.Err != nil && as.mayLeave(outcome.Observed, outcome.Err):
+			klog.FromContext(ctx).V(2).Info("Left the finalizer on an object outside of the controller's namespaces", "finalizer", finalizer, "object", klog.KObj(outcome.Observed), "err", outcome.Err)
 		case outcome.Err != nil:
 			failures = append(failures, outcome.Err)
 		case outcome.Conflict:

@@ -261,7 +261,7 @@ func TestWhatLosesTheFinalizerIsTold(t *testing.T) {
 // pass removes a finalizer in one pass, and returns why another one is needed.
 func pass(t *testing.T, d *Drainer, finalizer string, resources ...v1alpha1.ResourceRule) error {
 	t.Helper()
-	r := newRemoval(d, finalizer, pipeline.ControllerDeleted, host.Account{}, resources, func() {})
+	r := newRemoval(d, finalizer, pipeline.ControllerDeleted, Remover{}, resources, func() {})
 	for r.turn(t.Context()) == goesOn {
 	}
 	return r.err

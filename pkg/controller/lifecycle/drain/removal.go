@@ -24,8 +24,8 @@ type removal struct {
 	finalizer string
 	// why is why the finalizer is removed.
 	why pipeline.UnfinalizedReason
-	// account is as whom the finalizer is removed.
-	account   host.Account
+	// as is as whom the finalizer is removed.
+	as        Remover
 	resources []v1alpha1.ResourceRule
 	notify    func()
 
@@ -45,8 +45,8 @@ type removal struct {
 	err  error
 }
 
-func newRemoval(d *Drainer, finalizer string, why pipeline.UnfinalizedReason, account host.Account, resources []v1alpha1.ResourceRule, notify func()) *removal {
-	r := &removal{drainer: d, finalizer: finalizer, why: why, account: account, resources: slices.Clone(resources), notify: notify, turns: make(chan struct{}, 1)}
+func newRemoval(d *Drainer, finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func()) *removal {
+	r := &removal{drainer: d, finalizer: finalizer, why: why, as: as, resources: slices.Clone(resources), notify: notify, turns: make(chan struct{}, 1)}
 	r.canceled, r.cancel = context.WithCancel(context.Background())
 	for _, rule := range resources {
 		r.places = append(r.places, &place{rule: rule})
@@ -175,7 +175,7 @@ func (p *place) visit(ctx context.Context, r *removal) {
 	}
 	next := p.left[:min(len(p.left), objectsPerTurn)]
 	p.left = p.left[len(next):]
-	failures := d.remove(ctx, of, finalizer, r.why, r.account, next)
+	failures := d.remove(ctx, of, finalizer, r.why, r.as, next)
 	if p.failures == 0 && len(failures) > 0 {
 		p.failure = failures[0]
 	}

@@ -94,7 +94,7 @@ func wait(t *testing.T, d *Drainer, finalizer string) told {
 	t.Helper()
 	var once sync.Once
 	tell := make(chan struct{})
-	done, err := d.Drain(finalizer, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() { once.Do(func() { close(tell) }) })
+	done, err := d.Drain(finalizer, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, func() { once.Do(func() { close(tell) }) })
 	if done || err != nil {
 		t.Fatalf("at first the result is %v, %v", done, err)
 	}
@@ -103,14 +103,14 @@ func wait(t *testing.T, d *Drainer, finalizer string) told {
 	case <-t.Context().Done():
 		t.Fatal("there is never a result")
 	}
-	done, err = d.Drain(finalizer, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
+	done, err = d.Drain(finalizer, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
 	return told{done, err}
 }
 
 // begin begins a removal.
 func begin(t *testing.T, d *Drainer, finalizer string, resource v1alpha1.ResourceRule, notify func()) {
 	t.Helper()
-	if done, err := d.Drain(finalizer, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{resource}, notify); done || err != nil {
+	if done, err := d.Drain(finalizer, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{resource}, notify); done || err != nil {
 		t.Errorf("at first the result is %v, %v", done, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestAPageThatFailsIsAskedForAgainAndThoseBeforeItAreNot(t *testing.T) {
 			t.Errorf("the result is %v, %v, want %s", got.done, got.err, want)
 		}
 		<-time.After(time.Minute)
-		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); !done || c.with(ours) > 0 {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, nil); !done || c.with(ours) > 0 {
 			t.Errorf("later the result is %v, %v, %d keep it", done, err, c.with(ours))
 		}
 		if want := []string{"", "web-002", "web-004"}; !slices.Equal(c.asked, want) {
@@ -166,7 +166,7 @@ func TestAnObjectThatKeepsTheFinalizerLosesItLater(t *testing.T) {
 			t.Errorf("%d keep it", c.with(ours))
 		}
 		<-time.After(time.Hour)
-		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); done || err == nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, nil); done || err == nil {
 			t.Errorf("an hour later the result is %v, %v", done, err)
 		}
 		if tries := len(c.asked) / 3; tries > 130 {
@@ -176,7 +176,7 @@ func TestAnObjectThatKeepsTheFinalizerLosesItLater(t *testing.T) {
 		c.refuse = ""
 		c.mu.Unlock()
 		<-time.After(maxBackoff + time.Second)
-		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); !done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, nil); !done || err != nil {
 			t.Errorf("at the end the result is %v, %v", done, err)
 		}
 	})
@@ -233,7 +233,7 @@ func TestARemovalOfOtherResourcesReplacesTheFormer(t *testing.T) {
 		gone := v1alpha1.ResourceRule{APIVersion: "ctl.example/v2", Resource: "shops"}
 		begin(t, d, ours, gone, func() {})
 		<-time.After(time.Hour)
-		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{gone}, nil); !done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{gone}, nil); !done || err != nil {
 			t.Errorf("the result is %v, %v", done, err)
 		}
 		if c.with(ours) < 48 {
@@ -250,7 +250,7 @@ func TestARemovalThatTheProcessEndsHasNoResult(t *testing.T) {
 		begin(t, d, ours, ourWebs, func() { t.Error("a result is told") })
 		<-time.After(10*time.Second + 500*time.Millisecond)
 		stop()
-		if done, err := d.Drain(ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, nil); done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, nil); done || err != nil {
 			t.Errorf("the result is %v, %v", done, err)
 		}
 	})
@@ -285,8 +285,8 @@ func TestATurnWritesABoundedNumberOfObjects(t *testing.T) {
 func TestARemovalWaitsForTheOneThatItReplaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := drainerAt(t, &rest.Config{Host: "http://host.example"})
-		next := newRemoval(d, ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
-		next.former = newRemoval(d, ours, pipeline.ControllerDeleted, host.Account{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
+		next := newRemoval(d, ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
+		next.former = newRemoval(d, ours, pipeline.ControllerDeleted, Remover{}, []v1alpha1.ResourceRule{ourWebs}, func() {})
 		former := next.former
 		former.turns <- struct{}{} // its turn is under way
 		stopped := make(chan struct{})
@@ -311,11 +311,11 @@ func TestAnotherAccountBeginsTheRemovalAnew(t *testing.T) {
 	remove := func(account string) (done bool, err error) {
 		told := make(chan struct{}, 100)
 		as := host.Account{Namespace: "shop", Name: account}
-		if done, err := d.Drain(ours, pipeline.ControllerDeleted, as, []v1alpha1.ResourceRule{ourWebs}, func() { told <- struct{}{} }); done || err != nil {
+		if done, err := d.Drain(ours, pipeline.ControllerDeleted, Remover{Account: as}, []v1alpha1.ResourceRule{ourWebs}, func() { told <- struct{}{} }); done || err != nil {
 			t.Fatalf("at first the result is %v, %v", done, err)
 		}
 		<-told
-		return d.Drain(ours, pipeline.ControllerDeleted, as, []v1alpha1.ResourceRule{ourWebs}, nil)
+		return d.Drain(ours, pipeline.ControllerDeleted, Remover{Account: as}, []v1alpha1.ResourceRule{ourWebs}, nil)
 	}
 	if done, err := remove("former"); !done || err != nil {
 		t.Fatalf("the result is %v, %v", done, err)
