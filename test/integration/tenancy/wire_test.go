@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -221,12 +222,13 @@ func (m *team) waitForChild(of kind, parent string) {
 // finish deletes a parent and waits until its finalize hook has let it go.
 func (m *team) finish(of kind, parent string) {
 	m.Helper()
-	env.Kubectl(m, "delete", "-n", m.name, "websites."+m.group, of.name()+"-"+parent)
+	env.Kubectl(m, "delete", "--timeout=120s", "-n", m.name, "websites."+m.group, of.name()+"-"+parent)
 }
 
 func (m *team) waitUntilForbidden(of kind, suffix string) {
 	m.Helper()
-	env.Kubectl(m, "wait", strings.ToLower(of.kind), m.controller(of, suffix), "--timeout=60s", `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Forbidden`)
+	controller := harness.Controller{Resource: strings.ToLower(of.kind) + "s", Name: m.controller(of, suffix)}
+	env.WaitForReady(m, controller, metav1.ConditionFalse, "Forbidden")
 }
 
 // expectUnseen fails the test for each call of the team's hook that has a secret, as text or in base64.
