@@ -22,12 +22,22 @@ import (
 // it is no more. For the same reason a deletion stays, and an object that came and went.
 type backlog struct {
 	inOrder []*history
-	byName  map[types.NamespacedName]*history
+	// byName has the histories by the names of their objects, once there are more than fewObjects.
+	byName map[types.NamespacedName]*history
 }
+
+// fewObjects is how many histories are searched one after another. Most handlers are called so soon
+// that there is one, and a map for each would cost more than all else.
+const fewObjects = 8
 
 // history are the states of one object, each at least two. Each state follows the one before it; the
 // first is what the handler was called with last. A nil is no object.
-type history struct{ states []*object.Object }
+type history struct {
+	name   types.NamespacedName
+	states []*object.Object
+	// most are the states of most histories, so that they need no memory of their own.
+	most [2]*object.Object
+}
 
 // add adds a change.
 func (b *backlog) add(before, after *object.Object) {
@@ -36,17 +46,44 @@ func (b *backlog) add(before, after *object.Object) {
 		named = before
 	}
 	name := types.NamespacedName{Namespace: named.Namespace, Name: named.Name}
-	if known := b.byName[name]; known != nil {
+	if known := b.find(name); known != nil {
 		known.add(before)
 		known.add(after)
 		return
 	}
-	if b.byName == nil {
-		b.byName = map[types.NamespacedName]*history{}
-	}
-	added := &history{states: []*object.Object{before, after}}
-	b.byName[name] = added
+	added := &history{name: name, most: [2]*object.Object{before, after}}
+	added.states = added.most[:]
 	b.inOrder = append(b.inOrder, added)
+	switch {
+	case b.byName != nil:
+		b.byName[name] = added
+	case len(b.inOrder) > fewObjects:
+		b.byName = make(map[types.NamespacedName]*history, 2*len(b.inOrder))
+		for _, known := range b.inOrder {
+			b.byName[known.name] = known
+		}
+	}
+}
+
+func (b *backlog) find(name types.NamespacedName) *history {
+	if b.byName != nil {
+		return b.byName[name]
+	}
+	for _, known := range b.inOrder {
+		if known.name == name {
+			return known
+		}
+	}
+	return nil
+}
+
+// emptied returns a backlog without changes, in the memory of this one if that is little.
+func (b *backlog) emptied() backlog {
+	if len(b.inOrder) > fewObjects {
+		return backlog{}
+	}
+	clear(b.inOrder)
+	return backlog{inOrder: b.inOrder[:0]}
 }
 
 // add adds a state, and drops those between the first and the last that a later one stands for.

@@ -136,6 +136,7 @@ func (r *Registration) enqueue(before, after *object.Object) {
 // run calls the handler for pending changes until ctx ends.
 func (r *Registration) run(ctx context.Context) {
 	defer close(r.done)
+	var due backlog
 	for {
 		select {
 		case <-r.wake:
@@ -143,8 +144,7 @@ func (r *Registration) run(ctx context.Context) {
 			return
 		}
 		r.mu.Lock()
-		due := r.pending
-		r.pending = backlog{}
+		due, r.pending = r.pending, due
 		r.mu.Unlock()
 		for _, object := range due.inOrder {
 			for i, before := range object.states[:len(object.states)-1] {
@@ -154,6 +154,7 @@ func (r *Registration) run(ctx context.Context) {
 				r.handler(before, object.states[i+1])
 			}
 		}
+		due = due.emptied()
 		r.delivered.Store(true) // the first pass has all that were enqueued when it was added
 	}
 }
