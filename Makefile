@@ -156,6 +156,13 @@ bench-selected-pods: host-binaries ## Measure the memory of the server beside 10
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkSelectedPods$$' -benchtime 1x -timeout 30m ./test/bench
 
+.PHONY: bench-storage
+bench-storage: host-binaries ## Measure the volume and the memory that 1,000 to 50,000 ControllerRevisions take.
+	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
+	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
+
 .PHONY: manifests
 manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.
 	@mkdir -p bin
