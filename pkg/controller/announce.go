@@ -12,13 +12,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// announce logs how many controllers this process runs, as soon as that is known, and whether it was
-// elected to.
-func announce(ctx context.Context, informers externalversions.SharedInformerFactory, elected bool) {
+// announce logs how many controllers there are, as soon as that is known, and whether this process shares
+// them with others.
+func announce(ctx context.Context, informers externalversions.SharedInformerFactory, shared bool) {
 	objects := informers.Metacontroller().V1alpha1()
 	composites, decorators := objects.CompositeControllers().Informer(), objects.DecoratorControllers().Informer()
 	if cache.WaitForCacheSync(ctx.Done(), composites.HasSynced, decorators.HasSynced) {
 		klog.FromContext(ctx).Info("Running the controllers",
-			"leaderElection", elected, "compositeControllers", len(composites.GetStore().ListKeys()), "decoratorControllers", len(decorators.GetStore().ListKeys()))
+			"shared", shared, "compositeControllers", len(composites.GetStore().ListKeys()), "decoratorControllers", len(decorators.GetStore().ListKeys()))
 	}
 }

@@ -5,7 +5,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,6 +27,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
@@ -40,19 +40,23 @@ import (
 // used them. One that replaces another finds them there.
 const informerLinger = 20 * time.Second
 
-// Run runs the controllers until ctx ends and everything it started has stopped. With leader
-// election it runs them only while this process is the leader. It returns early only with an error,
-// if it lacks something that it cannot start without.
+// Run runs the controllers until ctx ends and everything it started has stopped; with replicas, those
+// that fall to this process. It returns early only with an error, if it lacks something that it cannot
+// start without.
 func Run(ctx context.Context, config Config) error {
-	if config.LeaderElection.Enabled {
-		return lead(ctx, config, run)
+	if config.Replicas.Enabled {
+		return runAsReplica(ctx, config)
 	}
-	return run(ctx, config)
+	return run(ctx, config, nil)
 }
 
-// run runs the controllers. It does not look at who is the leader.
-func run(ctx context.Context, config Config) error {
-	clients, err := newClients(config)
+// run runs the controllers that fall to this process while it is a replica; all of them if it is none.
+func run(ctx context.Context, config Config, as *term) error {
+	var fence *replicas.Fence
+	if as != nil {
+		fence = as.membership.Fence
+	}
+	clients, err := newClients(config, fence)
 	if err != nil {
 		return err
 	}
@@ -61,7 +65,7 @@ func run(ctx context.Context, config Config) error {
 		return fmt.Errorf("target label selector: %w", err)
 	}
 	var reconcilers []*lifecycle.Reconciler
-	dependencies, release, err := newDependencies(ctx, config, clients, func(group string) {
+	dependencies, release, err := newDependencies(ctx, config, clients, fence, func(group string) {
 		for _, reconciler := range reconcilers {
 			reconciler.GroupChanged(group)
 		}
@@ -76,7 +80,11 @@ func run(ctx context.Context, config Config) error {
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),
 	}
-	return runUntilEnd(ctx, config, clients, dependencies, informers, drainer, reconcilers)
+	var sharing *lifecycle.Sharing
+	if as != nil {
+		sharing = lifecycle.Share(as.membership, as.metrics, reconcilers...)
+	}
+	return runUntilEnd(ctx, config, clients, dependencies, informers, drainer, reconcilers, sharing)
 }
 
 // clients are the clients of the two API servers that the controllers use.
@@ -88,12 +96,15 @@ type clients struct {
 	own versioned.Interface
 }
 
-func newClients(config Config) (*clients, error) {
+func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
 	config.Client.applyTo(hostConfig)
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
+	}
+	if fence != nil {
+		hostConfig.Wrap(fence.Transport)
 	}
 	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
@@ -109,7 +120,7 @@ func newClients(config Config) (*clients, error) {
 // newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
 // which the caller calls after the last controller has stopped. groupChanged is called with the
 // name of each API group of the host whose types may have changed.
-func newDependencies(ctx context.Context, config Config, clients *clients, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
+func newDependencies(ctx context.Context, config Config, clients *clients, fence *replicas.Fence, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	made := []func(){cancel}
 	undo := func() {
@@ -150,7 +161,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, group
 		Events:      events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Metrics: calls, Sources: objects, DeveloperMode: config.DeveloperMode,
+			Metrics: calls, MayCall: fence.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
 		WriteLoops: writeloop.NewRegistry(),
 		Engine:     config.ApplyStrategy.engine(),
@@ -192,7 +203,7 @@ func newInformers(own versioned.Interface, selector labels.Selector) externalver
 }
 
 // cachedVersion is the resource version with which a reflector lists first, if the server does not
-// stream lists. The server may then answer from its watch cache, and a new leader would not see the
+// stream lists. The server may then answer from its watch cache, and another replica would not see the
 // last writes of the one before it.
 const cachedVersion = "0"
 
@@ -208,8 +219,9 @@ func withoutManagedFields(obj any) (any, error) {
 // runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
 // one of them fails, and waits until all have stopped.
 func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
-	informers externalversions.SharedInformerFactory, drainer *drain.Drainer, reconcilers []*lifecycle.Reconciler) error {
-	ctx, stop := context.WithCancelCause(ctx)
+	informers externalversions.SharedInformerFactory, drainer *drain.Drainer, reconcilers []*lifecycle.Reconciler, sharing *lifecycle.Sharing) error {
+	given := ctx
+	ctx, stop := context.WithCancelCause(given)
 	defer stop(nil)
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
@@ -224,7 +236,10 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 	running.Go(func() { dependencies.Revisions.Run(ctx) })
 	running.Go(func() { dependencies.Permissions.Run(ctx) })
 	running.Go(func() { drainer.Run(ctx) })
-	running.Go(func() { announce(ctx, informers, config.LeaderElection.Enabled) })
+	running.Go(func() { announce(ctx, informers, config.Replicas.Enabled) })
+	if sharing != nil {
+		start(sharing.Run)
+	}
 	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
 	if config.DiscoveryInterval > 0 {
 		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
@@ -235,8 +250,8 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 	<-ctx.Done()
 	running.Wait()
 	klog.FromContext(ctx).Info("All controllers have stopped")
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	if given.Err() != nil {
+		return nil
 	}
-	return nil
+	return context.Cause(ctx)
 }

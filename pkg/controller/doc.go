@@ -6,11 +6,13 @@
 // In come the configurations of two API servers: the host cluster, and this process's own server,
 // which stores the controller objects. Run makes the clients and what all controllers share, and
 // runs the two reconcilers of lifecycle: one for CompositeControllers, one for
-// DecoratorControllers. With leader election it does so only while this process is the leader.
+// DecoratorControllers. Where several processes share one storage, each runs the controllers that fall to
+// it, as replicas decides.
 //
 // The packages below stand in the order of their imports, each importing only what stands after it:
 //
 //	lifecycle   controller objects become running controllers; drain removes finalizers
+//	replicas    which processes live, and who runs what
 //	hosted      one running controller, its queue, and what the two kinds differ in
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery

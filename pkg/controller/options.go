@@ -44,8 +44,8 @@ type Options struct {
 	TargetLabelSelector string
 	// Events limits the events that are written about one object.
 	Events report.EventOptions
-	// LeaderElection makes one of several processes run the controllers.
-	LeaderElection LeaderElection
+	// Replicas are the processes that share the controllers.
+	Replicas Replicas
 	// ApplyStrategy is how children are written if the rule of their type does not say it.
 	// ApplyFieldManager is the field manager of server-side apply.
 	ApplyStrategy     ApplyStrategy
@@ -78,7 +78,7 @@ func DefaultOptions() Options {
 		ParallelWrites:        64,
 		ParallelWritesPerSync: 16,
 		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
-		LeaderElection:        LeaderElection{Name: "metacontroller"},
+		Replicas:              Replicas{Group: "metacontroller"},
 		ApplyStrategy:         DynamicApply,
 		ApplyFieldManager:     host.FieldManager,
 		CacheFlushInterval:    30 * time.Minute,

@@ -14,6 +14,13 @@ type ControllerStatus struct {
 	Children           *ChildCounts
 	LastError          *LastSyncError
 	HeldResources      []ResourceRule
+	Runner             *Runner
+}
+
+// Runner is a replica of the server that runs a controller.
+type Runner struct {
+	Replica string
+	Since   metav1.Time
 }
 
 // ParentCounts counts parents by how their last sync went.

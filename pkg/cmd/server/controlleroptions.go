@@ -4,14 +4,15 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -80,26 +81,27 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode, "For the time in which hooks are written: events without "+
 		"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for each sync that "+
 		"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more than half of its timeout.")
-	flags.BoolVar(&o.LeaderElection.Enabled, leaderElectionFlag, o.LeaderElection.Enabled, "Run controllers only in the one process "+
-		"that holds a Lease of the cluster; all processes serve the API. Default: true with --etcd-servers, where several "+
-		"processes can share a storage, else false.")
+	flags.BoolVar(&o.Replicas.Enabled, leaderElectionFlag, o.Replicas.Enabled, "Share the controllers with other processes that have the "+
+		"same storage: each controller runs in one of them, and all serve the API. Each process keeps a Lease of the cluster. Default: "+
+		"true with --etcd-servers, where several processes can share a storage, else false.")
 	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock, "The kind of object to hold. Only \"leases\" is possible.")
-	flags.StringVar(&o.LeaderElection.Name, "leader-election-id", o.LeaderElection.Name, "The name of the Lease.")
-	flags.StringVar(&o.LeaderElection.Namespace, "leader-election-namespace", o.LeaderElection.Namespace, "The namespace of the Lease. "+
+	flags.StringVar(&o.Replicas.Group, "leader-election-id", o.Replicas.Group, "What the names of the Leases begin with. Processes with the "+
+		"same share the controllers.")
+	flags.StringVar(&o.Replicas.Namespace, "leader-election-namespace", o.Replicas.Namespace, "The namespace of the Leases. "+
 		"Default: --service-namespace.")
 }
 
 // complete fills in the settings that depend on other options.
 func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bool, namespace string) error {
 	if !changed(leaderElectionFlag) {
-		o.LeaderElection.Enabled = !embedded
+		o.Replicas.Enabled = !embedded
 	}
 	if o.DeveloperMode {
 		o.raiseEventLimits(changed)
 	}
 	o.Namespace = namespace
-	if o.LeaderElection.Namespace == "" {
-		o.LeaderElection.Namespace = namespace
+	if o.Replicas.Namespace == "" {
+		o.Replicas.Namespace = namespace
 	}
 	if o.Client.QPS > 0 && o.Client.Burst == 0 {
 		o.Client.Burst = defaultClientBurst
@@ -109,11 +111,24 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("naming this process for the leader election: %w", err)
+		return fmt.Errorf("naming this process among the replicas: %w", err)
 	}
-	// The UUID keeps apart processes that run one after the other on the same host.
-	o.LeaderElection.Identity = host + "_" + string(uuid.NewUUID())
+	o.Replicas.Process = processName(host)
 	return nil
+}
+
+// maxProcessName leaves room for what comes before and after it in the names of Leases.
+const maxProcessName = 63
+
+// processName makes the name of a host, which may be any, one that the name of an object can have.
+func processName(host string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(host))
+	return cmp.Or(strings.Trim(name[:min(len(name), maxProcessName)], "-"), "process")
 }
 
 // raiseEventLimits sets the limits of the developer's mode, except those that were given.
@@ -165,12 +180,12 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("--apply-strategy-ssa-field-manager must be 1 to %d printable characters, not %q",
 			metav1validation.FieldManagerMaxLength, o.ApplyFieldManager))
 	}
-	if o.LeaderElection.Enabled {
-		for _, reason := range validation.IsDNS1123Subdomain(o.LeaderElection.Name) {
-			errs = append(errs, fmt.Errorf("--leader-election-id %q: %s", o.LeaderElection.Name, reason))
+	if o.Replicas.Enabled {
+		for _, reason := range validation.IsDNS1123Label(o.Replicas.Group) {
+			errs = append(errs, fmt.Errorf("--leader-election-id %q: %s", o.Replicas.Group, reason))
 		}
-		for _, reason := range validation.IsDNS1123Label(o.LeaderElection.Namespace) {
-			errs = append(errs, fmt.Errorf("--leader-election-namespace %q: %s", o.LeaderElection.Namespace, reason))
+		for _, reason := range validation.IsDNS1123Label(o.Replicas.Namespace) {
+			errs = append(errs, fmt.Errorf("--leader-election-namespace %q: %s", o.Replicas.Namespace, reason))
 		}
 	}
 	return errs

@@ -211,7 +211,7 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 			check: func(t *testing.T, o *Options) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, 0)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
-				want(t, "leader election", o.Controllers.LeaderElection.Enabled, false)
+				want(t, "replicas", o.Controllers.Replicas.Enabled, false)
 			},
 		},
 		"servers with a shared storage may be several": {
@@ -219,8 +219,8 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 			check: func(t *testing.T, o *Options) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, shutdownDelay)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, goawayChance)
-				want(t, "leader election", o.Controllers.LeaderElection.Enabled, true)
-				want(t, "namespace of the lease", o.Controllers.LeaderElection.Namespace, "ours")
+				want(t, "replicas", o.Controllers.Replicas.Enabled, true)
+				want(t, "namespace of the leases", o.Controllers.Replicas.Namespace, "ours")
 			},
 		},
 		"what was said holds": {
@@ -229,8 +229,8 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 			check: func(t *testing.T, o *Options) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, time.Second)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
-				want(t, "leader election", o.Controllers.LeaderElection.Enabled, false)
-				want(t, "namespace of the lease", o.Controllers.LeaderElection.Namespace, "theirs")
+				want(t, "replicas", o.Controllers.Replicas.Enabled, false)
+				want(t, "namespace of the leases", o.Controllers.Replicas.Namespace, "theirs")
 			},
 		},
 		"flags have the defaults of Metacontroller": {
@@ -239,7 +239,7 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "events QPS", o.Controllers.Events.QPS, 1./300)
 				want(t, "events burst", o.Controllers.Events.Burst, 25)
 				want(t, "target label selector", o.Controllers.TargetLabelSelector, "")
-				want(t, "lease", o.Controllers.LeaderElection.Name, "metacontroller")
+				want(t, "group of the replicas", o.Controllers.Replicas.Group, "metacontroller")
 				want(t, "cache flush interval", o.Controllers.CacheFlushInterval, 30*time.Minute)
 				want(t, "discovery interval", o.Controllers.DiscoveryInterval, 30*time.Second)
 			},

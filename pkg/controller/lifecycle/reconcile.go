@@ -34,6 +34,10 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	}
 	state := r.state(name)
 	state.see(object, time.Now())
+	object, mine, err := r.claim(ctx, state, object)
+	if err != nil || !mine {
+		return resultOf(ctx, name, err)
+	}
 	if object.GetDeletionTimestamp() != nil {
 		return resultOf(ctx, name, r.reconcileDelete(ctx, state, object))
 	}
@@ -69,7 +73,7 @@ func (r *Reconciler) state(name string) *controllerState {
 	defer r.mu.Unlock()
 	state := r.states[name]
 	if state == nil {
-		state = &controllerState{name: name, accountRequired: r.RequireServiceAccount}
+		state = &controllerState{name: name, accountRequired: r.RequireServiceAccount, shared: r.sharing != nil}
 		r.states[name] = state
 	}
 	return state
@@ -85,14 +89,22 @@ func (r *Reconciler) forget(ctx context.Context, name string) {
 	if state == nil {
 		return
 	}
+	r.end(ctx, state)
+	if r.sharing != nil && !state.claimed {
+		return
+	}
+	if err := r.writeNotSelected(ctx, state); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", name)
+	}
+}
+
+// end ends everything that is done for a controller object.
+func (r *Reconciler) end(ctx context.Context, state *controllerState) {
 	state.endFollowing()
 	state.endRequirement()
 	r.dropPrepared(state)
 	r.stop(ctx, state)
-	r.drainer.Forget(r.kind.Finalizer(name))
-	if err := r.writeNotSelected(ctx, state); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", name)
-	}
+	r.drainer.Forget(r.kind.Finalizer(state.name))
 }
 
 // keepRunning updates the controller that runs with what does not need a new one.

@@ -36,6 +36,9 @@ type Reconciler struct {
 	scanner *drain.Scanner
 	queue   workqueue.TypedRateLimitingInterface[string]
 
+	// sharing decides which controllers run here; nil if all do.
+	sharing *Sharing
+
 	queueMetrics     *metrics.Queue
 	reconcileMetrics *metrics.Reconciles
 
@@ -135,6 +138,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	r.queue.ShutDown()
 	group.Wait()
 	r.stopAll(ctx)
+	r.releaseAll(ctx)
 	return nil
 }
 

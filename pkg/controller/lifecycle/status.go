@@ -155,6 +155,9 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 	}
 	status = report.Status(*object.GetStatus(), object.GetGeneration(), health, problem)
 	report.SetServiceAccountCondition(&status, s.accountRequired && object.GetAccess().ServiceAccount == nil)
+	if !s.shared {
+		status.Runner = nil
+	}
 	due = !equality.Semantic.DeepEqual(status, *object.GetStatus())
 	if due && !urgent && !budget.take() {
 		return status, false
@@ -212,6 +215,7 @@ func (r *Reconciler) writeNotSelected(ctx context.Context, state *controllerStat
 		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
 			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
 		})
+		changed.GetStatus().Runner = nil
 		_, err = r.api.updateStatus(ctx, changed)
 		return err
 	})

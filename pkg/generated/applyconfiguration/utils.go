@@ -79,6 +79,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.ResourceKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRule"):
 		return &metacontrollerv1alpha1.ResourceRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Runner"):
+		return &metacontrollerv1alpha1.RunnerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyRef"):
 		return &metacontrollerv1alpha1.SecretKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):

@@ -54,6 +54,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ParentCounts{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref),
 		v1alpha1.ResourceKeyRef{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref),
+		v1alpha1.Runner{}.OpenAPIModelName():                                      schema_pkg_apis_metacontroller_v1alpha1_Runner(ref),
 		v1alpha1.SecretKeyRef{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref),
 		v1alpha1.SecretRef{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref),
 		v1alpha1.ServiceAccountReference{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_ServiceAccountReference(ref),
@@ -1094,11 +1095,17 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 					},
+					"runner": {
+						SchemaProps: spec.SchemaProps{
+							Description: "runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent if nothing runs it at the moment, or if the server has no replicas.",
+							Ref:         ref(v1alpha1.Runner{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.Runner{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1710,6 +1717,36 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 				Required: []string{"apiVersion", "resource"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_Runner(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Runner is a replica of the server that runs a controller.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"replica": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replica is the name of the replica: that of its Pod with an ending of its own for each time that it has joined the others.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when the replica took the controller over.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"replica", "since"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 

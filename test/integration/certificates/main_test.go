@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +26,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
@@ -53,11 +51,8 @@ type server struct {
 // install gives the cluster what a server needs except the APIService, and no Secret.
 func install(t *testing.T) {
 	t.Helper()
-	deploy := filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy")
 	// The rights for tenants write no Secrets and no APIServices beside those for certificates.
-	for _, file := range []string{"base/namespace.yaml", "base/rbac.yaml", "components/tenants/controllers-role.yaml"} {
-		env.Kubectl(t, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(deploy, file))
-	}
+	env.InstallRights(t, "components/tenants/controllers-role.yaml")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		for _, args := range [][]string{
@@ -112,25 +107,9 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-// register makes the APIService refer to a server. It has nothing about certificates.
 func register(t *testing.T, to *server) {
 	t.Helper()
-	env.Apply(t, fmt.Sprintf(`
-apiVersion: v1
-kind: Service
-metadata: {name: %[1]s, namespace: %[2]s}
-spec: {type: ExternalName, externalName: localhost}
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: %[3]s}
-spec:
-  group: metacontroller.k8s.io
-  version: v1alpha1
-  groupPriorityMinimum: 1000
-  versionPriority: 100
-  service: {name: %[1]s, namespace: %[2]s, port: %[4]d}
-`, aggregation.ServiceName, aggregation.Namespace, aggregation.APIServiceName, to.port), "--server-side")
+	env.Register(t, to.port)
 }
 
 func eventually(t *testing.T, check func(context.Context) error) {

@@ -66,6 +66,21 @@ type ControllerStatus struct {
 	// +listType=atomic
 	// +optional
 	HeldResources []ResourceRule `json:"heldResources,omitempty"`
+
+	// runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent
+	// if nothing runs it at the moment, or if the server has no replicas.
+	// +optional
+	Runner *Runner `json:"runner,omitempty"`
+}
+
+// Runner is a replica of the server that runs a controller.
+type Runner struct {
+	// replica is the name of the replica: that of its Pod with an ending of its own for each time that it has joined the
+	// others.
+	Replica string `json:"replica"`
+
+	// since is when the replica took the controller over.
+	Since metav1.Time `json:"since"`
 }
 
 // ParentCounts counts parents by how their last sync went.

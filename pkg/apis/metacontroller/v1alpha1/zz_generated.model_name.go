@@ -174,6 +174,11 @@ func (in ResourceRule) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Runner) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.Runner"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretKeyRef) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SecretKeyRef"
 }

@@ -49,6 +49,11 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
+	if w.mayCall != nil {
+		if err := w.mayCall(); err != nil {
+			return reply{}, err
+		}
+	}
 	response, err := w.client.Do(request)
 	if err != nil {
 		return reply{}, w.requestError(ctx, err)

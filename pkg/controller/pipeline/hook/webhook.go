@@ -33,6 +33,9 @@ type Options struct {
 	Denied hookaddress.Denied
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
+	// MayCall returns an error if no hook must be called any more, because another process may run the
+	// controller now; nil if that cannot be.
+	MayCall func() error
 	// Controller is the owner of the hooks in the labels of metrics.
 	Controller ControllerRef
 	// Sources is where Secrets and ConfigMaps with credentials are read from.
@@ -70,7 +73,8 @@ type Webhook struct {
 	lastSize atomic.Int64
 	// bodies has the buffers of answers that are no longer used.
 	bodies sync.Pool
-	// developerMode is that of the Options.
+	// mayCall and developerMode are those of the Options.
+	mayCall       func() error
 	developerMode bool
 }
 
@@ -115,6 +119,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		unmeasure:    unmeasure,
 		etags:        newETagCache(spec.Etag),
 
+		mayCall:       options.MayCall,
 		developerMode: options.DeveloperMode,
 	}, nil
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 )
 
-const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC\n"
+const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC REPLICA\n"
 
 func TestTable(t *testing.T) {
 	tests := map[string]struct{ object, want string }{
 		"an object without anything": {
 			object: header + "metadata: {name: a}}",
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none> <none>",
 		},
 		"a controller that has not been looked at yet": {
 			object: header + `metadata: {name: a}, spec: {parentResource: {apiVersion: v1, resource: nodes}, hooks: {sync: {webhook: {url: "http://hooks/sync"}}}}}`,
-			want:   "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks/sync <none> <none>",
+			want:   "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks/sync <none> <none> <none>",
 		},
 		"a running controller whose hook is down": {
 			object: header + `
@@ -35,8 +35,8 @@ spec: {
 status: {
   conditions: [{type: HooksReachable, status: "False", reason: Down}, {type: Ready, status: "True", reason: Started},
     {type: ParentsSynced, status: "False", reason: ParentsFailing}],
-  parents: {total: 12, synced: 11, failing: 1, warned: 2}, children: {outdated: 4}}}`,
-			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> | http://hooks.ns:80/sync Down 30s",
+  parents: {total: 12, synced: 11, failing: 1, warned: 2}, children: {outdated: 4}, runner: {replica: metacontroller-0-x7f2k, since: "2026-01-02T03:04:05Z"}}}`,
+			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> | http://hooks.ns:80/sync Down 30s metacontroller-0-x7f2k",
 		},
 		"of several warnings, the reason is the gravest": {
 			object: header + `
@@ -44,7 +44,7 @@ metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "True", reason: Running}, {type: FieldsKnown, status: "False", reason: UnknownField},
     {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
-			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> RolloutWaiting <none>",
+			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> RolloutWaiting <none> <none>",
 		},
 		"that all children are deleted is graver than other warnings": {
 			object: header + `
@@ -52,7 +52,7 @@ metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "True", reason: Running}, {type: FieldsKnown, status: "False", reason: ChildrenDeleted},
     {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
-			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ChildrenDeleted <none>",
+			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ChildrenDeleted <none> <none>",
 		},
 		"many children are counted": {
 			object: header + `
@@ -62,23 +62,23 @@ spec: {
   childResources: [{apiVersion: v1, resource: a}, {apiVersion: v1, resource: b}, {apiVersion: v1, resource: c}, {apiVersion: v1, resource: d}, {apiVersion: v1, resource: e}],
   hooks: {sync: {webhook: {service: {name: hooks, namespace: ns, port: 443, protocol: https}}}},
   resyncPeriodSeconds: 0}}`,
-			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks.ns:443 <none> 1s",
+			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks.ns:443 <none> 1s <none>",
 		},
 		"what may be secret in a URL is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "https://user:password@hooks/sync?token=secret#secret"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks/sync <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks/sync <none> <none> <none>",
 		},
 		"an empty url is none, and an empty protocol is http": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "", service: {name: hooks, namespace: ns, protocol: ""}, path: "/sync#secret"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks.ns:80/sync <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks.ns:80/sync <none> <none> <none>",
 		},
 		"an empty url without a service": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: ""}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none> <none>",
 		},
 		"a URL that is none is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "http://user:secret@[/"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <unknown> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <unknown> <none> <none> <none>",
 		},
 	}
 	for name, test := range tests {

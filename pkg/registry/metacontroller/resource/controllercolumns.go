@@ -49,6 +49,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
 		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with it."},
 		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
+		{Name: "Replica", Type: "string", Description: "The replica of the server that runs the controller."},
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
 		c := controller(object)
@@ -68,7 +69,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 			outdated = fmt.Sprint(counts.Outdated)
 		}
 		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned, outdated},
-			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds)}
+			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds), replica(c.Status.Runner)}
 	})
 }
 
@@ -95,6 +96,14 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 		return condition.Reason
 	}
 	return otherwise
+}
+
+// replica returns the name of the replica that runs a controller.
+func replica(runner *metacontroller.Runner) string {
+	if runner == nil {
+		return none
+	}
+	return runner.Replica
 }
 
 // resources returns the names of resources as kubectl get takes them.

@@ -35,6 +35,9 @@ type ControllerStatusApplyConfiguration struct {
 	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
 	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
 	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
+	// runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent
+	// if nothing runs it at the moment, or if the server has no replicas.
+	Runner *RunnerApplyConfiguration `json:"runner,omitempty"`
 }
 
 // ControllerStatusApplyConfiguration constructs a declarative configuration of the ControllerStatus type for use with
@@ -98,5 +101,13 @@ func (b *ControllerStatusApplyConfiguration) WithHeldResources(values ...*Resour
 		}
 		b.HeldResources = append(b.HeldResources, *values[i])
 	}
+	return b
+}
+
+// WithRunner sets the Runner field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Runner field is set to the value of the last call.
+func (b *ControllerStatusApplyConfiguration) WithRunner(value *RunnerApplyConfiguration) *ControllerStatusApplyConfiguration {
+	b.Runner = value
 	return b
 }

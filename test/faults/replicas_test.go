@@ -21,27 +21,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// The lease of pkg/controller lasts this long.
-const leaseDuration = 15 * time.Second
+// The Lease of pkg/controller/replicas lasts this long.
+const leaseDuration = 9 * time.Second
 
-// Half of the parents are edited all the time while the leader changes, the others never.
+// Half of the parents are edited all the time while another replica takes the controller over, the others never.
 const busyParents, quietParents = 100, 100
 
-// A leader that cannot renew its lease, but still reaches everything else, stops writing before
-// another process may lead. That one finishes what was begun: no edit is lost, and no hook is called
+// A replica that cannot renew its Lease, but still reaches everything else, stops writing before
+// another one may run its controller. That one finishes what was begun: no edit is lost, and no hook is called
 // about a parent more often than it has to.
 func TestALostLeaseUnderLoad(t *testing.T) {
 	t.Parallel()
 	var cutOff atomic.Bool
 	s := &scenario{
-		name:   "leader",
+		name:   "replicas",
 		create: func(r *run) { r.createComposite() },
 		answer: func(a asked) object { return object{"children": a.items(), "status": object{}} },
 	}
 	r := newRun(t, s, controller.DynamicApply, pattern{
 		options: func(r *run, life int, options *controller.Options) {
 			options.Workers, options.ParallelWritesPerSync = 5, 16
-			options.LeaderElection = controller.LeaderElection{Enabled: true, Namespace: "metacontroller", Name: r.id, Identity: userAgent(life)}
+			options.Replicas = controller.Replicas{Enabled: true, Namespace: "metacontroller", Group: r.id, Process: fmt.Sprint("process-", life)}
 		},
 		do: func(_ *run, life int) func(proxy.Request) proxy.Action {
 			return func(request proxy.Request) proxy.Action {
@@ -53,7 +53,7 @@ func TestALostLeaseUnderLoad(t *testing.T) {
 		},
 	})
 	r.CreateParentWith(parentName(0), r.label(), object{"replicas": int64(1), "value": "0"})
-	r.await(func() error { return r.has("Item", parentName(0)+"-0", "0", "data", "value") }) // the first one leads
+	r.await(func() error { return r.has("Item", parentName(0)+"-0", "0", "data", "value") }) // the first one runs it
 	r.startSecond()
 	for i := range busyParents + quietParents - 1 {
 		r.CreateParentWith(parentName(i+1), r.label(), object{"replicas": int64(1), "value": "0"})
@@ -147,8 +147,8 @@ func (r *run) awaitValues(busy, quiet int) {
 	}
 }
 
-// checkHandOver fails the test if the old leader wrote after its lease was over, or after the new one
-// had begun.
+// checkHandOver fails the test if the old replica wrote after its Lease was over, or after the new one had
+// begun.
 func (r *run) checkHandOver(lost time.Time) {
 	r.Helper()
 	events, err := env.Host.Audit().Find(r.from, hostcluster.Request{User: harness.ServerUser, Namespace: r.Namespace, Verbs: hostcluster.Writes()})
@@ -166,10 +166,10 @@ func (r *run) checkHandOver(lost time.Time) {
 		}
 	}
 	if lastOfOld == nil || firstOfNew == nil {
-		r.Fatalf("the leader did not change: the last write of the old one is %v, the first of the new one %v", lastOfOld, firstOfNew)
+		r.Fatalf("no other replica took the controller over: the last write of the old one is %v, the first of the new one %v", lastOfOld, firstOfNew)
 	}
 	if at := lastOfOld.StageTimestamp; at.After(lost.Add(leaseDuration)) || at.After(firstOfNew.RequestReceivedTimestamp.Time) {
-		r.Errorf("the lease was lost at %s; the last write of the old leader is %s, the first of the new one %s", lost.Format(clock), lineOf(lastOfOld), lineOf(firstOfNew))
+		r.Errorf("the lease was lost at %s; the last write of the old replica is %s, the first of the new one %s", lost.Format(clock), lineOf(lastOfOld), lineOf(firstOfNew))
 	}
 	r.note(fmt.Sprintf("lost at %s, last old write %s, first new write %s", lost.Format(clock), lineOf(lastOfOld), lineOf(firstOfNew)))
 }

@@ -1,0 +1,162 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
+)
+
+// Sharing decides which controllers this replica runs. It only decides: a worker of the Reconciler takes a
+// controller over or gives it away (claim).
+type Sharing struct {
+	membership  *replicas.Membership
+	reconcilers []*Reconciler
+	// dirty has an element if something may have changed that is decided from.
+	dirty   chan struct{}
+	metrics *SharingMetrics
+
+	mu sync.Mutex
+	// assigned is the replica that is to run each controller.
+	assigned map[unitID]string
+}
+
+// unitID names a controller.
+type unitID struct{ kind, name string }
+
+func (u unitID) String() string { return u.kind + "/" + u.name }
+
+const (
+	// decidePeriod is how often it is decided at least: parents come and go, and replicas die.
+	decidePeriod = time.Second
+	// decideDelay is how long changes are waited for that come together.
+	decideDelay = 20 * time.Millisecond
+	// baseWeight is how many parents a controller without any counts for.
+	baseWeight = 10
+)
+
+// Share has reconcilers run only the controllers that fall to this replica. It is called before they run.
+func Share(membership *replicas.Membership, metrics *SharingMetrics, reconcilers ...*Reconciler) *Sharing {
+	s := &Sharing{membership: membership, reconcilers: reconcilers, dirty: make(chan struct{}, 1), metrics: metrics, assigned: map[unitID]string{}}
+	for _, reconciler := range reconcilers {
+		reconciler.sharing = s
+	}
+	return s
+}
+
+// Run decides until ctx ends. The caller starts the informers.
+func (s *Sharing) Run(ctx context.Context) error {
+	defer s.metrics.set(0, 0)
+	s.membership.OnChange(s.changed)
+	for _, reconciler := range s.reconcilers {
+		informer := reconciler.api.informer()
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { s.changed() }, UpdateFunc: func(_, _ any) { s.changed() }, DeleteFunc: func(any) { s.changed() },
+		})
+		if err != nil {
+			return fmt.Errorf("follow %ss: %w", reconciler.kind.Name, err)
+		}
+		if !cache.WaitFor(ctx, reconciler.kind.Name+"s", informer.HasSyncedChecker()) {
+			return nil
+		}
+	}
+	ticker := time.NewTicker(decidePeriod)
+	defer ticker.Stop()
+	for {
+		s.decide()
+		select {
+		case <-ticker.C:
+		case <-s.dirty:
+			if !pause(ctx, decideDelay) {
+				return nil
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// pause waits for so long. It reports whether ctx has not ended before.
+func pause(ctx context.Context, delay time.Duration) bool {
+	select {
+	case <-time.After(delay):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// changed has it decided soon.
+func (s *Sharing) changed() {
+	select {
+	case s.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// decide assigns the controllers to replicas, and enqueues those that this one is to take or to give away.
+func (s *Sharing) decide() {
+	type found struct {
+		unitID
+		reconciler *Reconciler
+		runner     string
+	}
+	byID, units := map[string]found{}, []replicas.Unit(nil)
+	for _, reconciler := range s.reconcilers {
+		objects, err := reconciler.api.list()
+		if err != nil {
+			return // an informer does not fail
+		}
+		for _, object := range objects {
+			of := found{reconciler.unitOf(object.GetName()), reconciler, runnerOf(object)}
+			byID[of.String()] = of
+			units = append(units, replicas.Unit{ID: of.String(), Weight: weightOf(object), Runner: of.runner})
+		}
+	}
+	alive := s.membership.Alive()
+	assigned := make(map[unitID]string, len(units))
+	withoutRunner := 0
+	for id, replica := range replicas.Assign(alive, units) {
+		assigned[byID[id].unitID] = replica
+	}
+	s.mu.Lock()
+	s.assigned = assigned
+	s.mu.Unlock()
+	for _, of := range byID {
+		free := s.isFree(of.runner)
+		if free {
+			withoutRunner++
+		}
+		mine, toBeMine := of.runner == s.membership.Name(), assigned[of.unitID] == s.membership.Name()
+		if mine != toBeMine && (mine || free) {
+			of.reconciler.queue.Add(of.name)
+		}
+	}
+	s.metrics.set(len(alive), withoutRunner)
+}
+
+// isFree reports whether another replica may run what this one does.
+func (s *Sharing) isFree(runner string) bool { return runner == "" || s.membership.IsDead(runner) }
+
+// isMine reports whether this replica is to run a controller.
+func (s *Sharing) isMine(unit unitID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.assigned[unit] == s.membership.Name()
+}
+
+// weightOf returns how much work a controller is: as much as it has parents.
+func weightOf(object controllerObject) int {
+	weight := baseWeight
+	if parents := object.GetStatus().Parents; parents != nil {
+		weight += int(parents.Total)
+	}
+	return weight
+}

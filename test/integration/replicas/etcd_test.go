@@ -1,0 +1,110 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
+)
+
+// etcd is a cluster of three members that take only clients with a certificate.
+type etcd struct {
+	*testing.T
+	dir string
+	// commands start the members, which are the processes that run.
+	commands [][]string
+	members  []*process.Process
+	// flags are those by which a server finds the cluster.
+	flags []string
+}
+
+func startEtcd(t *testing.T) *etcd {
+	t.Helper()
+	binaries, err := hostcluster.FindBinaries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &etcd{T: t, dir: t.TempDir(), members: make([]*process.Process, 3)}
+	authority, err := pki.NewAuthority("etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, err := authority.Serving(net.IPv4(127, 0, 0, 1), "etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := authority.Client("metacontroller-apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pair := range map[string]pki.KeyPair{"ca": authority.KeyPair, "server": serving, "client": client} {
+		if err := pair.Write(e.path(name+".crt"), e.path(name+".key")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var clients, peers, initial []string
+	for i := range 3 {
+		clients, peers = append(clients, address(t, "https")), append(peers, address(t, "http"))
+		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
+	}
+	for i := range 3 {
+		name := fmt.Sprint("m", i)
+		e.commands = append(e.commands, []string{filepath.Join(binaries, "etcd"),
+			"--name=" + name, "--data-dir=" + e.path(name), "--listen-client-urls=" + clients[i], "--advertise-client-urls=" + clients[i],
+			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
+			"--cert-file=" + e.path("server.crt"), "--key-file=" + e.path("server.key"), "--client-cert-auth", "--trusted-ca-file=" + e.path("ca.crt"),
+			"--enable-grpc-gateway=false", "--unsafe-no-fsync", "--log-level=warn"})
+		e.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range e.members {
+			e.kill(i)
+		}
+	})
+	e.flags = []string{"--etcd-servers=" + strings.Join(clients, ","), "--etcd-cafile=" + e.path("ca.crt"),
+		"--etcd-certfile=" + e.path("client.crt"), "--etcd-keyfile=" + e.path("client.key"), "--etcd-prefix=/" + filepath.Base(e.dir)}
+	return e
+}
+
+// start starts a member with what it has stored.
+func (e *etcd) start(member int) {
+	e.Helper()
+	command := e.commands[member]
+	started, err := process.Start("etcd", e.path(fmt.Sprintf("m%d.log", member)), exec.Command(command[0], command[1:]...))
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.members[member] = started
+}
+
+// kill ends a member, if it runs.
+func (e *etcd) kill(member int) {
+	e.Helper()
+	if e.members[member] == nil {
+		return
+	}
+	if err := e.members[member].Kill(); err != nil {
+		e.Error(err)
+	}
+	e.members[member] = nil
+}
+
+func (e *etcd) path(name string) string { return filepath.Join(e.dir, name) }
+
+func address(t *testing.T, scheme string) string {
+	t.Helper()
+	port, err := process.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port)
+}

@@ -1,0 +1,43 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package replicas
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func TestAMemberOfEtcdMayFail(t *testing.T) {
+	f := newFleet(t, 2)
+	f.run(4, 1)
+	f.waitForEven(f.replicas...)
+
+	f.etcd.kill(0)
+	f.eventually(f.write)
+	f.edit("1")
+	f.waitForEdit("1")
+
+	f.etcd.kill(1)
+	if err := f.write(t.Context()); err == nil {
+		t.Error("a controller could be changed with one of three members of etcd")
+	}
+	f.edit("2") // the cluster has its own etcd
+	f.waitForEdit("2")
+
+	f.etcd.start(1)
+	f.eventually(f.write)
+	f.edit("3")
+	f.waitForEdit("3")
+	f.waitForEven(f.replicas...)
+	f.checkWriters()
+}
+
+// write changes a controller.
+func (f *fleet) write(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := env.Host.RunKubectl(ctx, "annotate", "--overwrite", "compositecontroller", f.fixtures[0].Controller.Name, "at="+time.Now().Format(time.RFC3339Nano))
+	return err
+}
