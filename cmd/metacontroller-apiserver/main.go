@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/snapshot"
 )
 
 func main() {
@@ -23,5 +24,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
+	command.AddCommand(snapshot.NewCommand())
 	os.Exit(cli.Run(command))
 }
