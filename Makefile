@@ -125,7 +125,7 @@ test: host-binaries build ## Run all tests, with the race detector.
 
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e
-e2e: ## Install the server in a real cluster, and play the tutorial and the examples in it.
+e2e: host-binaries ## Install the server in a real cluster, and play the tutorial and the examples in it.
 	@hack/e2e.sh
 
 # FAULTS_SEED=... repeats one walk.
