@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/snapshot"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/storage"
 )
 
 func main() {
@@ -24,6 +25,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
-	command.AddCommand(snapshot.NewCommand())
+	command.AddCommand(snapshot.NewCommand(), storage.NewCommand())
 	os.Exit(cli.Run(command))
 }

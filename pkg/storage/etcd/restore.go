@@ -100,7 +100,7 @@ func restore(path, dataDir string, replace bool, revisionAfter func(last int64) 
 	if err := os.RemoveAll(into); err != nil {
 		return 0, err
 	}
-	if err := os.Rename(making, into); err != nil {
+	if err := errors.Join(os.Rename(making, into), ignoreMissing(os.Remove(filepath.Join(dataDir, movedFile)))); err != nil {
 		return 0, err
 	}
 	return revision, syncDirectory(dataDir)
