@@ -125,7 +125,7 @@ test: host-binaries build ## Run all tests, with the race detector.
 
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e
-e2e: ## Install the server in a real cluster, and play the tutorial and the examples in it.
+e2e: host-binaries ## Install the server in a real cluster, and play the tutorial and the examples in it.
 	@hack/e2e.sh
 
 # FAULTS_SEED=... repeats one walk.
@@ -162,6 +162,13 @@ bench-storage: host-binaries ## Measure the volume and the memory that 1,000 to 
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
+
+.PHONY: bench-replicas
+bench-replicas: host-binaries ## Measure one replica and three with 30,000 parents: spread, memory, throughput, and what happens when one fails.
+	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
+	go test -run '^$$' -bench '^BenchmarkReplicas$$' -benchtime 1x -timeout 40m ./test/integration/replicas
 
 .PHONY: manifests
 manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.

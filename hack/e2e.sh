@@ -39,7 +39,7 @@ pack() {
   "$node/push.sh" "$images/image.tar"
 }
 rm -rf "$images"
-mkdir -p "$images"/{server,nginx/bin,node/bin}
+mkdir -p "$images"/{server,nginx/bin}
 make image
 tar -C "$images/server" -xf bin/image/metacontroller-apiserver-image.tar
 (. "$node/env.sh" && go tool -modfile=hack/image/go.mod crane push --insecure "$images/server" "$REGISTRY/metacontroller/metacontroller-apiserver:latest")
@@ -48,13 +48,20 @@ cp /bin/busybox "$images/nginx/bin/busybox"
 for tag in latest 1.28 1.29; do
   pack "nginx:$tag" "$images/nginx" '{"Entrypoint":["/bin/busybox","httpd","-f","-p","80"]}'
 done
-# This machine's Node runs in the image, with the libraries that it is linked with.
-cp "$(readlink -f "$(command -v node)")" "$images/node/bin/node"
-ldd "$images/node/bin/node" | grep -o '/[^ ]*' | while read -r library; do
-  mkdir -p "$images/node$(dirname "$library")"
-  cp -L "$library" "$images/node$library"
-done
+# program PATH ROOT puts a program of this machine into a root folder, with the libraries that it is linked with.
+program() {
+  mkdir -p "$2/bin"
+  cp "$1" "$2/bin/"
+  ldd "$1" | grep -o '/[^ ]*' | while read -r library; do
+    mkdir -p "$2$(dirname "$library")"
+    cp -L "$library" "$2$library"
+  done
+}
+program "$(readlink -f "$(command -v node)")" "$images/node"
 pack node:22 "$images/node" '{"Entrypoint":["/bin/node"],"Env":["PATH=/bin"]}'
+# The etcd of the host cluster runs in the cluster, too.
+program "$(hack/hostcluster/build.sh --print-dir)/etcd" "$images/etcd"
+pack e2e-etcd:1 "$images/etcd" '{"Entrypoint":["/bin/etcd"]}'
 rm -rf "$images"
 
 # The kubelet starts again by itself.

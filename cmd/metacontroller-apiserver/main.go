@@ -15,6 +15,8 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/snapshot"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/storage"
 )
 
 func main() {
@@ -23,5 +25,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
+	command.AddCommand(snapshot.NewCommand(), storage.NewCommand())
 	os.Exit(cli.Run(command))
 }

@@ -20,7 +20,7 @@ func TestFlagsThatMeasureNothingAreRefusedBeforeAnythingIsMeasured(t *testing.T)
 		"no rounds":           {0, time.Minute, nil, "--rounds: 0 rounds"},
 		"fewer than none":     {-1, time.Minute, nil, "--rounds: -1 rounds"},
 		"a soak of a second":  {1, time.Second, nil, "--soak: 1s are too short to see memory grow; at least 10s are needed"},
-		"an unknown scenario": {1, time.Minute, []string{"edit"}, `there is no "edit", only edits, wide, convergence, fleet, large, soak, start`},
+		"an unknown scenario": {1, time.Minute, []string{"edit"}, `there is no "edit", only edits, wide, convergence, fleet, large, soak, start, idle`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

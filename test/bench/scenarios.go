@@ -28,6 +28,7 @@ func allScenarios() []scenario {
 		{"large", measureLarge},
 		{"soak", measureSoak},
 		{"start", measureStart},
+		{"idle", measureIdle},
 	}
 }
 

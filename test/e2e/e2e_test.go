@@ -15,7 +15,7 @@ const (
 	mostToInstall = 20 * time.Second
 )
 
-// The server is installed, used, interrupted and removed, in this order.
+// The server is installed, used, interrupted and removed, in this order. Then it is installed in another way.
 func TestTheServerInACluster(t *testing.T) {
 	if !t.Run("install", install) {
 		return
@@ -32,6 +32,7 @@ func TestTheServerInACluster(t *testing.T) {
 	})
 	t.Run("interrupt", interrupt)
 	t.Run("remove", remove)
+	t.Run("replicas", replicas)
 }
 
 func install(t *testing.T) {

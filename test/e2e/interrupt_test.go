@@ -34,6 +34,7 @@ func interrupt(t *testing.T) {
 	}
 	keeps("its Pod is killed", killPod)
 	keeps("it is away for a while", goAway)
+	keeps("its storage is restored from a snapshot", restoreSnapshot)
 	if os.Getenv(restartKubelet) != "" {
 		keeps("the kubelet is killed", killKubelet)
 	}

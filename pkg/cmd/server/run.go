@@ -65,6 +65,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	if err != nil {
 		return err
 	}
+	serveSnapshots(config, embedded)
 	if seams.config != nil {
 		seams.config(config)
 	}

@@ -47,10 +47,7 @@ const (
 // etcdConfig returns the configuration of a single member without peers, which listens at the unix
 // socket.
 func (s *Server) etcdConfig(dir string, gate *gate) *embed.Config {
-	// It is a variable of the library. All etcds of a process set it to the same value.
-	if wal.SegmentSizeBytes != segmentBytes {
-		wal.SegmentSizeBytes = segmentBytes
-	}
+	useSegmentSize()
 	client := s.socket.url()
 
 	config := embed.NewConfig()
@@ -73,6 +70,14 @@ func (s *Server) etcdConfig(dir string, gate *gate) *embed.Config {
 	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(gate.intercept)}
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(s.logger, &s.closing, s.reportFatal))
 	return config
+}
+
+// useSegmentSize sets the size of segments. It is a variable of the library, which all etcds of a process set to
+// the same value.
+func useSegmentSize() {
+	if wal.SegmentSizeBytes != segmentBytes {
+		wal.SegmentSizeBytes = segmentBytes
+	}
 }
 
 // reportFatal keeps the first fatal error. Later ones are its consequences.

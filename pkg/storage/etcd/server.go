@@ -96,6 +96,9 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if s.lock, err = lockDirectory(dataDir); err != nil {
 		return err
 	}
+	if err := refuseMoved(dataDir); err != nil {
+		return err
+	}
 	etcdDir := filepath.Join(dataDir, "etcd")
 	if err := makePrivate(etcdDir); err != nil {
 		return err

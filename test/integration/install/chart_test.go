@@ -39,8 +39,9 @@ var choices = map[string]choice{
 	"cert-manager":       {overlay: "cert-manager", values: []string{"certManager.enabled=true"}},
 	"tenants":            {overlay: "tenants", values: []string{"tenants.enabled=true"}},
 	"one Pod at a time":  {overlay: "embedded-etcd", components: []string{"read-write-once-pod"}, values: []string{"persistence.accessModes={ReadWriteOncePod}"}},
+	"snapshots":          {overlay: "embedded-etcd", components: []string{"snapshots"}, values: []string{"snapshots.enabled=true"}},
 	"all, external etcd": {overlay: "external-etcd", components: []string{"cert-manager", "tenants"}, values: []string{"etcd.servers={https://etcd:2379}", "certManager.enabled=true", "tenants.enabled=true"}},
-	"all, embedded etcd": {overlay: "embedded-etcd", components: []string{"cert-manager", "tenants", "read-write-once-pod"}, values: []string{"certManager.enabled=true", "tenants.enabled=true", "persistence.accessModes={ReadWriteOncePod}"}},
+	"all, embedded etcd": {overlay: "embedded-etcd", components: []string{"cert-manager", "tenants", "read-write-once-pod", "snapshots"}, values: []string{"certManager.enabled=true", "tenants.enabled=true", "persistence.accessModes={ReadWriteOncePod}", "snapshots.enabled=true"}},
 }
 
 func TestTheChartMakesTheObjectsOfTheManifests(t *testing.T) {
@@ -190,6 +191,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 	for name, test := range map[string]struct{ value, want string }{
 		"a misspelt one":                   {"imge.tag=v1", "'imge' not allowed"},
 		"replicas without an etcd of them": {"replicas=2", "set etcd.servers"},
+		"snapshots of another etcd":        {"snapshots.enabled=true,etcd.servers={https://etcd:2379}", "back up that etcd with etcdctl"},
 		"no account":                       {"serviceAccount.create=false", "set serviceAccount.name"},
 		"the log of Metacontroller":        {"zap.logLevel=4", "set commandArgs: [-v=4"},
 		"the program of Metacontroller":    {"command=/usr/bin/metacontroller", "the image has one program"},

@@ -18,7 +18,7 @@ import (
 
 // etcd is a cluster of three members that take only clients with a certificate.
 type etcd struct {
-	*testing.T
+	testing.TB
 	dir string
 	// commands start the members, which are the processes that run.
 	commands [][]string
@@ -27,13 +27,13 @@ type etcd struct {
 	flags []string
 }
 
-func startEtcd(t *testing.T) *etcd {
+func startEtcd(t testing.TB) *etcd {
 	t.Helper()
 	binaries, err := hostcluster.FindBinaries(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &etcd{T: t, dir: t.TempDir(), members: make([]*process.Process, 3)}
+	e := &etcd{TB: t, dir: t.TempDir(), members: make([]*process.Process, 3)}
 	authority, err := pki.NewAuthority("etcd")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func (e *etcd) kill(member int) {
 
 func (e *etcd) path(name string) string { return filepath.Join(e.dir, name) }
 
-func address(t *testing.T, scheme string) string {
+func address(t testing.TB, scheme string) string {
 	t.Helper()
 	port, err := process.FreePort()
 	if err != nil {

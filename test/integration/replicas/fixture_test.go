@@ -33,7 +33,7 @@ import (
 
 // fleet is several servers with one storage. The first of them serves the API.
 type fleet struct {
-	*testing.T
+	testing.TB
 	etcd     *etcd
 	group    string
 	replicas []*replica
@@ -71,10 +71,10 @@ func (r *replica) lease(t testing.TB) string {
 }
 
 // newFleet returns servers that all serve.
-func newFleet(t *testing.T, count int) *fleet {
+func newFleet(t testing.TB, count int) *fleet {
 	t.Helper()
 	env.InstallRights(t)
-	f := &fleet{T: t, etcd: startEtcd(t), group: harness.Name("group"), from: env.AuditEnd(t)}
+	f := &fleet{TB: t, etcd: startEtcd(t), group: harness.Name("group"), from: env.AuditEnd(t)}
 	for range count {
 		f.start()
 	}
@@ -124,9 +124,9 @@ func (f *fleet) start() *replica {
 }
 
 // run makes controllers, each with some parents that have a child.
-func (f *fleet) run(count, parents int) {
+func (f *fleet) run(t *testing.T, count, parents int) {
 	f.Helper()
-	f.hook = hook.Serve(f.T, func(_ context.Context, call hook.Call) hook.Answer {
+	f.hook = hook.Serve(f, func(_ context.Context, call hook.Call) hook.Answer {
 		var asked hook.CompositeRequest
 		if err := call.Decode(&asked); err != nil {
 			return hook.Text(400, err.Error())
@@ -134,9 +134,9 @@ func (f *fleet) run(count, parents int) {
 		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
 		return hook.JSON(harness.Object{"status": harness.Object{"seen": value}, "children": []any{hook.ConfigMap(asked.Parent.GetName(), harness.Object{"value": value})}})
 	})
-	things := env.Install(f.T, harness.CRD{Kind: "Thing"})
+	things := env.Install(f, harness.CRD{Kind: "Thing"})
 	for range count {
-		fixture := harness.Fixture{T: f.T, Env: env, Parents: things, Hook: f.hook, Namespace: env.Namespace(f.T)}
+		fixture := harness.Fixture{T: t, Env: env, Parents: things, Hook: f.hook, Namespace: env.Namespace(f)}
 		spec := fixture.CompositeSpec()
 		spec.Namespaces = []string{fixture.Namespace}
 		fixture.RunComposite(spec)

@@ -20,7 +20,7 @@ const (
 
 func TestControllersAreSharedAmongTheReplicasThatLive(t *testing.T) {
 	f := newFleet(t, 2)
-	f.run(12, 2)
+	f.run(t, 12, 2)
 	f.waitForEven(f.replicas...)
 
 	newcomer := f.start()
@@ -43,7 +43,7 @@ func TestControllersAreSharedAmongTheReplicasThatLive(t *testing.T) {
 
 func TestTheControllersOfADeadReplicaAreTakenOver(t *testing.T) {
 	f := newFleet(t, 3)
-	f.run(12, 2)
+	f.run(t, 12, 2)
 	f.waitForEven(f.replicas...)
 
 	f.kill(f.replicas[1])
@@ -61,7 +61,7 @@ func TestTheControllersOfADeadReplicaAreTakenOver(t *testing.T) {
 // A replica that was stopped does not know it when it goes on: its clock stood still with it.
 func TestAReplicaThatWasStoppedWritesNothingMore(t *testing.T) {
 	f := newFleet(t, 2)
-	f.run(12, 2)
+	f.run(t, 12, 2)
 	f.waitForEven(f.replicas...)
 
 	f.signal(f.replicas[1], syscall.SIGSTOP)

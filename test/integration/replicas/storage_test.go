@@ -11,7 +11,7 @@ import (
 
 func TestAMemberOfEtcdMayFail(t *testing.T) {
 	f := newFleet(t, 2)
-	f.run(4, 1)
+	f.run(t, 4, 1)
 	f.waitForEven(f.replicas...)
 
 	f.etcd.kill(0)

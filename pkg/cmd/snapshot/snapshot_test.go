@@ -1,0 +1,230 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+)
+
+// run runs the command and returns what it prints.
+func run(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	command := NewCommand()
+	command.SetArgs(args)
+	command.SetOut(&out)
+	command.SetErr(&errOut)
+	command.SilenceErrors = true
+	err = command.ExecuteContext(t.Context())
+	return out.String(), errOut.String(), err
+}
+
+// newSnapshot returns a snapshot of a storage with one key.
+func newSnapshot(t *testing.T) []byte {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s") // a short path, for the socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	storage, err := etcd.Start(t.Context(), etcd.Config{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := storage.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{storage.Endpoint()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
+		t.Fatal(err)
+	}
+	var content bytes.Buffer
+	snapshot := storage.Snapshot()
+	defer func() { _ = snapshot.Close() }()
+	if _, err := snapshot.WriteTo(&content); err != nil {
+		t.Fatal(err)
+	}
+	return content.Bytes()
+}
+
+// serve serves an answer where a server has its snapshot, and returns a kubeconfig.
+func serve(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc(server.SnapshotPath, answer)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, metav1.StatusReasonNotFound, http.StatusNotFound)
+	})
+	host := httptest.NewServer(mux)
+	t.Cleanup(host.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["host"] = &clientcmdapi.Cluster{Server: host.URL}
+	config.Contexts["host"] = &clientcmdapi.Context{Cluster: "host"}
+	config.CurrentContext = "host"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func refuse(w http.ResponseWriter, reason metav1.StatusReason, code int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: int32(code), Message: string(reason) + " it is",
+	})
+}
+
+func TestASnapshotIsSavedShownAndRestored(t *testing.T) {
+	content := newSnapshot(t)
+	kubeconfig := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+
+	_, said, err := run(t, "save", "--kubeconfig="+kubeconfig, path)
+	if err != nil || !strings.HasPrefix(said, "Saved "+path+": ") {
+		t.Fatalf("save says %q and %v", said, err)
+	}
+	stdout, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "-")
+	if err != nil || stdout != string(content) {
+		t.Errorf("save writes %d bytes to stdout and %v, want %d", len(stdout), err, len(content))
+	}
+	stdout, _, err = run(t, "status", path)
+	if err != nil || !strings.HasPrefix(stdout, "Revision:  2\nKeys:      1\nSize:      ") {
+		t.Errorf("status says %q and %v", stdout, err)
+	}
+	stdout, _, err = run(t, "status", "-o=json", path)
+	var info etcd.SnapshotInfo
+	if err != nil || json.Unmarshal([]byte(stdout), &info) != nil || info.Size == 0 {
+		t.Errorf("status says %q and %v", stdout, err)
+	}
+	dataDir := t.TempDir()
+	_, said, err = run(t, "restore", "--data-dir="+dataDir, path)
+	if err != nil || !strings.Contains(said, "Restored "+path+" in "+dataDir) {
+		t.Errorf("restore says %q and %v", said, err)
+	}
+}
+
+func TestWhatCannotBeSaved(t *testing.T) {
+	content := newSnapshot(t)
+	whole := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
+	existing := filepath.Join(t.TempDir(), "existing.db")
+	if err := os.WriteFile(existing, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for name, test := range map[string]struct {
+		args  []string
+		words string
+	}{
+		"no place":         {[]string{"--kubeconfig=" + whole}, "say where to save the snapshot"},
+		"two places":       {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "a.db"}, "say where to save the snapshot"},
+		"fewer than none":  {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "--keep=-1"}, "--keep=-1"},
+		"files to keep":    {[]string{"--kubeconfig=" + whole, "--keep=1", "a.db"}, "--keep=1: a number of files, with --directory"},
+		"an existing file": {[]string{"--kubeconfig=" + whole, existing}, existing + " exists already"},
+		"no directory":     {[]string{"--kubeconfig=" + whole, filepath.Join(t.TempDir(), "none", "a.db")}, "no such file or directory"},
+		"a user without the right": {
+			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, metav1.StatusReasonForbidden, 403) }), "a.db"}, "Forbidden it is"},
+		"an external etcd": {
+			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "the server keeps its objects in an external etcd", http.StatusNotImplemented)
+			}), "a.db"}, "external etcd"},
+		"no server": {
+			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, metav1.StatusReasonNotFound, 404) }), "a.db"},
+			"no server that can be asked extends the cluster"},
+		"half a snapshot": {
+			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content[:len(content)/2]) }), filepath.Join(t.TempDir(), "a.db")},
+			"not a whole one"},
+		"something else": {
+			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				sum := sha256.Sum256([]byte("text"))
+				_, _ = fmt.Fprintf(w, "text%s", sum[:])
+			}), filepath.Join(t.TempDir(), "a.db")},
+			"a.db"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := run(t, append([]string{"save"}, test.args...)...)
+			if err == nil || !strings.Contains(err.Error(), test.words) {
+				t.Errorf("the error is %v, want %q in it", err, test.words)
+			}
+			if path := test.args[len(test.args)-1]; filepath.IsAbs(path) && path != existing {
+				if left, err := os.ReadDir(filepath.Dir(path)); err == nil && len(left) > 0 {
+					t.Errorf("%v is left", left)
+				}
+			}
+		})
+	}
+	if kept, err := os.ReadFile(existing); err != nil || string(kept) != "mine" {
+		t.Errorf("the existing file is %q now, %v", kept, err)
+	}
+}
+
+func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
+	content := newSnapshot(t)
+	kubeconfig := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
+	dir := t.TempDir()
+	at := time.Now()
+	part := func(at time.Time) string { return fileName(at) + ".part-1" }
+	files := []string{"others.db", fileName(at.Add(-3 * time.Hour)), fileName(at.Add(-2 * time.Hour)), part(at.Add(-2 * time.Hour)), part(at)}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := at.Add(-2 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, files[3]), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "--directory="+dir, "--keep=2"); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	for _, file := range []string{files[1], files[3]} {
+		if slices.Contains(left, file) {
+			t.Errorf("%s is still there", file)
+		}
+	}
+	for _, file := range []string{files[0], files[2], files[4]} {
+		if !slices.Contains(left, file) {
+			t.Errorf("%s is gone", file)
+		}
+	}
+	if len(left) != 4 {
+		t.Errorf("there are %v, want a new file beside three", left)
+	}
+}

@@ -1,0 +1,128 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+// SnapshotInfo is what a file with a snapshot has.
+type SnapshotInfo struct {
+	// Revision is that of the last write in it.
+	Revision int64 `json:"revision"`
+	// Keys is the number of keys: the objects, and a few of the API server itself.
+	Keys int `json:"keys"`
+	// Size is that of the database, in bytes.
+	Size int64 `json:"size"`
+	// Version is the version of etcd whose storage format it has, such as "3.6.0".
+	Version string `json:"version"`
+}
+
+// InspectSnapshot reads a file with a snapshot, and returns an error if it is damaged.
+func InspectSnapshot(path string) (*SnapshotInfo, error) {
+	if err := verifyFile(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	status, err := snapshot.NewV3(zap.NewNop()).Status(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &SnapshotInfo{Revision: status.Revision, Keys: status.TotalKey, Size: status.TotalSize, Version: status.Version}, nil
+}
+
+func verifyFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	checksum := NewChecksum()
+	if _, err := io.Copy(checksum, file); err != nil {
+		return err
+	}
+	return checksum.Verify()
+}
+
+// leastBump is by how much revisions rise at least.
+const leastBump = 1_000_000_000
+
+// restoredRevision returns the revision that a restored storage begins with: the time in microseconds. No
+// client has seen that one, or a later one, as long as there was less than one write a microsecond: not from the
+// storage that was lost, and not from one that was restored before, of the same snapshot or of another one.
+func restoredRevision(last int64, now time.Time) int64 {
+	return max(last+leastBump, now.UnixMicro())
+}
+
+// Restore makes the storage of a data directory from a file with a snapshot. If the directory has one, that is
+// deleted once the new one is whole, or Restore fails if it is not to replace it. It returns the revision with which
+// the storage goes on. All earlier ones count as compacted, so that watches from before are told to list again.
+func Restore(path, dataDir string, replace bool) (revision int64, err error) {
+	return restore(path, dataDir, replace, func(last int64) int64 { return restoredRevision(last, time.Now()) })
+}
+
+// restore is Restore with a revision that follows from the one of the snapshot.
+func restore(path, dataDir string, replace bool, revisionAfter func(last int64) int64) (revision int64, err error) {
+	info, err := InspectSnapshot(path)
+	if err != nil {
+		return 0, err
+	}
+	if dataDir, err = filepath.Abs(dataDir); err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return 0, fmt.Errorf("data directory %s cannot be made: %w", dataDir, err)
+	}
+	lock, err := lockDirectory(dataDir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	into, making := filepath.Join(dataDir, "etcd"), filepath.Join(dataDir, "etcd.restoring")
+	if !replace && fileutil.Exist(into) && !fileutil.DirEmpty(into) {
+		return 0, fmt.Errorf("data directory %s has a storage already: move %s away, or have it replaced", dataDir, into)
+	}
+	revision = revisionAfter(info.Revision)
+	if err := restoreInto(making, path, uint64(revision-info.Revision)); err != nil {
+		return 0, errors.Join(fmt.Errorf("restoring %s into %s: %w", path, making, err), os.RemoveAll(making))
+	}
+	if err := os.RemoveAll(into); err != nil {
+		return 0, err
+	}
+	if err := errors.Join(os.Rename(making, into), ignoreMissing(os.Remove(filepath.Join(dataDir, movedFile)))); err != nil {
+		return 0, err
+	}
+	return revision, syncDirectory(dataDir)
+}
+
+func restoreInto(dir, path string, bump uint64) error {
+	if err := os.RemoveAll(dir); err != nil { // of a restore that was killed
+		return err
+	}
+	useSegmentSize()
+	peer := url.URL{Scheme: "http", Host: peerAddress}
+	return snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+		SnapshotPath: path, OutputDataDir: dir, Name: memberName, PeerURLs: []string{peer.String()},
+		InitialCluster: memberName + "=" + peer.String(), InitialClusterToken: embed.NewConfig().InitialClusterToken,
+		RevisionBump: bump, MarkCompacted: true,
+	})
+}
+
+func syncDirectory(path string) error {
+	dir, err := fileutil.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

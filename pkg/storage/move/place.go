@@ -1,0 +1,86 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+)
+
+// Place is where objects are stored: a data directory, or the servers of an etcd.
+type Place struct {
+	DataDir string
+	Servers []string
+	// TLS is how the servers are trusted, and who we are to them.
+	TLS *tls.Config
+}
+
+func (p Place) String() string {
+	if p.DataDir != "" {
+		return p.DataDir
+	}
+	return strings.Join(p.Servers, ",")
+}
+
+// dialTimeout bounds how long servers are waited for.
+const dialTimeout = 5 * time.Second
+
+// storage is a place that is open.
+type storage struct {
+	*clientv3.Client
+	place Place
+	close func() error
+}
+
+// open opens a place that has a storage, and answers.
+func (p Place) open(ctx context.Context) (*storage, error) {
+	config := clientv3.Config{Endpoints: p.Servers, TLS: p.TLS, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop()}
+	stop := func() error { return nil }
+	if p.DataDir != "" {
+		if !hasStorage(p.DataDir) { // etcd would make one
+			return nil, fmt.Errorf("data directory %s has no storage", p.DataDir)
+		}
+		server, err := etcd.Start(ctx, etcd.Config{DataDir: p.DataDir})
+		if err != nil {
+			return nil, err
+		}
+		config.Endpoints, stop = []string{server.Endpoint()}, server.Close
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reach %s: %w", p, err), stop())
+	}
+	opened := &storage{Client: client, place: p, close: func() error { return errors.Join(client.Close(), stop()) }}
+	if _, err := opened.revision(ctx); err != nil {
+		return nil, errors.Join(err, opened.close())
+	}
+	return opened, nil
+}
+
+func hasStorage(dataDir string) bool {
+	_, err := os.Stat(filepath.Join(dataDir, "etcd", "member"))
+	return err == nil
+}
+
+// revision returns the present revision.
+func (s *storage) revision(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	answer, err := s.Get(ctx, "revision", clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("reach %s: %w", s.place, err)
+	}
+	return answer.Header.GetRevision(), nil
+}
