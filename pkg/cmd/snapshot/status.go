@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -31,7 +32,7 @@ func newStatus() *cobra.Command {
 				return json.NewEncoder(command.OutOrStdout()).Encode(info)
 			}
 			fmt.Fprintf(command.OutOrStdout(), "Revision:  %d\nKeys:      %d\nSize:      %s\nFormat:    etcd %s\n",
-				info.Revision, info.Keys, sizeText(info.Size), info.Version)
+				info.Revision, info.Keys, sizeText(info.Size), cmp.Or(info.Version, "(not stored yet)"))
 			return nil
 		},
 	}

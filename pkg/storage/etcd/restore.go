@@ -26,8 +26,9 @@ type SnapshotInfo struct {
 	Keys int `json:"keys"`
 	// Size is that of the database, in bytes.
 	Size int64 `json:"size"`
-	// Version is the version of etcd whose storage format it has, such as "3.6.0".
-	Version string `json:"version"`
+	// Version is the version of etcd whose storage format it has, such as "3.6.0". A new storage has none in its
+	// first second.
+	Version string `json:"version,omitempty"`
 }
 
 // InspectSnapshot reads a file with a snapshot, and returns an error if it is damaged.
