@@ -178,6 +178,14 @@ func (h *syncHealth) setFindings(parent object.Key, warnings []pipeline.Warning,
 	h.set(parent, after)
 }
 
+// hasFindings reports whether the last plan about a parent has found something that the status tells.
+func (h *syncHealth) hasFindings(parent object.Key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := h.parents[parent]
+	return of.isWarned() || of.outdated > 0
+}
+
 // warnedParents returns the parents whose last plan had warnings.
 func (h *syncHealth) warnedParents() (parents []object.Key) {
 	h.mu.Lock()
