@@ -51,6 +51,10 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 	if err := c.Reads.Check(ctx); err != nil {
 		return syncqueue.RequeueAfter(refusedInterval) // the controller is about to be stopped
 	}
+	if c.isPaused(parent) {
+		c.pause(parent, state)
+		return syncqueue.Done(0)
+	}
 	result := c.syncParent(ctx, parent, state)
 	if c.DeveloperMode {
 		logSync(logger, parent, result.outcomes)
