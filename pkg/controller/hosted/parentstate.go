@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -47,6 +48,8 @@ type parentState struct {
 	upToDate     plan.UpToDateCache
 	noOp         knownNoOp
 	told         toldWarnings
+	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
+	hookEvents sets.Set[uint64]
 	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
 	customizeAnswer *related.Answer
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.

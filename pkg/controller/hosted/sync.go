@@ -175,7 +175,7 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
-		state.isLetGo, state.told, state.syncErrorEvents = false, toldWarnings{}, eventDeduplicator{}
+		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
 	}
 	webhook := c.hooks.forSnapshot(snapshot)
 	if webhook == nil {
@@ -194,6 +194,9 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	decision, err := c.decide(state, snapshot, responses, time.Now())
 	if err != nil {
 		return syncResult{err: err}
+	}
+	if of := responses.responses[0]; !of.IsNoOp {
+		c.reportHookEvents(state, snapshot, of.Events)
 	}
 	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
 		return syncResult{err: err}
