@@ -172,6 +172,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,
+		Settled:               config.settled(),
 		Revisions:             stored,
 		RevisionNamespace:     config.Namespace,
 	}, undo, nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
@@ -25,6 +26,8 @@ type Config struct {
 	Loopback *rest.Config
 	// Metrics is where controllers register their metrics while they run.
 	Metrics prometheus.Registerer
+	// Settled keeps which parents are settled; nil if that is not kept.
+	Settled hosted.SettledStore
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
 	Options
@@ -54,6 +57,9 @@ type Options struct {
 	Client ClientLimits
 	// CacheFlushInterval is how often all parents are synced again. Zero is never.
 	CacheFlushInterval time.Duration
+	// SyncAllOnStart has a controller that starts sync all parents, also those that an earlier process left
+	// settled.
+	SyncAllOnStart bool
 	// DiscoveryInterval is how often the types in use are read from the host again. Most changes
 	// are noticed without that, at once. Zero is never.
 	DiscoveryInterval time.Duration

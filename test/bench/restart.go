@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
@@ -27,8 +29,8 @@ func (b *bench) occupied(ctx context.Context, w *world, what string) error {
 	return nil
 }
 
-// restart restarts the server and waits until it is quiet.
-func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) error {
+// restart restarts the server with more flags and waits until it is quiet. What it notes begins with that name.
+func (b *bench) restart(ctx context.Context, w *world, own *ours, name string, sites int, flags ...string) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
@@ -38,15 +40,18 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) err
 	}
 	w.hook.forget()
 	var begin time.Time
+	before := w.env.Server.Args
 	err = w.restartServer(ctx, func() error {
+		w.env.Server.Args = append(slices.Clone(before), flags...)
 		begin = time.Now()
 		return nil
 	})
+	w.env.Server.Args = before
 	if err != nil {
 		return err
 	}
-	stopProfile := b.profile(ctx, w, own, "restart")
-	if err := w.hook.wait(ctx, sites); err != nil {
+	stopProfile := b.profile(ctx, w, own, name)
+	if err := w.waitForSynced(ctx, sites); err != nil {
 		return err
 	}
 	quiet := time.Since(begin)
@@ -62,12 +67,30 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) err
 	if err != nil {
 		return err
 	}
-	b.addTime(fmt.Sprintf("restart %d", sites), quiet)
-	b.add(fmt.Sprintf("restart writes %d", sites), float64(writes))
-	b.add(fmt.Sprintf("restart calls %d", sites), float64(w.hook.count()))
+	b.addTime(fmt.Sprintf("%s %d", name, sites), quiet)
+	b.add(fmt.Sprintf("%s writes %d", name, sites), float64(writes))
+	b.add(fmt.Sprintf("%s calls %d", name, sites), float64(w.hook.count()))
 	b.add(fmt.Sprintf("resident %d", sites), resident)
-	b.logf("%d sites: quiet after %s, %d calls, %d writes, %.0f MiB", sites, quiet, w.hook.count(), writes, resident)
+	b.logf("%s, %d sites: quiet after %s, %d calls, %d writes, %.0f MiB", name, sites, quiet, w.hook.count(), writes, resident)
 	return nil
+}
+
+// waitForSynced waits until the server counts so many sites as synced.
+func (w *world) waitForSynced(ctx context.Context, sites int) error {
+	return poll.Within(ctx, patience, func(ctx context.Context) error {
+		families, err := w.env.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		counts := harness.Series(families["metacontroller_parents"], "controller_name", "bench", "state", "synced")
+		if len(counts) == 0 {
+			return errors.New("the server does not count sites yet")
+		}
+		if synced := counts[0].GetGauge().GetValue(); int(synced) != sites {
+			return fmt.Errorf("%.0f of %d sites are synced", synced, sites)
+		}
+		return nil
+	})
 }
 
 // resident is how many MiB the server occupies at most while that does not change any more.

@@ -128,8 +128,8 @@ func orphanScenario() *scenario {
 					return nil
 				})
 				r.resume()
-			}, until: func(r *run) error { return r.has("Thing", "p", int64(0), "status", "parts") }},
-			{name: "let go", do: func(r *run) {
+			}, until: func(r *run) error { return r.has("Thing", "p", int64(0), "status", "parts") }, orphansRevisions: true},
+			{name: "let go", orphansRevisions: true, do: func(r *run) {
 				r.PatchParent("p", object{"metadata": object{"annotations": object{"let-go": "now"}}})
 			}, until: func(r *run) error {
 				return errors.Join(r.isGone("Thing", "p"), r.has("Part", "p-0", nil, "metadata", "ownerReferences"))

@@ -43,6 +43,9 @@ type step struct {
 	until func(*run) error
 	// recreates is how often each child may be deleted and created again.
 	recreates int
+	// orphansRevisions is true if the host may have taken the ControllerRevisions from their owner. It does
+	// so only if its garbage collector has seen them, and our server then leaves them as they are.
+	orphansRevisions bool
 }
 
 // asked is what a hook is asked, of either kind of controller.

@@ -30,6 +30,7 @@ type CompositeControllerSpec struct {
 	EndpointConfigs     []EndpointConfig
 	ResyncPeriodSeconds *int32
 	GenerateSelector    *bool
+	Paused              bool
 	Access
 }
 

@@ -29,6 +29,7 @@ type ParentCounts struct {
 	Synced  int32
 	Failing int32
 	Warned  int32
+	Paused  int32
 }
 
 // ChildCounts counts children that are not as their hook wants although no sync failed.

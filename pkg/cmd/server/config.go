@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
@@ -69,20 +70,26 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}
-		config.ExtraConfig.RunControllers = o.runControllers(host, controllers)
+		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
 // runControllers returns the function that runs the controller loop from when the host has come.
-func (o *Options) runControllers(host *extendedHost, config controller.Config) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(host *extendedHost, config controller.Config, storage storagebackend.Config) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 		defer o.watchParents(ctx, loopback)()
 		config.Loopback = loopback
+		store, closeStore, err := settledStore(ctx, storage)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		config.Settled = store
 		return controller.Run(ctx, config)
 	}
 }

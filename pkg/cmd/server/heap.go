@@ -96,7 +96,7 @@ func (t *heapTuner) tune() {
 	}
 }
 
-// giveBack runs a collection and returns unused memory to the system.
+// giveBack runs a collection, returns unused memory to the system and lets go of the program's own pages.
 func (t *heapTuner) giveBack() {
 	t.mu.Lock()
 	stopped := t.stopped
@@ -104,5 +104,6 @@ func (t *heapTuner) giveBack() {
 	t.mu.Unlock()
 	if !stopped {
 		debug.FreeOSMemory()
+		unmapProgram()
 	}
 }

@@ -58,6 +58,8 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
+	// Settled remembers which parents are settled; nil if nothing is remembered.
+	Settled *Settled
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
 	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
@@ -78,6 +80,7 @@ type Controller struct {
 	strategies plan.Strategies
 	queue      *syncqueue.Queue
 	parents    *parentStates
+	settled    *settledParents
 	health     *syncHealth
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
@@ -112,6 +115,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		strategies:    spec.strategiesWithEngine(dependencies.Engine),
 		parents:       newParentStates(),
 		health:        newSyncHealth(),
+		settled:       newSettledParents(dependencies.Settled, spec),
 		nameConflicts: newNameConflicts(),
 		guard:         writeloop.New(),
 	}
@@ -165,8 +169,9 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
-	stopResync := c.startResync(ctx)
+	stopResync := c.startResync(ctx, c.settled.load(ctx, c.resyncPeriods()))
 	defer stopResync()
+	defer c.startSaving(ctx)()
 	for _, shown := range []prometheus.Collector{c.queue.Metrics, newHealthMetrics(c)} {
 		if err := c.Metrics.Register(shown); err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")

@@ -199,6 +199,12 @@ func answerAll(connection net.Conn, answer []byte) {
 // create pods as if the name were taken, but finds no pod of that name.
 func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 	t.Helper()
+	return hostOfText(t, "", "")
+}
+
+// hostOfText is hostOf with a text in the spec of the parent, and with a status behind a comma.
+func hostOfText(t *testing.T, text, status string) (config *rest.Config, events chan corev1.Event) {
+	t.Helper()
 	events = make(chan corev1.Event, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -217,8 +223,8 @@ func hostOf(t *testing.T) (config *rest.Config, events chan corev1.Event) {
 			kind, apiVersion := "Pod", "v1"
 			if strings.HasSuffix(r.URL.Path, "/webs") {
 				kind, apiVersion = "Web", "ctl.example/v1"
-				_, _ = io.WriteString(w, `{"type":"ADDED","object":{"apiVersion":"ctl.example/v1","kind":"Web",
-					"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}}}`)
+				_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"apiVersion":"ctl.example/v1","kind":"Web",
+					"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"},"spec":{"text":%q}%s}}`, text, status)
 			}
 			_, _ = fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,
 				"metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`, kind, apiVersion)

@@ -35,6 +35,9 @@ func (c *Controller) Health() report.Health {
 	health.LastError, health.Failure = c.health.lastError, c.health.failure()
 	health.Warned, health.FieldWarning, health.ChildWarning = c.health.warned, c.health.warning(ofFields), c.health.warning(ofChildren)
 	health.Outdated = c.health.outdated
+	if health.AllPaused = c.spec.Paused; c.health.paused > 0 {
+		health.Paused, health.PausedParent = c.health.paused, c.health.pausedParent()
+	}
 	return health
 }
 
@@ -64,13 +67,14 @@ type syncHealth struct {
 	mu sync.Mutex
 	// parents has an entry for each parent that was synced.
 	parents map[object.Key]parentHealth
-	// succeeded, failing, warned, warnedOf and outdated are the sums over the entries.
-	succeeded, failing, warned, outdated int
-	warnedOf                             [warningSorts]int
-	// shownFailure and shownWarnings are the parents whose failure and warnings the status shows.
-	shownFailure  object.Key
-	shownWarnings [warningSorts]object.Key
-	lastError     *report.ParentError
+	// succeeded, failing, warned, warnedOf, outdated and paused are the sums over the entries.
+	succeeded, failing, warned, outdated, paused int
+	warnedOf                                     [warningSorts]int
+	// shownFailure and shownWarnings are the parents whose failure and warnings the status shows, shownPaused is
+	// a paused one that it names.
+	shownFailure, shownPaused object.Key
+	shownWarnings             [warningSorts]object.Key
+	lastError                 *report.ParentError
 }
 
 // warningSort tells the warnings that have a condition each.
@@ -103,6 +107,8 @@ type parentHealth struct {
 	warnings [warningSorts]*pipeline.Warning
 	// outdated is the number of children that this sync left as they are.
 	outdated int
+	// paused is true if the parent is paused. Nothing else is set then.
+	paused bool
 }
 
 // isWarned reports whether there are warnings of any sort.
@@ -120,6 +126,7 @@ func (h *syncHealth) update(parent object.Key, err error) (over *report.ParentEr
 	defer h.mu.Unlock()
 	before := h.parents[parent]
 	after := before
+	after.paused = false
 	switch {
 	case err == nil:
 		after.succeeded, after.failure, after.recovers = true, nil, false
@@ -178,6 +185,14 @@ func (h *syncHealth) setFindings(parent object.Key, warnings []pipeline.Warning,
 	h.set(parent, after)
 }
 
+// hasFindings reports whether the last plan about a parent has found something that the status tells.
+func (h *syncHealth) hasFindings(parent object.Key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := h.parents[parent]
+	return of.isWarned() || of.outdated > 0
+}
+
 // warnedParents returns the parents whose last plan had warnings.
 func (h *syncHealth) warnedParents() (parents []object.Key) {
 	h.mu.Lock()
@@ -213,6 +228,7 @@ func (h *syncHealth) set(parent object.Key, after parentHealth) {
 		h.chooseShown(warningSort(of), parent, before.warnings[of], after.warnings[of])
 	}
 	h.outdated += after.outdated - before.outdated
+	h.paused += count(after.paused) - count(before.paused)
 	h.parents[parent] = after
 }
 

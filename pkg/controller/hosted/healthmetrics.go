@@ -24,7 +24,7 @@ func newHealthMetrics(of *Controller) *healthMetrics {
 	return &healthMetrics{
 		controller: of,
 		ready:      describe("controller_ready", "1 if the running controller sees the cluster and reaches its hooks, 0 if not."),
-		parents:    describe("parents", "Parents of the controller by how their last sync ended: synced, failing, or pending if there was none.", "state"),
+		parents:    describe("parents", "Parents of the controller by how their last sync ended: synced, failing, paused, or pending if there was none.", "state"),
 		warned:     describe("parents_warned", "Parents whose last sync found what is probably a mistake."),
 		outdated:   describe("children_outdated", "Children that the update method OnDelete, or none, leaves as they are."),
 		loops:      describe("write_loops", "Writes that are slowed down because they would be repeated again and again."),
@@ -49,8 +49,9 @@ func (m *healthMetrics) Collect(metrics chan<- prometheus.Metric) {
 	show(m.ready, count(c.RuntimeProblem() == nil))
 	show(m.parents, health.Synced, "synced")
 	show(m.parents, health.Failing, "failing")
+	show(m.parents, health.Paused, "paused")
 	if !health.Uncounted {
-		show(m.parents, max(health.Total-health.Synced-health.Failing, 0), "pending")
+		show(m.parents, max(health.Total-health.Synced-health.Failing-health.Paused, 0), "pending")
 	}
 	show(m.warned, health.Warned)
 	show(m.outdated, health.Outdated)

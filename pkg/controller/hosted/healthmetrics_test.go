@@ -19,6 +19,7 @@ func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": errors.New("no")} {
 		c.health.update(web(name), err)
 	}
+	c.pause(web("d"), &parentState{})
 	c.health.setFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
 	err := testutil.CollectAndCompare(newHealthMetrics(c), strings.NewReader(`
 # HELP metacontroller_children_outdated [ALPHA] Children that the update method OnDelete, or none, leaves as they are.
@@ -30,9 +31,10 @@ metacontroller_controller_ready{controller_name="webs",controller_type="Composit
 # HELP metacontroller_hook_down [ALPHA] 1 if the hook has not answered several calls in a row, 0 if it has.
 # TYPE metacontroller_hook_down gauge
 metacontroller_hook_down{controller_name="webs",controller_type="CompositeController",hook="sync"} 0
-# HELP metacontroller_parents [ALPHA] Parents of the controller by how their last sync ended: synced, failing, or pending if there was none.
+# HELP metacontroller_parents [ALPHA] Parents of the controller by how their last sync ended: synced, failing, paused, or pending if there was none.
 # TYPE metacontroller_parents gauge
 metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="failing"} 1
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="paused"} 1
 metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="synced"} 2
 # HELP metacontroller_parents_warned [ALPHA] Parents whose last sync found what is probably a mistake.
 # TYPE metacontroller_parents_warned gauge

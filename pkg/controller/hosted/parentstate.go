@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -21,10 +23,12 @@ import (
 )
 
 // parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
-// parent uses it. There is one for each parent, so what few parents need is behind a pointer.
+// parent uses it, but for settled. There is one for each parent, so what few parents need is behind a pointer.
 type parentState struct {
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
+	// settled is the hash of the inputs of the last sync if that left the parent settled, else zero.
+	settled atomic.Uint64
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites
 	// unseenSince is the time since which the caches have not shown the last writes; zero if they
@@ -44,6 +48,8 @@ type parentState struct {
 	upToDate     plan.UpToDateCache
 	noOp         knownNoOp
 	told         toldWarnings
+	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
+	hookEvents sets.Set[uint64]
 	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
 	customizeAnswer *related.Answer
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.
@@ -140,6 +146,19 @@ func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byKey, parent)
+}
+
+// settled returns the hashes of the parents that are settled.
+func (p *parentStates) settled() []uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hashes := make([]uint64, 0, len(p.byKey))
+	for _, state := range p.byKey {
+		if hash := state.settled.Load(); hash != 0 {
+			hashes = append(hashes, hash)
+		}
+	}
+	return hashes
 }
 
 // forget drops everything that is known of a parent that is gone.

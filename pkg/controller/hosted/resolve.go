@@ -43,7 +43,10 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", kind.Name, object.GetName(), err)
 	}
-	spec := &Spec{Kind: kind, Name: object.GetName(), Object: sent, Strategies: plan.Strategies{}, EndpointConfigs: endpoints}
+	spec := &Spec{
+		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Generation: object.GetGeneration(),
+		Object: sent, Strategies: plan.Strategies{}, EndpointConfigs: endpoints,
+	}
 	return spec, spec.ResolveHooks(*hooks)
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
@@ -24,6 +26,11 @@ import (
 type Spec struct {
 	Kind Kind
 	Name string
+	// Paused is true if the controller leaves all its parents alone.
+	Paused bool
+	// UID and Generation are those of the controller object.
+	UID        types.UID
+	Generation int64
 	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
 	// Access says as whom the controller acts, and what it may reach. Namespaces are those of its parents,

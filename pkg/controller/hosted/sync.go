@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
@@ -50,6 +51,10 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 	if err := c.Reads.Check(ctx); err != nil {
 		return syncqueue.RequeueAfter(refusedInterval) // the controller is about to be stopped
 	}
+	if c.isPaused(parent) {
+		c.pause(parent, state)
+		return syncqueue.Done(0)
+	}
 	result := c.syncParent(ctx, parent, state)
 	if c.DeveloperMode {
 		logSync(logger, parent, result.outcomes)
@@ -63,7 +68,13 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 		c.forget(parent, state)
 		return syncqueue.Forget()
 	}
-	return c.report(ctx, parent, state, result)
+	next := c.report(ctx, parent, state, result)
+	if c.isSettled(parent, state, &result, next) {
+		state.settled.Store(result.inputs)
+	} else {
+		state.settled.Store(0)
+	}
+	return next
 }
 
 // checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
@@ -110,6 +121,10 @@ type syncResult struct {
 	unfinalized *pipeline.Snapshot
 	// leaving is the child that has been being deleted for the longest time; nil if none is.
 	leaving *object.Object
+	// inputs is the hash of what the sync depended on; zero if the parent cannot be settled. Rolling is true
+	// if its children roll out.
+	inputs  uint64
+	rolling bool
 	// outcomes are those of the steps of the plan.
 	outcomes []pipeline.Outcome
 	err      error
@@ -119,7 +134,7 @@ type syncResult struct {
 // of the result.
 func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
-	started := time.Now()
+	started, isFirst := time.Now(), state.uid == ""
 	snapshot, webhook, err := c.observe(ctx, state, parent)
 	switch {
 	case err != nil:
@@ -129,12 +144,16 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case webhook == nil:
 		return syncResult{}
 	}
+	inputs := c.settledHash(snapshot)
+	if isFirst && c.settled.wasSettled(inputs) {
+		return syncResult{inputs: inputs}
+	}
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
 	if err != nil {
 		return syncResult{err: err}
 	}
 	result = c.planAndAct(ctx, started, state, snapshot, responses)
-	result.leaving = longestLeaving(snapshot)
+	result.inputs, result.leaving = inputs, longestLeaving(snapshot)
 	return result
 }
 
@@ -156,7 +175,7 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
-		state.isLetGo, state.told, state.syncErrorEvents = false, toldWarnings{}, eventDeduplicator{}
+		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
 	}
 	webhook := c.hooks.forSnapshot(snapshot)
 	if webhook == nil {
@@ -176,6 +195,9 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if err != nil {
 		return syncResult{err: err}
 	}
+	if of := responses.responses[0]; !of.IsNoOp {
+		c.reportHookEvents(state, snapshot, of.Events)
+	}
 	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
 		return syncResult{err: err}
 	}
@@ -187,6 +209,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if responses.rollout != nil {
 		var next time.Duration
 		next, waiting = c.reportRollout(state, snapshot.Parent, decision, time.Now())
+		result.rolling = len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue
 		result.resyncAfter = sooner(result.resyncAfter, next)
 	}
 	if decision.Response.IsNoOp {

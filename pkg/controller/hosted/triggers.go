@@ -95,12 +95,16 @@ func (c *Controller) childChanged(before, after *object.Object) {
 }
 
 // startResync enqueues all parents in the period of the spec and in that of the process, until stop
-// is called.
-func (c *Controller) startResync(ctx context.Context) (stop func()) {
-	return startPeriodic(ctx, []time.Duration{c.spec.Resync, c.Resync}, func() {
+// is called. They were enqueued last at the given time.
+func (c *Controller) startResync(ctx context.Context, last time.Time) (stop func()) {
+	return startPeriodic(ctx, c.resyncPeriods(), time.Since(last), func() {
+		c.settled.allEnqueued(time.Now())
 		c.queue.EnqueueLowPriority(syncqueue.Resync, c.allParents()...)
 	})
 }
+
+// resyncPeriods returns the periods in which all parents are synced again; those that are zero do not count.
+func (c *Controller) resyncPeriods() []time.Duration { return []time.Duration{c.spec.Resync, c.Resync} }
 
 func (c *Controller) allParents() []object.Key {
 	parents := c.observer.Parents()
@@ -111,24 +115,26 @@ func (c *Controller) allParents() []object.Key {
 	return keys
 }
 
-// startPeriodic calls do in each of the periods that are not zero, until stop is called.
-func startPeriodic(ctx context.Context, periods []time.Duration, do func()) (stop func()) {
+// startPeriodic calls do in each of the periods that are not zero, until stop is called. Of the first
+// periods, the given time has passed already.
+func startPeriodic(ctx context.Context, periods []time.Duration, passed time.Duration, do func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for _, period := range periods {
 		if period > 0 {
-			running.Go(func() { runPeriodic(ctx, period, do) })
+			running.Go(func() { runPeriodic(ctx, period, max(period-passed, 1), do) })
 		}
 	}
 	return func() { cancel(); running.Wait() }
 }
 
-func runPeriodic(ctx context.Context, period time.Duration, do func()) {
-	ticker := time.NewTicker(period)
+func runPeriodic(ctx context.Context, period, first time.Duration, do func()) {
+	ticker := time.NewTicker(first)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
+			ticker.Reset(period)
 			do()
 		case <-ctx.Done():
 			return

@@ -70,7 +70,7 @@ func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 				var mu sync.Mutex
 				var times []time.Duration
 				started := time.Now()
-				stop := startPeriodic(t.Context(), test.periods, func() {
+				stop := startPeriodic(t.Context(), test.periods, 0, func() {
 					mu.Lock()
 					defer mu.Unlock()
 					times = append(times, time.Since(started))

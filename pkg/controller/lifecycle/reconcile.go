@@ -75,6 +75,10 @@ func (r *Reconciler) state(name string) *controllerState {
 	if state == nil {
 		state = &controllerState{name: name, accountRequired: r.RequireServiceAccount, shared: r.sharing != nil}
 		r.states[name] = state
+		select {
+		case r.stateAdded <- struct{}{}:
+		default:
+		}
 	}
 	return state
 }

@@ -26,6 +26,8 @@ type Response struct {
 	// Finalized is true if a finalize hook has nothing left to do. SaysFinalized is true if the
 	// answer has the field at all.
 	Finalized, SaysFinalized bool
+	// Events are what the hook wants to be told about the parent, or about a child of it.
+	Events []HookEvent
 	// Strict is true if a child that is listed twice makes the answer an error. Otherwise
 	// the last one counts.
 	Strict bool
@@ -36,6 +38,21 @@ type Response struct {
 	// IsNoOp is true if the answer is the NoOp of the snapshot. Then only Hash and the
 	// fields that NoOp has are filled in.
 	IsNoOp bool
+}
+
+// HookEvent is an event that a hook answers.
+type HookEvent struct {
+	// Warning is true if the type of the event is Warning, and not Normal.
+	Warning bool
+	// Reason is a word in CamelCase. Message is not empty.
+	Reason, Message string
+	// Child is what the event is about; nil for the parent.
+	Child *HookEventChild
+}
+
+// HookEventChild names a child. Its namespace is that of the parent if it is empty.
+type HookEventChild struct {
+	Group, Kind, Namespace, Name string
 }
 
 // NoOp is an answer that leaves nothing to write.

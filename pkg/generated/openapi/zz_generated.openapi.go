@@ -812,6 +812,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							Format:      "",
 						},
 					},
+					"paused": {
+						SchemaProps: spec.SchemaProps{
+							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait. When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
@@ -1048,7 +1055,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no warning about children. Stable: nothing is written again and again. ServiceAccountSet, only where it is False: the server requires new controllers to have a service account. Where one is not True, its reason and message say why.",
+							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no warning about children. Stable: nothing is written again and again. Paused, only where it is True: the controller or some of its parents are paused, since then. ServiceAccountSet, only where it is False: the server requires new controllers to have a service account. Where another one is not True, its reason and message say why.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1427,6 +1434,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							Format:      "int32",
 						},
 					},
+					"paused": {
+						SchemaProps: spec.SchemaProps{
+							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
@@ -1641,6 +1655,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					"warned": {
 						SchemaProps: spec.SchemaProps{
 							Description: "warned is how many of them are synced although the result is probably not what the author of the hook or of the controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long, or the cluster warns of a child. Events about these parents say what it is.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"paused": {
+						SchemaProps: spec.SchemaProps{
+							Description: "paused is how many of them are left alone, because the controller is paused or because their annotation metacontroller.k8s.io/paused is \"true\". They are neither synced nor failing.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

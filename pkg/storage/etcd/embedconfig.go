@@ -19,11 +19,14 @@ const (
 	memberName  = "metacontroller"
 	peerAddress = "127.0.0.1:2380"
 
-	// A single member elects itself when the election timeout has passed after its start. A short
-	// timeout makes restarts fast. Long ones are for slow networks between members. The timeout
-	// must have at least five ticks. It has no more, because each tick wakes the idle process.
-	tickMilliseconds     = 40
-	electionMilliseconds = 200
+	// A single member is told to elect itself (elect), so the timeout of elections does not matter. It must
+	// have at least five ticks. Ticks are long, because each wakes the idle process.
+	tickMilliseconds     = 500
+	electionMilliseconds = 2500
+
+	// commitInterval is how often writes are committed to the database. Until then they are in the log, and a
+	// crash loses none of them.
+	commitInterval = time.Second
 
 	// progressInterval is how often an idle watch gets the current revision. It keeps the API
 	// server's watch cache from asking for a compacted revision.
@@ -60,6 +63,7 @@ func (s *Server) etcdConfig(dir string, gate *gate) *embed.Config {
 	config.InitialCluster = config.InitialClusterFromName(memberName)
 	config.TickMs = tickMilliseconds
 	config.ElectionMs = electionMilliseconds
+	config.BackendBatchInterval = commitInterval
 	config.AuthToken = ""
 	config.EnableGRPCGateway = false
 	config.QuotaBackendBytes = gate.sizing.quota

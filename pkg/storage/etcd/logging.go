@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"sort"
+	"strings"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -34,7 +35,8 @@ func harmless(message string) bool {
 		// This happens in the first seconds of a new database. etcd tries again.
 		return true
 	}
-	return false
+	// The member is told to elect itself until it can.
+	return strings.Contains(message, "cannot campaign") || strings.Contains(message, "can not campaign")
 }
 
 // logBridge is a zap core that writes to klog.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/raft/v3/raftpb"
 	"k8s.io/klog/v2"
 )
 
@@ -200,18 +201,40 @@ func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd,
 	}
 }
 
+// electPeriod is how often the member is told to elect itself until it is ready. It cannot while it reads its
+// log back.
+const electPeriod = 10 * time.Millisecond
+
 func (s *Server) awaitReady(ctx context.Context) error {
-	select {
-	case <-s.etcd.Server.ReadyNotify():
-		return nil
-	case err := <-s.fatal:
-		return err
-	case err := <-s.etcd.Err():
-		return err
-	case <-s.etcd.Server.StopNotify():
-		return errors.New("it stopped before it was ready; its log says why")
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	ticker := time.NewTicker(electPeriod)
+	defer ticker.Stop()
+	for {
+		s.elect(ctx)
+		select {
+		case <-s.etcd.Server.ReadyNotify():
+			return nil
+		case err := <-s.fatal:
+			return err
+		case err := <-s.etcd.Err():
+			return err
+		case <-s.etcd.Server.StopNotify():
+			return errors.New("it stopped before it was ready; its log says why")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// elect tells the member to elect itself, which it would do by itself when the timeout of elections has passed. It
+// does nothing to a leader.
+func (s *Server) elect(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, electPeriod)
+	defer cancel()
+	self := uint64(s.etcd.Server.MemberID())
+	message := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
+	if err := s.etcd.Server.Process(ctx, message); err != nil {
+		s.logger.V(4).Info("The member was not told to elect itself", "err", err)
 	}
 }
 

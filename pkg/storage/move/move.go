@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,7 +137,8 @@ func (s *storage) raise(ctx context.Context, prefix string, above int64) error {
 	return err
 }
 
-// copyTo copies what there is at a revision, and returns the number of keys.
+// copyTo copies what there is at a revision, and returns the number of keys. Keys that would go by
+// themselves are left out: they are no objects.
 func (s *storage) copyTo(ctx context.Context, target *storage, prefix string, revision int64) (count int, err error) {
 	end := clientv3.GetPrefixRangeEnd(prefix)
 	for next := prefix; ; {
@@ -144,12 +146,13 @@ func (s *storage) copyTo(ctx context.Context, target *storage, prefix string, re
 		if err != nil {
 			return 0, fmt.Errorf("read %s: %w", s.place, err)
 		}
-		for _, batch := range batches(page.Kvs) {
+		lasting := slices.DeleteFunc(slices.Clone(page.Kvs), func(key *mvccpb.KeyValue) bool { return key.GetLease() != 0 })
+		for _, batch := range batches(lasting) {
 			if err := target.create(ctx, batch); err != nil {
 				return 0, err
 			}
 		}
-		count += len(page.Kvs)
+		count += len(lasting)
 		if !page.More {
 			return count, nil
 		}

@@ -81,14 +81,20 @@ func startPython(t *testing.T, file string) (port string) {
 // server prints that it listens.
 func startServer(t *testing.T, file string, interpreter ...string) (port string) {
 	t.Helper()
+	return startProgram(t, append(interpreter, file)...)
+}
+
+// startProgram is startServer with the command to which the port is added.
+func startProgram(t *testing.T, command ...string) (port string) {
+	t.Helper()
 	free, err := process.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
 	port = strconv.Itoa(free)
-	name := filepath.Base(file)
+	name := filepath.Base(command[len(command)-1])
 	log := filepath.Join(t.TempDir(), name+".log")
-	server, err := process.Start(name, log, exec.Command(interpreter[0], append(interpreter[1:], file, port)...))
+	server, err := process.Start(name, log, exec.Command(command[0], append(command[1:], port)...))
 	if err != nil {
 		t.Fatal(err)
 	}

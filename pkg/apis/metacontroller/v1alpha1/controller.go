@@ -22,6 +22,8 @@ const (
 	// finalizer stays on the objects that carry it, and has to be removed by other means. The
 	// annotation works before and after the deletion.
 	SkipDrainAnnotation = GroupName + "/skip-drain"
+	// PausedAnnotation has all controllers leave a parent alone if it is "true".
+	PausedAnnotation = GroupName + "/paused"
 
 	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after
 	// them, are the finalizers that controllers put on their parents. They are Metacontroller's, and

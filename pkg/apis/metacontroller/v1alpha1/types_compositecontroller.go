@@ -72,6 +72,13 @@ type CompositeControllerSpec struct {
 	// +optional
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
 
+	// paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition
+	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
+	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// Default: false.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	Access `json:",inline"`
 }
 

@@ -62,6 +62,13 @@ type DecoratorControllerSpec struct {
 	// +optional
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
 
+	// paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition
+	// Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait.
+	// When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// Default: false.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	Access `json:",inline"`
 }
 

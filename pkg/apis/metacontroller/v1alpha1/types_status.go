@@ -24,6 +24,8 @@ const (
 	// ConditionStable is True unless children or parents' status are written again and again, because another client
 	// undoes the writes or because the hook answers differently each time. Such writes are slowed down.
 	ConditionStable = "Stable"
+	// ConditionPaused is there, and True, while the controller or some of its parents are paused.
+	ConditionPaused = "Paused"
 	// ConditionServiceAccountSet is there, and False, if the server requires a service account of new controllers, and
 	// this controller was stored without one.
 	ConditionServiceAccountSet = "ServiceAccountSet"
@@ -40,8 +42,9 @@ type ControllerStatus struct {
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
 	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
 	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
-	// warning about children. Stable: nothing is written again and again. ServiceAccountSet, only where it is False: the
-	// server requires new controllers to have a service account. Where one is not True, its reason and message say why.
+	// warning about children. Stable: nothing is written again and again. Paused, only where it is True: the controller or some of its
+	// parents are paused, since then. ServiceAccountSet, only where it is False: the
+	// server requires new controllers to have a service account. Where another one is not True, its reason and message say why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -100,6 +103,11 @@ type ParentCounts struct {
 	// or the cluster warns of a child. Events about these parents say what it is.
 	// +optional
 	Warned int32 `json:"warned,omitempty"`
+
+	// paused is how many of them are left alone, because the controller is paused or because their annotation
+	// metacontroller.k8s.io/paused is "true". They are neither synced nor failing.
+	// +optional
+	Paused int32 `json:"paused,omitempty"`
 }
 
 // ChildCounts counts children that are not as their hook wants although no sync failed.

@@ -70,6 +70,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 		return nil, err
 	}
 	spec.ResolveSchemas(ctx, discovery)
+	spec.Paused = object.Spec.Paused
 	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
 	return spec, nil
 }

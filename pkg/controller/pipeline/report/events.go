@@ -220,6 +220,15 @@ func withoutMiddle(message string, head, tail int) string {
 	return strings.ToValidUTF8(message[:head], "") + " … " + strings.ToValidUTF8(message[len(message)-tail:], "")
 }
 
+// OfHook writes an event that a hook has answered, about a parent or a child.
+func (e *Events) OfHook(about *object.Object, event pipeline.HookEvent) {
+	of := corev1.EventTypeNormal
+	if event.Warning {
+		of = corev1.EventTypeWarning
+	}
+	e.recorder.Event(about, of, event.Reason, truncate(event.Message))
+}
+
 // NameConflict writes that children could not be created because other objects have their names.
 func (e *Events) NameConflict(parent *object.Object, err error) {
 	e.recorder.Event(parent, corev1.EventTypeWarning, reasonChildNameTaken, truncateError(err))

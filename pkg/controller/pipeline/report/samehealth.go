@@ -11,6 +11,7 @@ func SameHealth(a, b *Health) bool {
 	}
 	return a.Uncounted == b.Uncounted && a.Total == b.Total && a.Synced == b.Synced && a.Failing == b.Failing &&
 		a.Warned == b.Warned && a.Outdated == b.Outdated && a.HookCalled == b.HookCalled && a.WholeErrors == b.WholeErrors &&
+		a.Paused == b.Paused && a.PausedParent == b.PausedParent && a.AllPaused == b.AllPaused &&
 		// A failure is replaced, and never changed.
 		a.LastError == b.LastError && a.Failure == b.Failure &&
 		sameWarning(a.FieldWarning, b.FieldWarning) && sameWarning(a.ChildWarning, b.ChildWarning) &&

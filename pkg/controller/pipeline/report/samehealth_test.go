@@ -28,6 +28,9 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 		"FieldWarning":     func(h *Health) { h.FieldWarning = &ParentWarning{Parent: shop, More: 1, Warning: warning.Warning} },
 		"ChildWarning":     func(h *Health) { h.ChildWarning = &ParentWarning{Parent: shop} },
 		"Outdated":         func(h *Health) { h.Outdated++ },
+		"Paused":           func(h *Health) { h.Paused++ },
+		"PausedParent":     func(h *Health) { h.PausedParent = shop },
+		"AllPaused":        func(h *Health) { h.AllPaused = true },
 		"WholeErrors":      func(h *Health) { h.WholeErrors = true },
 		"WriteLoops":       func(h *Health) { h.WriteLoops = []pipeline.WriteLoop{{}} },
 	} {
@@ -48,7 +51,7 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 			}
 		})
 	}
-	if fields := reflect.TypeFor[Health]().NumField(); fields != 15 {
+	if fields := reflect.TypeFor[Health]().NumField(); fields != 18 {
 		t.Errorf("there are %d fields: SameHealth and this test must know all", fields)
 	}
 	if !SameHealth(nil, nil) {

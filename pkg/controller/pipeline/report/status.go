@@ -42,6 +42,11 @@ type Health struct {
 	ChildWarning *ParentWarning
 	// Outdated is the number of children that the update method OnDelete leaves as they are.
 	Outdated int
+	// Paused is the number of parents that are left alone, PausedParent is one of them, and AllPaused is true if
+	// the spec says it of all.
+	Paused       int
+	PausedParent object.Key
+	AllPaused    bool
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
 	// again.
 	WriteLoops []pipeline.WriteLoop
@@ -135,6 +140,8 @@ const (
 	ReasonFieldsKept         = "AllKept"
 	ReasonNoneWarned         = "NoneWarned"
 	ReasonActsAsServer       = "ActsAsServer"
+	ReasonPaused             = "Paused"
+	ReasonParentsPaused      = "ParentsPaused"
 )
 
 // Status returns the status of a controller object of that generation. before is its present
@@ -156,6 +163,11 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	setFieldsKnown(set, health)
 	setChildrenAsMeant(set, health)
 	setStable(set, health)
+	if health != nil && (health.AllPaused || health.Paused > 0) {
+		setPaused(set, health)
+	} else {
+		meta.RemoveStatusCondition(&after.Conditions, v1alpha1.ConditionPaused)
+	}
 	if health == nil {
 		after.Parents, after.Children = nil, nil
 		return after
@@ -165,6 +177,7 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 	} else {
 		after.Parents = &v1alpha1.ParentCounts{
 			Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing), Warned: int32(health.Warned),
+			Paused: int32(health.Paused),
 		}
 		after.Children = &v1alpha1.ChildCounts{Outdated: int32(health.Outdated)}
 	}
@@ -248,11 +261,27 @@ func setParentsSynced(set setCondition, health *Health) {
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(failureOf(health)))
 	case health.Total == 0 && !health.Uncounted:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonNoParents, "there is no parent: no object of the type exists, or none that the controller selects")
+	case health.Paused > 0 && health.Synced+health.Paused >= health.Total:
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonPaused, fmt.Sprintf("%d of %d parents are paused", health.Paused, health.Total))
 	case health.Uncounted || health.Synced < health.Total:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced, "some parents have not been synced yet")
 	default:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonAllSynced, "every parent is as its hook wants")
 	}
+}
+
+// setPaused says which parents are paused, and how that ends.
+func setPaused(set setCondition, health *Health) {
+	if health.AllPaused {
+		set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonPaused, "spec.paused is true: no hook is called, and nothing is written")
+		return
+	}
+	more := ""
+	if health.Paused > 1 {
+		more = fmt.Sprintf(" (and %d more)", health.Paused-1)
+	}
+	set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonParentsPaused, fmt.Sprintf(
+		"%s%s: the annotation %s is \"true\", so no hook is called about it, and nothing is written", health.PausedParent, more, v1alpha1.PausedAnnotation))
 }
 
 // failureOf says why one parent fails, and how many others do.

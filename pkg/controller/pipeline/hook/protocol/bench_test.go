@@ -109,10 +109,10 @@ func TestWhatReadingAResponseAllocates(t *testing.T) {
 		closely bool
 		want    int
 	}{
-		"composite":          {Composite(), false, 128},
-		"composite, closely": {Composite(), true, 136},
-		"decorator":          {Decorator(), false, 130},
-		"decorator, closely": {Decorator(), true, 138},
+		"composite":          {Composite(), false, 129},
+		"composite, closely": {Composite(), true, 137},
+		"decorator":          {Decorator(), false, 131},
+		"decorator, closely": {Decorator(), true, 139},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

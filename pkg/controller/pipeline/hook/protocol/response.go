@@ -29,6 +29,10 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 			response.ResyncAfter, err = d.seconds("resyncAfterSeconds", value)
 			return err
 		},
+		"events": func(value []byte) (err error) {
+			response.Events, err = d.events("events", value)
+			return err
+		},
 		"finalized": func(value []byte) (err error) {
 			response.SaysFinalized = true
 			response.Finalized, err = d.boolean("finalized", value)

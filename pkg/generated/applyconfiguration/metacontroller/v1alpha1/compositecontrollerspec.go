@@ -36,7 +36,12 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// and added to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook forgets cannot
 	// orphan children. Use it unless users of the parent type are to choose the selector.
 	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
-	GenerateSelector         *bool `json:"generateSelector,omitempty"`
+	GenerateSelector *bool `json:"generateSelector,omitempty"`
+	// paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition
+	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
+	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// Default: false.
+	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`
 }
 
@@ -101,6 +106,14 @@ func (b *CompositeControllerSpecApplyConfiguration) WithResyncPeriodSeconds(valu
 // If called multiple times, the GenerateSelector field is set to the value of the last call.
 func (b *CompositeControllerSpecApplyConfiguration) WithGenerateSelector(value bool) *CompositeControllerSpecApplyConfiguration {
 	b.GenerateSelector = &value
+	return b
+}
+
+// WithPaused sets the Paused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Paused field is set to the value of the last call.
+func (b *CompositeControllerSpecApplyConfiguration) WithPaused(value bool) *CompositeControllerSpecApplyConfiguration {
+	b.Paused = &value
 	return b
 }
 

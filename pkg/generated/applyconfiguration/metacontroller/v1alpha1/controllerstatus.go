@@ -21,8 +21,9 @@ type ControllerStatusApplyConfiguration struct {
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
 	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
 	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
-	// warning about children. Stable: nothing is written again and again. ServiceAccountSet, only where it is False: the
-	// server requires new controllers to have a service account. Where one is not True, its reason and message say why.
+	// warning about children. Stable: nothing is written again and again. Paused, only where it is True: the controller or some of its
+	// parents are paused, since then. ServiceAccountSet, only where it is False: the
+	// server requires new controllers to have a service account. Where another one is not True, its reason and message say why.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.

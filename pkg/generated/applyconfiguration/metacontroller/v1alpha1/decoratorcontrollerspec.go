@@ -31,7 +31,12 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
 	// of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
-	ResyncPeriodSeconds      *int32 `json:"resyncPeriodSeconds,omitempty"`
+	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
+	// paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition
+	// Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait.
+	// When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// Default: false.
+	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`
 }
 
@@ -93,6 +98,14 @@ func (b *DecoratorControllerSpecApplyConfiguration) WithEndpointConfigs(values .
 // If called multiple times, the ResyncPeriodSeconds field is set to the value of the last call.
 func (b *DecoratorControllerSpecApplyConfiguration) WithResyncPeriodSeconds(value int32) *DecoratorControllerSpecApplyConfiguration {
 	b.ResyncPeriodSeconds = &value
+	return b
+}
+
+// WithPaused sets the Paused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Paused field is set to the value of the last call.
+func (b *DecoratorControllerSpecApplyConfiguration) WithPaused(value bool) *DecoratorControllerSpecApplyConfiguration {
+	b.Paused = &value
 	return b
 }
 

@@ -21,6 +21,9 @@ type ParentCountsApplyConfiguration struct {
 	// controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long,
 	// or the cluster warns of a child. Events about these parents say what it is.
 	Warned *int32 `json:"warned,omitempty"`
+	// paused is how many of them are left alone, because the controller is paused or because their annotation
+	// metacontroller.k8s.io/paused is "true". They are neither synced nor failing.
+	Paused *int32 `json:"paused,omitempty"`
 }
 
 // ParentCountsApplyConfiguration constructs a declarative configuration of the ParentCounts type for use with
@@ -58,5 +61,13 @@ func (b *ParentCountsApplyConfiguration) WithFailing(value int32) *ParentCountsA
 // If called multiple times, the Warned field is set to the value of the last call.
 func (b *ParentCountsApplyConfiguration) WithWarned(value int32) *ParentCountsApplyConfiguration {
 	b.Warned = &value
+	return b
+}
+
+// WithPaused sets the Paused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Paused field is set to the value of the last call.
+func (b *ParentCountsApplyConfiguration) WithPaused(value int32) *ParentCountsApplyConfiguration {
+	b.Paused = &value
 	return b
 }

@@ -1,0 +1,41 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// isPaused reports whether a parent is left alone: no hook is called about it, and nothing is written, its
+// finalizer neither. When that ends, an event of the parent or another spec has it synced.
+func (c *Controller) isPaused(key object.Key) bool {
+	parent := c.observer.Get(key)
+	if parent == nil || !c.spec.Paused && parent.Annotations[v1alpha1.PausedAnnotation] != "true" {
+		return false
+	}
+	return c.observer.Handles(parent)
+}
+
+// pause notes that a parent is paused. How its last sync ended does not count any more.
+func (c *Controller) pause(parent object.Key, state *parentState) {
+	state.settled.Store(0)
+	c.hookCalls.forget(parent)
+	c.health.mu.Lock()
+	defer c.health.mu.Unlock()
+	c.health.set(parent, parentHealth{paused: true})
+}
+
+// pausedParent returns one of the parents that are paused. It is the same one as before as long as that is.
+func (h *syncHealth) pausedParent() object.Key {
+	if h.paused > 0 && !h.parents[h.shownPaused].paused {
+		for parent, health := range h.parents {
+			if health.paused {
+				h.shownPaused = parent
+				break
+			}
+		}
+	}
+	return h.shownPaused
+}
