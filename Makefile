@@ -181,6 +181,10 @@ manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the
 generate: ## Generate the code again.
 	hack/update-codegen.sh
 
+.PHONY: docs-reference
+docs-reference: ## Write docs/api.md from the types.
+	go test -count=1 -run '^TestTheAPIReferenceIsUpToDate$$' ./test/corpus -update-reference
+
 .PHONY: verify
 verify: ## Fail if the generated code is out of date.
 	hack/verify-codegen.sh

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -168,4 +169,44 @@ func TestARecordOfSettledParentsIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("%v is read as %v of %s", hashes, read, enqueued)
 		}
 	}
+}
+
+// counting counts how often records are saved.
+type counting struct {
+	records
+	saved int
+}
+
+func (c *counting) Save(ctx context.Context, of types.UID, record []byte) error {
+	c.saved++
+	return c.records.Save(ctx, of, record)
+}
+
+// A process that is killed leaves what it saved last. What has not changed is not saved again.
+func TestTheRecordIsSavedWhileTheControllerRunsAndWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{records: records{}}
+		c := &Controller{settled: newSettledParents(&Settled{Store: store}, newProcess().spec), parents: newParentStates()}
+		expect := func(saved int, hashes ...uint64) {
+			t.Helper()
+			synctest.Wait()
+			if _, got, _ := decodeSettled(store.records["controller"]); store.saved != saved || !slices.Equal(got, hashes) {
+				t.Errorf("it was saved %d times and has %v, want %d times and %v", store.saved, got, saved, hashes)
+			}
+		}
+		c.parents.get(web("a")).settled.Store(7)
+		c.parents.get(web("fails"))
+		stop := c.startSaving(t.Context())
+		expect(0)
+		<-time.After(settledPeriod)
+		expect(1, 7)
+		<-time.After(settledPeriod)
+		expect(1, 7)
+		c.parents.get(web("b")).settled.Store(5)
+		<-time.After(settledPeriod)
+		expect(2, 5, 7)
+		c.parents.get(web("a")).settled.Store(0)
+		stop()
+		expect(3, 5)
+	})
 }

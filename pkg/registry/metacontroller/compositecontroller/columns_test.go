@@ -54,6 +54,20 @@ status: {
     {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
 			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ChildrenDeleted <none> <none>",
 		},
+		"a paused one says so": {
+			object: header + `
+metadata: {name: a},
+status: {
+  conditions: [{type: Ready, status: "True", reason: Running}, {type: ParentsSynced, status: Unknown, reason: Paused}, {type: Paused, status: "True", reason: ParentsPaused}]}}`,
+			want: "a  <none> True Unknown <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ParentsPaused <none> <none>",
+		},
+		"a failure is graver than that it is paused": {
+			object: header + `
+metadata: {name: a},
+status: {
+  conditions: [{type: Ready, status: "False", reason: Forbidden}, {type: Paused, status: "True", reason: Paused}]}}`,
+			want: "a  <none> False <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> Forbidden <none> <none>",
+		},
 		"many children are counted": {
 			object: header + `
 metadata: {name: a},

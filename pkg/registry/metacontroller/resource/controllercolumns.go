@@ -77,7 +77,8 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 // field.
 const reasonChildrenDeleted = "ChildrenDeleted"
 
-// worstReason returns the reason of the gravest condition that is False, or otherwise if none is.
+// worstReason returns the reason of the gravest condition that is False. If none is, it returns that of what is
+// paused, or otherwise if nothing is.
 func worstReason(conditions []metav1.Condition, otherwise string) string {
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
@@ -94,6 +95,9 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 			}
 		}
 		return condition.Reason
+	}
+	if paused := meta.FindStatusCondition(conditions, v1alpha1.ConditionPaused); paused != nil && paused.Status == metav1.ConditionTrue {
+		return paused.Reason
 	}
 	return otherwise
 }

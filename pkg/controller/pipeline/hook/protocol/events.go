@@ -5,8 +5,10 @@ package protocol
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,39 +35,52 @@ type answeredEvent struct {
 	} `json:"child"`
 }
 
-// events reads the events that the hook wants to be told. Values of Secrets are blanked in their messages.
-func (d *Decoder) events(name string, value []byte) ([]pipeline.HookEvent, error) {
+// events reads the events that the hook wants to be told. One that cannot be told is a strict error, since hooks
+// that were written before there were events may have a field of that name. Values of Secrets are blanked in
+// messages.
+func (d *Decoder) events(name string, value []byte) []pipeline.HookEvent {
 	var answered []answeredEvent
 	if err := json.Unmarshal(value, &answered); err != nil {
-		return nil, fmt.Errorf("%s must be a list of objects with type, reason, message and child, not %s", name, d.quote(value))
+		d.strictErrors = append(d.strictErrors, fmt.Errorf("%s must be a list of objects with type, reason, message and child, not %s", name, d.quote(value)))
+		return nil
 	}
 	if len(answered) > maxEvents {
-		return nil, fmt.Errorf("%s has %d entries; there may be %d", name, len(answered), maxEvents)
+		d.strictErrors = append(d.strictErrors, fmt.Errorf("%s has %d entries; there may be %d", name, len(answered), maxEvents))
+		answered = answered[:maxEvents]
 	}
 	var events []pipeline.HookEvent
-	for i, one := range answered {
-		event := pipeline.HookEvent{Reason: one.Reason, Message: d.Redactor.Values(one.Message)}
-		switch one.Type {
-		case "", corev1.EventTypeNormal:
-		case corev1.EventTypeWarning:
-			event.Warning = true
-		default:
-			return nil, fmt.Errorf("%s[%d].type must be Normal or Warning, not %s", name, i, d.quote([]byte(fmt.Sprintf("%q", one.Type))))
-		}
-		if !eventReason.MatchString(one.Reason) {
-			return nil, fmt.Errorf("%s[%d].reason must be a word in CamelCase, such as BackupFailed, not %s", name, i, d.quote([]byte(fmt.Sprintf("%q", one.Reason))))
-		}
-		if one.Message == "" {
-			return nil, fmt.Errorf("%s[%d].message must not be empty", name, i)
-		}
-		if child := one.Child; child != nil {
-			group, err := schema.ParseGroupVersion(child.APIVersion)
-			if err != nil || child.APIVersion == "" || child.Kind == "" || child.Name == "" {
-				return nil, fmt.Errorf("%s[%d].child must have the apiVersion, kind and name of a child", name, i)
-			}
-			event.Child = &pipeline.HookEventChild{Group: group.Group, Kind: child.Kind, Namespace: child.Namespace, Name: child.Name}
+	for i := range answered {
+		event, err := d.event(&answered[i])
+		if err != nil {
+			d.strictErrors = append(d.strictErrors, fmt.Errorf("%s[%d].%w", name, i, err))
+			continue
 		}
 		events = append(events, event)
 	}
-	return events, nil
+	return events
+}
+
+func (d *Decoder) event(answered *answeredEvent) (pipeline.HookEvent, error) {
+	event := pipeline.HookEvent{Reason: answered.Reason, Message: d.Redactor.Values(answered.Message)}
+	switch answered.Type {
+	case "", corev1.EventTypeNormal:
+	case corev1.EventTypeWarning:
+		event.Warning = true
+	default:
+		return event, fmt.Errorf("type must be Normal or Warning, not %s", d.quote(strconv.AppendQuote(nil, answered.Type)))
+	}
+	if !eventReason.MatchString(answered.Reason) {
+		return event, fmt.Errorf("reason must be a word in CamelCase, such as BackupFailed, not %s", d.quote(strconv.AppendQuote(nil, answered.Reason)))
+	}
+	if answered.Message == "" {
+		return event, errors.New("message must not be empty")
+	}
+	if child := answered.Child; child != nil {
+		group, err := schema.ParseGroupVersion(child.APIVersion)
+		if err != nil || child.APIVersion == "" || child.Kind == "" || child.Name == "" {
+			return event, errors.New("child must have the apiVersion, kind and name of a child")
+		}
+		event.Child = &pipeline.HookEventChild{Group: group.Group, Kind: child.Kind, Namespace: child.Namespace, Name: child.Name}
+	}
+	return event, nil
 }

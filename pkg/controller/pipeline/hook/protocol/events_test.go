@@ -4,6 +4,8 @@
 package protocol
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,23 +31,21 @@ func TestEventsOfAnAnswerAreRead(t *testing.T) {
 		"a text in the list":   {answer: `["Ready"]`, err: "events must be a list of objects"},
 		"an unknown type":      {answer: `[{"type":"Error","reason":"A","message":"m"}]`, err: `events[0].type must be Normal or Warning, not "Error"`},
 		"no reason":            {answer: `[{"message":"m"}]`, err: "events[0].reason must be a word in CamelCase"},
-		"a sentence as reason": {answer: `[{"reason":"A","message":"m"},{"reason":"it is full","message":"m"}]`, err: `events[1].reason must be a word in CamelCase, such as BackupFailed, not "it is full"`},
+		"a sentence as reason": {answer: `[{"reason":"A","message":"m"},{"reason":"it is full","message":"m"}]`, want: []pipeline.HookEvent{{Reason: "A", Message: "m"}}, err: `events[1].reason must be a word in CamelCase, such as BackupFailed, not "it is full"`},
 		"no message":           {answer: `[{"reason":"A"}]`, err: "events[0].message must not be empty"},
 		"a child without name": {answer: `[{"reason":"A","message":"m","child":{"apiVersion":"v1","kind":"Pod"}}]`, err: "events[0].child must have the apiVersion, kind and name"},
-		"too many":             {answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`, err: "events has 11 entries; there may be 10"},
+		"too many":             {want: slices.Repeat([]pipeline.HookEvent{{Reason: "A", Message: "m"}}, 10), answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`, err: "events has 11 entries; there may be 10"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, format := range []Format{Composite(), Decorator()} {
-				got, err := (&Decoder{}).Response(format, []byte(`{"events":`+test.answer+`}`))
-				if test.err != "" {
-					if err == nil || !strings.Contains(err.Error(), test.err) {
-						t.Errorf("the error is %v, want %q", err, test.err)
-					}
-					continue
-				}
+				decoder := &Decoder{}
+				got, err := decoder.Response(format, []byte(`{"events":`+test.answer+`}`))
 				if err != nil {
 					t.Fatal(err)
+				}
+				if strict := errors.Join(decoder.StrictErrors()...); (strict != nil) != (test.err != "") || strict != nil && !strings.Contains(strict.Error(), test.err) {
+					t.Errorf("the strict error is %v, want %q", strict, test.err)
 				}
 				if diff := cmp.Diff(test.want, got.Events); diff != "" {
 					t.Errorf("read (-want +got):\n%s", diff)

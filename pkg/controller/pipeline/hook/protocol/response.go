@@ -29,9 +29,9 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 			response.ResyncAfter, err = d.seconds("resyncAfterSeconds", value)
 			return err
 		},
-		"events": func(value []byte) (err error) {
-			response.Events, err = d.events("events", value)
-			return err
+		"events": func(value []byte) error {
+			response.Events = d.events("events", value)
+			return nil
 		},
 		"finalized": func(value []byte) (err error) {
 			response.SaysFinalized = true

@@ -27,7 +27,7 @@ func UnmarshalMode(hook *v1alpha1.Hook) v1alpha1.ResponseUnmarshallMode {
 	}
 }
 
-// strictErrors are unknown and duplicate fields of an answer. The strict mode refuses them, the
+// strictErrors are unknown and duplicate fields of an answer, and events that cannot be told. The strict mode refuses them, the
 // loose mode ignores them.
 type strictErrors []error
 
