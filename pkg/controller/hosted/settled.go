@@ -194,7 +194,12 @@ func (c *Controller) startSaving(ctx context.Context) (stop func()) {
 	if c.settled == nil {
 		return func() {}
 	}
-	save := func() { c.settled.save(ctx, c.parents.settled()) }
+	save := func() {
+		if c.settled.recalled.Load() != nil && c.health.isPending() {
+			return // the former record knows more
+		}
+		c.settled.save(ctx, c.parents.settled())
+	}
 	end := startPeriodic(ctx, []time.Duration{settledPeriod}, 0, save)
 	return func() { end(); save() }
 }

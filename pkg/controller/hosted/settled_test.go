@@ -186,7 +186,7 @@ func (c *counting) Save(ctx context.Context, of types.UID, record []byte) error 
 func TestTheRecordIsSavedWhileTheControllerRunsAndWhenItStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counting{records: records{}}
-		c := &Controller{settled: newSettledParents(&Settled{Store: store}, newProcess().spec), parents: newParentStates()}
+		c := &Controller{settled: newSettledParents(&Settled{Store: store}, newProcess().spec), parents: newParentStates(), health: newSyncHealth()}
 		expect := func(saved int, hashes ...uint64) {
 			t.Helper()
 			synctest.Wait()
@@ -208,5 +208,16 @@ func TestTheRecordIsSavedWhileTheControllerRunsAndWhenItStops(t *testing.T) {
 		c.parents.get(web("a")).settled.Store(0)
 		stop()
 		expect(3, 5)
+
+		// A process that ends before it has looked at all parents leaves the record as it found it.
+		c = &Controller{settled: newSettledParents(&Settled{Store: store}, newProcess().spec), parents: newParentStates(), health: newSyncHealth()}
+		c.settled.load(t.Context(), nil)
+		c.health.total.Store(2)
+		c.health.update(web("a"), nil)
+		c.startSaving(t.Context())()
+		expect(3, 5)
+		c.health.update(web("b"), nil)
+		c.startSaving(t.Context())()
+		expect(4)
 	})
 }
