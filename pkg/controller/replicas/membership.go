@@ -201,8 +201,13 @@ func (m *Membership) keep(ctx context.Context, lost func(error)) {
 		case <-ctx.Done():
 			return
 		}
-		m.renew(ctx)
-		if err := m.Fence.Check(); err != nil {
+		// One that wakes after its Lease has expired must not renew it: the others would count on it again.
+		err := m.Fence.Check()
+		if err == nil {
+			m.renew(ctx)
+			err = m.Fence.Check()
+		}
+		if err != nil {
 			lost(err)
 			return
 		}
