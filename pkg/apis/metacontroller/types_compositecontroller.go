@@ -31,6 +31,7 @@ type CompositeControllerSpec struct {
 	ResyncPeriodSeconds *int32
 	GenerateSelector    *bool
 	Paused              bool
+	Shards              *int32
 	Access
 }
 

@@ -27,6 +27,7 @@ type DecoratorControllerSpec struct {
 	EndpointConfigs     []EndpointConfig
 	ResyncPeriodSeconds *int32
 	Paused              bool
+	Shards              *int32
 	Access
 }
 

@@ -15,6 +15,18 @@ type ControllerStatus struct {
 	LastError          *LastSyncError
 	HeldResources      []ResourceRule
 	Runner             *Runner
+	Shards             []ShardStatus
+}
+
+// ShardStatus is what the replica that runs one part of a controller says of it.
+type ShardStatus struct {
+	Index              int32
+	Runner             *Runner
+	ObservedGeneration int64
+	Conditions         []metav1.Condition
+	Parents            *ParentCounts
+	Children           *ChildCounts
+	LastError          *LastSyncError
 }
 
 // Runner is a replica of the server that runs a controller.

@@ -120,12 +120,13 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		guard:         writeloop.New(),
 	}
 	c.SetObject(spec.Object)
-	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, dependencies.Tracer, c.sync)
+	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Shard.Name(spec.Name), dependencies.Workers, dependencies.Tracer, c.sync)
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
 		Finalizes:  spec.Finalize != nil,
 		Namespaces: spec.Namespaces,
+		Shard:      spec.Shard,
 		Schemas:    observe.NewSchemas(spec.Schemas),
 	}
 	c.related = c.newRelatedObserver()
@@ -158,7 +159,7 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 // Run syncs parents until ctx ends, and then releases what New acquired.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Shard.Name(c.spec.Name)))
 	removeHandlers, err := c.addEventHandlers(ctx)
 	defer removeHandlers()
 	if err != nil {
@@ -168,7 +169,7 @@ func (c *Controller) Run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
+	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Shard.Name(c.spec.Name))()
 	stopResync := c.startResync(ctx, c.settled.load(ctx, c.resyncPeriods()))
 	defer stopResync()
 	defer c.startSaving(ctx)()

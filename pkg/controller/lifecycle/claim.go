@@ -5,21 +5,26 @@ package lifecycle
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // A controller runs in the replica that status.runner names, and only that one writes the rest of the
 // status. A replica writes its name there if the field is empty, or names a dead replica, and it empties the field
-// after it has stopped the controller. Both fail if another replica was faster.
+// after it has stopped the controller. Both fail if another replica was faster. Each shard of a controller that is split
+// has such a field of its own. When the number of shards changes, none of the new ones is claimed before all of the
+// former ones have been given away.
 
 // claim reports whether this replica is to run the controller of an object. It returns the object as it is
 // then. If another replica is to, the controller does not run here any more when claim returns.
@@ -28,7 +33,8 @@ func (r *Reconciler) claim(ctx context.Context, state *controllerState, object c
 		return object, true, nil
 	}
 	object = state.latest(object)
-	runner, toBeMine := runnerOf(object), r.sharing.isMine(r.unitOf(state.name))
+	isWanted := slices.Contains(r.unitsOf(object), state.unit)
+	runner, toBeMine := runnerOf(object, state.unit), isWanted && r.sharing.isMine(r.idOf(state.unit))
 	switch me := r.sharing.membership.Name(); {
 	case runner == me && toBeMine && state.claimed:
 		return object, true, nil
@@ -36,14 +42,17 @@ func (r *Reconciler) claim(ctx context.Context, state *controllerState, object c
 		r.letGo(ctx, state)
 		_, err := r.setRunner(ctx, state, object, nil)
 		return object, false, err
-	case !toBeMine || !r.sharing.isFree(runner):
+	case !toBeMine || !r.sharing.isFree(object, state.unit):
 		r.letGo(ctx, state)
+		if !isWanted {
+			r.drop(state)
+		}
 		return object, false, nil
 	}
 	if err := state.mayWrite(object); err != nil {
 		return object, false, err
 	}
-	hasRun := object.GetStatus().ObservedGeneration > 0
+	hasRun := report.OfShard(object.GetStatus(), state.unit.shard).ObservedGeneration > 0
 	object, err = r.setRunner(ctx, state, object, &v1alpha1.Runner{Replica: r.sharing.membership.Name(), Since: metav1.Now()})
 	if err != nil {
 		return object, false, err
@@ -68,7 +77,10 @@ func (r *Reconciler) letGo(ctx context.Context, state *controllerState) {
 // setRunner writes which replica runs the controller of an object; nil for none.
 func (r *Reconciler) setRunner(ctx context.Context, state *controllerState, object controllerObject, runner *v1alpha1.Runner) (controllerObject, error) {
 	changed := object.DeepCopyObject().(controllerObject)
-	changed.GetStatus().Runner = runner
+	status := changed.GetStatus()
+	part := report.OfShard(status, state.unit.shard)
+	part.Runner = runner
+	*status = report.WithShard(*status, state.unit.shard, part)
 	written, err := r.api.updateStatus(ctx, changed)
 	if err != nil {
 		return nil, err
@@ -95,6 +107,9 @@ func (s *controllerState) latest(object controllerObject) controllerObject {
 // others wait for its Lease to expire if it fails.
 const releaseTimeout = 5 * time.Second
 
+// releaseBackoff is how often a write is tried again that others overtake: the shards of a controller share a status.
+var releaseBackoff = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5}
+
 // releaseAll writes that this replica runs none of its controllers any more. They have all stopped.
 func (r *Reconciler) releaseAll(ctx context.Context) {
 	if r.sharing == nil {
@@ -102,33 +117,26 @@ func (r *Reconciler) releaseAll(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	var claimed []string
-	for name, state := range r.states {
+	var claimed []*controllerState
+	for _, state := range r.allStates() {
 		if state.claimed {
-			claimed = append(claimed, name)
+			claimed = append(claimed, state)
 		}
 	}
 	workqueue.ParallelizeUntil(ctx, statusWriters, len(claimed), func(i int) {
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			object, err := r.api.getLive(ctx, claimed[i])
-			if err != nil || runnerOf(object) != r.sharing.membership.Name() {
+		state := claimed[i]
+		err := retry.OnError(releaseBackoff, apierrors.IsConflict, func() error {
+			object, err := r.api.getLive(ctx, state.unit.name)
+			if err != nil || runnerOf(object, state.unit) != r.sharing.membership.Name() {
 				return err
 			}
-			_, err = r.setRunner(ctx, r.states[claimed[i]], object, nil)
+			_, err = r.setRunner(ctx, state, object, nil)
 			return err
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Error(err, "Failed to hand over a controller; another replica takes it over later", "kind", r.kind.Name, "controller", claimed[i])
+			klog.FromContext(ctx).Error(err, "Failed to hand over a controller; another replica takes it over later", "kind", r.kind.Name, "controller", state.unit.String())
 		}
 	})
 }
 
-// runnerOf returns the replica that runs the controller of an object, empty if none does.
-func runnerOf(object controllerObject) string {
-	if runner := object.GetStatus().Runner; runner != nil {
-		return runner.Replica
-	}
-	return ""
-}
-
-func (r *Reconciler) unitOf(name string) unitID { return unitID{r.kind.Name, name} }
+func (r *Reconciler) idOf(of unit) unitID { return unitID{r.kind.Name, of} }

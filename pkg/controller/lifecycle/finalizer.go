@@ -115,6 +115,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState
 	if !hasDrainFinalizer(object) {
 		return nil
 	}
+	if r.sharing != nil && !r.sharing.areGone(othersOf(object, state.unit)...) {
+		r.queue.AddAfter(state.unit, decidePeriod) // their replicas may be dead
+		return nil
+	}
 	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
 		r.drainer.Forget(r.kind.Finalizer(object.GetName()))
 	} else if err := r.drainOnDelete(state, object); err != nil {
@@ -171,15 +175,12 @@ func (r *Reconciler) drain(state *controllerState, object controllerObject, why 
 }
 
 func (r *Reconciler) drainAs(as drain.Remover, state *controllerState, object controllerObject, why pipeline.UnfinalizedReason, held []v1alpha1.ResourceRule) error {
-	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, as, held, r.enqueuer(object))
+	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, as, held, r.enqueuer(state.unit))
 	return r.drained(state, object, done, err)
 }
 
-// enqueuer returns a function that enqueues the controller of an object.
-func (r *Reconciler) enqueuer(object controllerObject) func() {
-	name := object.GetName()
-	return func() { r.queue.Add(name) }
-}
+// enqueuer returns a function that enqueues a unit.
+func (r *Reconciler) enqueuer(of unit) func() { return func() { r.queue.Add(of) } }
 
 // drained notes why finalizers could not be removed from parents, nil if they were. It returns a
 // *waitsForDrain unless they were.
@@ -216,7 +217,7 @@ func (r *Reconciler) removeLeftFinalizers(state *controllerState, object control
 	}
 	finalizer := r.kind.Finalizer(object.GetName())
 	for _, rule := range object.ParentTypes() {
-		found, done, err := r.scanner.Search(rule, object.GetUID(), finalizer, r.enqueuer(object))
+		found, done, err := r.scanner.Search(rule, object.GetUID(), finalizer, r.enqueuer(state.unit))
 		if !done {
 			return r.drained(state, object, done, err)
 		}

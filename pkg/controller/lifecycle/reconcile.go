@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,38 +16,39 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// reconcile makes the controller of a name run as the spec of the object of that name says. If it
-// is not done, the name is requeued. The error says why it failed. With an error that only a change
-// of the spec, of a Secret or of a right can mend, it is done too: that change enqueues the name.
-func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
-	object, err := r.api.get(name)
+// reconcile makes a unit run as the spec of its object says. If it is not done, the unit is requeued. The error
+// says why it failed. With an error that only a change of the spec, of a Secret or of a right can mend, it is done
+// too: that change enqueues the unit.
+func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err error) {
+	object, err := r.api.get(of.name)
 	if apierrors.IsNotFound(err) {
-		r.forget(ctx, name)
+		r.forget(ctx, of)
 		return true, nil
 	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", name)
+		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", of.name)
 		return false, err
 	}
-	state := r.state(name)
+	state := r.state(of)
 	state.see(object, time.Now())
 	object, mine, err := r.claim(ctx, state, object)
 	if err != nil || !mine {
-		return resultOf(ctx, name, err)
+		return resultOf(ctx, of, err)
 	}
 	if object.GetDeletionTimestamp() != nil {
-		return resultOf(ctx, name, r.reconcileDelete(ctx, state, object))
+		return resultOf(ctx, of, r.reconcileDelete(ctx, state, object))
 	}
 	r.stopIfRefused(ctx, state)
 	if next := state.getPrepared(); next != nil && !equalSpecs(next.object, object) {
 		r.dropPrepared(state)
 	}
-	spec, err := r.api.resolve(ctx, r.Discovery, object)
+	spec, err := r.resolve(ctx, state, object)
 	if err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	}
@@ -55,7 +58,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	r.recheckSchemas(ctx, spec)
 	object, err = r.ensureDrainFinalizer(ctx, state, object, spec)
 	if err != nil {
-		return resultOf(ctx, name, err)
+		return resultOf(ctx, of, err)
 	}
 	if state.runs(object, spec) {
 		r.keepRunning(ctx, state, object, spec)
@@ -64,41 +67,84 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	} else if !started {
 		return true, nil // and no finalizer of the one that runs is removed
 	}
-	return resultOf(ctx, name, r.removeFormerFinalizers(ctx, state, object, spec))
+	if !of.leads() || othersLag(object, of) {
+		return true, nil
+	}
+	return resultOf(ctx, of, r.removeFormerFinalizers(ctx, state, object, spec))
 }
 
-// state returns the state of a name, a new one if there is none.
-func (r *Reconciler) state(name string) *controllerState {
+// resolve turns the spec of an object into one that can be run as a unit.
+func (r *Reconciler) resolve(ctx context.Context, state *controllerState, object controllerObject) (*hosted.Spec, error) {
+	spec, err := r.api.resolve(ctx, r.Discovery, object)
+	if err == nil {
+		spec.Shard = state.unit.shard
+	}
+	return spec, err
+}
+
+// state returns the state of a unit, a new one if there is none.
+func (r *Reconciler) state(of unit) *controllerState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state := r.states[name]
-	if state == nil {
-		state = &controllerState{name: name, accountRequired: r.RequireServiceAccount, shared: r.sharing != nil}
-		r.states[name] = state
-		select {
-		case r.stateAdded <- struct{}{}:
-		default:
-		}
+	state := r.states[of.name][of.shard]
+	if state != nil {
+		return state
+	}
+	state = &controllerState{unit: of, accountRequired: r.RequireServiceAccount, shared: r.sharing != nil}
+	if r.states[of.name] == nil {
+		r.states[of.name] = map[object.Shard]*controllerState{}
+	}
+	r.states[of.name][of.shard] = state
+	select {
+	case r.stateAdded <- struct{}{}:
+	default:
 	}
 	return state
 }
 
-// forget stops the controller of an object that is gone, or that the label selector no longer
-// selects.
-func (r *Reconciler) forget(ctx context.Context, name string) {
+// allStates returns the states of all units.
+func (r *Reconciler) allStates() (all []*controllerState) {
 	r.mu.Lock()
-	state := r.states[name]
-	delete(r.states, name)
+	defer r.mu.Unlock()
+	for _, shards := range r.states {
+		all = slices.AppendSeq(all, maps.Values(shards))
+	}
+	return all
+}
+
+// statesNamed returns the states of the units of an object.
+func (r *Reconciler) statesNamed(name string) []*controllerState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.states[name]))
+}
+
+// drop forgets the state of a unit that does not run.
+func (r *Reconciler) drop(state *controllerState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shards := r.states[state.unit.name]
+	delete(shards, state.unit.shard)
+	if len(shards) == 0 {
+		delete(r.states, state.unit.name)
+	}
+}
+
+// forget stops a unit whose object is gone, or is no longer selected by the label selector.
+func (r *Reconciler) forget(ctx context.Context, of unit) {
+	r.mu.Lock()
+	state := r.states[of.name][of.shard]
 	r.mu.Unlock()
 	if state == nil {
 		return
 	}
+	r.drop(state)
 	r.end(ctx, state)
 	if r.sharing != nil && !state.claimed {
 		return
 	}
 	if err := r.writeNotSelected(ctx, state); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", name)
+		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", of.name)
 	}
 }
 
@@ -108,7 +154,9 @@ func (r *Reconciler) end(ctx context.Context, state *controllerState) {
 	state.endRequirement()
 	r.dropPrepared(state)
 	r.stop(ctx, state)
-	r.drainer.Forget(r.kind.Finalizer(state.name))
+	if state.unit.leads() {
+		r.drainer.Forget(r.kind.Finalizer(state.unit.name))
+	}
 }
 
 // keepRunning updates the controller that runs with what does not need a new one.
@@ -129,7 +177,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 		return false // the process ends, so the error says nothing about the spec
 	}
 	if running := state.getRunning(); running != nil {
-		if _, err := r.api.resolve(ctx, r.Discovery, running.object); lacksTypes(err) {
+		if _, err := r.resolve(ctx, state, running.object); lacksTypes(err) {
 			r.stop(ctx, state)
 		}
 	}
@@ -137,7 +185,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 	problem := problemOf(err)
 	problem.LastSpecRuns = state.getRunning() != nil
 	if state.setProblem(object, problem) {
-		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.name)
+		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.unit.String())
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
 			r.Events.NoStatusSubresource(object, object.GetName(), missing.Parent.GroupVersionKind().String())
 		} else {
@@ -178,7 +226,7 @@ func problemOf(err error) *report.Problem {
 // resultOf returns the result of a reconcile that ends with a write of the controller object or of
 // its parents. A write that was in conflict or that has to wait is no failure and is requeued. A
 // removal from parents that is not complete enqueues the name itself.
-func resultOf(ctx context.Context, name string, err error) (done bool, failure error) {
+func resultOf(ctx context.Context, of unit, err error) (done bool, failure error) {
 	if err == nil {
 		return true, nil
 	}
@@ -189,6 +237,6 @@ func resultOf(ctx context.Context, name string, err error) (done bool, failure e
 	case !ok && (apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errSpecIsNew)):
 		return false, nil
 	}
-	klog.FromContext(ctx).Error(err, "Failed to put or remove finalizers", "controller", name)
+	klog.FromContext(ctx).Error(err, "Failed to put or remove finalizers", "controller", of.String())
 	return ok, err
 }

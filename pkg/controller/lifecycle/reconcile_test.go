@@ -30,7 +30,7 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if done, failure := resultOf(t.Context(), "a", test.err); done != test.done || !errors.Is(failure, test.failure) {
+			if done, failure := resultOf(t.Context(), unit{name: "a"}, test.err); done != test.done || !errors.Is(failure, test.failure) {
 				t.Errorf("done %v, failure %v", done, failure)
 			}
 		})

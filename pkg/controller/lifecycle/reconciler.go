@@ -22,6 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -34,7 +35,7 @@ type Reconciler struct {
 	api     apiClient
 	drainer *drain.Drainer
 	scanner *drain.Scanner
-	queue   workqueue.TypedRateLimitingInterface[string]
+	queue   workqueue.TypedRateLimitingInterface[unit]
 
 	// sharing decides which controllers run here; nil if all do.
 	sharing *Sharing
@@ -43,8 +44,8 @@ type Reconciler struct {
 	reconcileMetrics *metrics.Reconciles
 
 	mu sync.Mutex
-	// states are the states of the controller objects, by name.
-	states map[string]*controllerState
+	// states are the states of the units, by the names of their objects.
+	states map[string]map[object.Shard]*controllerState
 	// stateAdded has an element if a state may have been added since it was read last.
 	stateAdded chan struct{}
 }
@@ -83,11 +84,11 @@ func newReconciler(name string, kind hosted.Kind, api apiClient, dependencies ho
 		api:          api,
 		drainer:      drainer,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queueMetrics}),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[unit](firstBackoff, maxBackoff),
+			workqueue.TypedRateLimitingQueueConfig[unit]{Name: name, MetricsProvider: queueMetrics}),
 		queueMetrics:     queueMetrics,
 		reconcileMetrics: metrics.NewReconciles(name, workers),
-		states:           map[string]*controllerState{},
+		states:           map[string]map[object.Shard]*controllerState{},
 		stateAdded:       make(chan struct{}, 1),
 	}
 	r.scanner = drainer.NewScanner(kind.FinalizerPrefix, r.existing)
@@ -120,7 +121,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	informer := r.api.informer()
 	enqueue := func(obj any) {
 		if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
-			r.queue.Add(name.Name)
+			r.enqueue(name.Name)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -145,29 +146,29 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return nil
 }
 
-// work reconciles names from the queue until it is shut down.
+// work reconciles units from the queue until it is shut down.
 func (r *Reconciler) work(ctx context.Context) {
 	for {
-		name, shutdown := r.queue.Get()
+		unit, shutdown := r.queue.Get()
 		if shutdown {
 			return
 		}
-		if r.reconcileMetrics.Measure(func() (bool, error) { return r.reconcileSafely(ctx, name) }) {
-			r.queue.Forget(name)
+		if r.reconcileMetrics.Measure(func() (bool, error) { return r.reconcileSafely(ctx, unit) }) {
+			r.queue.Forget(unit)
 		} else {
-			r.queue.AddRateLimited(name)
+			r.queue.AddRateLimited(unit)
 		}
-		r.queue.Done(name)
+		r.queue.Done(unit)
 	}
 }
 
 // reconcileSafely turns a panic into an error.
-func (r *Reconciler) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
+func (r *Reconciler) reconcileSafely(ctx context.Context, unit unit) (done bool, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			done, err = false, fmt.Errorf("panic: %v", panicked)
-			klog.FromContext(ctx).Error(err, "Panic while a controller was being started or stopped", "controller", name, "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(err, "Panic while a controller was being started or stopped", "controller", unit.String(), "stack", string(debug.Stack()))
 		}
 	}()
-	return r.reconcile(ctx, name)
+	return r.reconcile(ctx, unit)
 }

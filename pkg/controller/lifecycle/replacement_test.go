@@ -25,7 +25,7 @@ func addVisits(object *v1alpha1.CompositeController) {
 // returns.
 func (f *fixture) waitsToReplace(t *testing.T, name string) *running {
 	t.Helper()
-	state := f.state(name)
+	state := f.state(unit{name: name})
 	waitUntil(t, func() string { return "nothing is prepared" }, func() bool { return state.getPrepared() != nil })
 	return state.getRunning()
 }
@@ -45,18 +45,18 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 			f.create(t, controllerOf("shop", pods))
 			f.untilReady(t, "shop", "True Running")
 			f.host.set("visits", test.does)
-			before := f.state("shop").getRunning()
+			before := f.state(unit{name: "shop"}).getRunning()
 			f.update(t, "shop", addVisits)
 			if f.waitsToReplace(t, "shop") != before {
 				t.Error("another one runs")
 			}
 			f.untilReady(t, "shop", test.says[0], append(test.says, "still runs")...)
-			if f.state("shop").getRunning() != before {
+			if f.state(unit{name: "shop"}).getRunning() != before {
 				t.Error("the one that ran before is stopped")
 			}
 			f.host.set("visits", streams)
 			f.untilReady(t, "shop", "True Running")
-			if now := f.state("shop"); now.getRunning() == before || now.getPrepared() != nil {
+			if now := f.state(unit{name: "shop"}); now.getRunning() == before || now.getPrepared() != nil {
 				t.Error("the next one does not replace the one that ran before")
 			}
 		})
@@ -101,7 +101,7 @@ func TestWhatWasPreparedIsDroppedWhenItIsNoLongerWanted(t *testing.T) {
 			f.untilReady(t, "shop", "True Running")
 			f.host.set("visits", forbids)
 			f.update(t, "shop", addVisits)
-			before, state := f.waitsToReplace(t, "shop"), f.state("shop")
+			before, state := f.waitsToReplace(t, "shop"), f.state(unit{name: "shop"})
 			test.happens(t, f)
 			waitUntil(t, func() string { return "it is still prepared" }, func() bool { return state.getPrepared() == nil })
 			if test.ready != "" {

@@ -36,9 +36,11 @@ func (r *Reconciler) GroupChanged(group string) {
 	}
 	for _, object := range objects {
 		if uses(object, group) || r.misses(object.GetName(), group) {
-			r.queue.Forget(object.GetName())
-			r.queue.Add(object.GetName())
-			r.queue.AddAfter(object.GetName(), recheckAfter)
+			for _, unit := range r.unitsNamed(object.GetName()) {
+				r.queue.Forget(unit)
+				r.queue.Add(unit)
+				r.queue.AddAfter(unit, recheckAfter)
+			}
 		}
 	}
 }
@@ -54,14 +56,10 @@ func uses(object controllerObject, group string) bool {
 // misses reports whether the controller of a name needs a related type of an API group that the
 // host did not have.
 func (r *Reconciler) misses(name, group string) bool {
-	r.mu.Lock()
-	state := r.states[name]
-	r.mu.Unlock()
-	if state == nil {
-		return false
-	}
-	running := state.getRunning()
-	return running != nil && running.controller.MissesTypeOf(group)
+	return slices.ContainsFunc(r.statesNamed(name), func(state *controllerState) bool {
+		running := state.getRunning()
+		return running != nil && running.controller.MissesTypeOf(group)
+	})
 }
 
 const (
@@ -79,9 +77,9 @@ func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
 	}
 	switch {
 	case !spec.SchemasStable:
-		r.queue.AddAfter(spec.Name, schemasRecheck)
+		r.queue.AddAfter(unitOf(spec), schemasRecheck)
 	case spec.LacksSchemas():
-		r.queue.AddAfter(spec.Name, schemasRetry)
+		r.queue.AddAfter(unitOf(spec), schemasRetry)
 	}
 }
 
@@ -97,12 +95,12 @@ func (r *Reconciler) followSource(ctx context.Context, state *controllerState, e
 	if !ok {
 		return false
 	}
-	ctx, cancel := withReadTimeout(withController(ctx, state.name))
+	ctx, cancel := withReadTimeout(withController(ctx, state.unit))
 	defer cancel()
 	stop, err := r.Informers.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
 		if resourceVersion(now) != unusable.ResourceVersion {
-			r.queue.Forget(state.name)
-			r.queue.Add(state.name)
+			r.queue.Forget(state.unit)
+			r.queue.Add(state.unit)
 		}
 	})
 	if err != nil {

@@ -70,13 +70,13 @@ func (r *Reconciler) replace(ctx context.Context, state *controllerState, object
 // when the controller sees all objects of its types.
 func (r *Reconciler) prepare(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) (*prepared, error) {
 	r.dropPrepared(state)
-	controller, err := r.build(withController(ctx, object.GetName()), object, spec)
+	controller, err := r.build(withController(ctx, state.unit), object, spec)
 	if err != nil {
 		return nil, err
 	}
 	state.endFollowing()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	enqueue, done := r.enqueuer(object), make(chan struct{})
+	enqueue, done := r.enqueuer(state.unit), make(chan struct{})
 	next := &prepared{controller: controller, object: object, spec: spec, since: time.Now(), stopWaiting: func() {
 		cancel()
 		<-done
@@ -118,8 +118,10 @@ func (r *Reconciler) build(ctx context.Context, object controllerObject, spec *h
 // start starts a controller. Until then nothing has put its finalizer on parents, and from then on
 // nothing removes it from them but the controller.
 func (r *Reconciler) start(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller) {
-	r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
-	logger := klog.FromContext(ctx).WithValues("controller", object.GetName())
+	if state.unit.leads() {
+		r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
+	}
+	logger := klog.FromContext(ctx).WithValues("controller", state.unit.String())
 	logger.V(2).Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
 	running := &running{controller: next, object: object, spec: spec, since: time.Now(), required: r.require(spec)}
@@ -146,21 +148,19 @@ func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 		return
 	}
 	state.setRunning(nil)
-	logger := klog.FromContext(ctx).WithValues("controller", state.name)
+	logger := klog.FromContext(ctx).WithValues("controller", state.unit.String())
 	logger.V(2).Info("Stopping controller")
-	r.Events.Stopping(running.object, state.name)
+	r.Events.Stopping(running.object, state.unit.name)
 	running.stop()
 	running.required.Close()
 	logger.Info("Stopped controller")
-	r.Events.Stopped(running.object, state.name)
+	r.Events.Stopped(running.object, state.unit.name)
 }
 
 // stopAll stops all controllers at once.
 func (r *Reconciler) stopAll(ctx context.Context) {
 	var stopping sync.WaitGroup
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, state := range r.states {
+	for _, state := range r.allStates() {
 		stopping.Go(func() {
 			state.endFollowing()
 			state.endRequirement()
@@ -171,6 +171,6 @@ func (r *Reconciler) stopAll(ctx context.Context) {
 	stopping.Wait()
 }
 
-func withController(ctx context.Context, name string) context.Context {
-	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", name))
+func withController(ctx context.Context, of unit) context.Context {
+	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", of.String()))
 }

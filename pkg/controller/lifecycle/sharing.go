@@ -6,11 +6,13 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 )
 
@@ -28,10 +30,13 @@ type Sharing struct {
 	assigned map[unitID]string
 }
 
-// unitID names a controller.
-type unitID struct{ kind, name string }
+// unitID names a unit among those of both kinds.
+type unitID struct {
+	kind string
+	unit
+}
 
-func (u unitID) String() string { return u.kind + "/" + u.name }
+func (u unitID) String() string { return u.kind + "/" + u.unit.String() }
 
 const (
 	// decidePeriod is how often it is decided at least: parents come and go, and replicas die.
@@ -107,6 +112,7 @@ func (s *Sharing) decide() {
 		unitID
 		reconciler *Reconciler
 		runner     string
+		free       bool
 	}
 	byID, units := map[string]found{}, []replicas.Unit(nil)
 	for _, reconciler := range s.reconcilers {
@@ -115,9 +121,11 @@ func (s *Sharing) decide() {
 			return // an informer does not fail
 		}
 		for _, object := range objects {
-			of := found{reconciler.unitOf(object.GetName()), reconciler, runnerOf(object)}
-			byID[of.String()] = of
-			units = append(units, replicas.Unit{ID: of.String(), Weight: weightOf(object), Runner: of.runner})
+			for _, unit := range reconciler.unitsOf(object) {
+				of := found{reconciler.idOf(unit), reconciler, runnerOf(object, unit), s.isFree(object, unit)}
+				byID[of.String()] = of
+				units = append(units, replicas.Unit{ID: of.String(), Weight: weightOf(object, unit), Runner: of.runner})
+			}
 		}
 	}
 	alive := s.membership.Alive()
@@ -130,20 +138,27 @@ func (s *Sharing) decide() {
 	s.assigned = assigned
 	s.mu.Unlock()
 	for _, of := range byID {
-		free := s.isFree(of.runner)
-		if free {
+		if of.free {
 			withoutRunner++
 		}
 		mine, toBeMine := of.runner == s.membership.Name(), assigned[of.unitID] == s.membership.Name()
-		if mine != toBeMine && (mine || free) {
-			of.reconciler.queue.Add(of.name)
+		if mine != toBeMine && (mine || of.free) {
+			of.reconciler.queue.Add(of.unit)
 		}
 	}
 	s.metrics.set(len(alive), withoutRunner)
 }
 
-// isFree reports whether another replica may run what this one does.
-func (s *Sharing) isFree(runner string) bool { return runner == "" || s.membership.IsDead(runner) }
+// isFree reports whether this replica may run a unit: nobody else runs it, or a part of the controller as it was split
+// before.
+func (s *Sharing) isFree(object controllerObject, of unit) bool {
+	return s.areGone(runnerOf(object, of)) && s.areGone(formerRunnersOf(object, of)...)
+}
+
+// areGone reports whether none of the replicas runs anything.
+func (s *Sharing) areGone(runners ...string) bool {
+	return !slices.ContainsFunc(runners, func(runner string) bool { return runner != "" && !s.membership.IsDead(runner) })
+}
 
 // isMine reports whether this replica is to run a controller.
 func (s *Sharing) isMine(unit unitID) bool {
@@ -152,10 +167,10 @@ func (s *Sharing) isMine(unit unitID) bool {
 	return s.assigned[unit] == s.membership.Name()
 }
 
-// weightOf returns how much work a controller is: as much as it has parents.
-func weightOf(object controllerObject) int {
+// weightOf returns how much work a unit is: as much as it has parents.
+func weightOf(object controllerObject, of unit) int {
 	weight := baseWeight
-	if parents := object.GetStatus().Parents; parents != nil {
+	if parents := report.OfShard(object.GetStatus(), of.shard).Parents; parents != nil {
 		weight += int(parents.Total)
 	}
 	return weight

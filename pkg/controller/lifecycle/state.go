@@ -25,7 +25,7 @@ import (
 // to one worker at a time. The fields below mu are also used by the writer of the status, and mu
 // guards them.
 type controllerState struct {
-	name string
+	unit unit
 	// accountRequired is true if new controllers need a service account.
 	accountRequired bool
 	// shared is true if there may be other replicas.

@@ -6,7 +6,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -74,7 +73,7 @@ func (r *Reconciler) writeStatuses(ctx context.Context) {
 		// The status of one controller must not wait for hundreds of others.
 		workqueue.ParallelizeUntil(ctx, statusWriters, len(all), func(i int) {
 			if err := r.writeStatus(ctx, all[i], budget); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", all[i].name)
+				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", all[i].unit.String())
 			}
 		})
 	}
@@ -82,9 +81,7 @@ func (r *Reconciler) writeStatuses(ctx context.Context) {
 
 // byStatusAge returns all states, first the one whose status was not looked at for the longest time.
 func (r *Reconciler) byStatusAge() []*controllerState {
-	r.mu.Lock()
-	all := slices.Collect(maps.Values(r.states))
-	r.mu.Unlock()
+	all := r.allStates()
 	checked := make(map[*controllerState]time.Time, len(all))
 	for _, state := range all {
 		state.mu.Lock()
@@ -111,7 +108,7 @@ func (b *statusBudget) isSpent() bool { return b.left.Load() <= 0 }
 func (b *statusBudget) take() bool { return b.left.Add(-1) >= 0 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState, budget *statusBudget) error {
-	object, err := r.api.get(state.name)
+	object, err := r.api.get(state.unit.name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -147,11 +144,12 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 	if s.seen.isNew(object, now) || !s.isCurrent(object) || now.Sub(s.statusFailed) < statusRetryDelay {
 		return status, false
 	}
-	problem, known := s.currentProblem(object, now)
+	before := report.OfShard(object.GetStatus(), s.unit.shard)
+	problem, known := s.currentProblem(&before, now)
 	if !known {
 		return status, false
 	}
-	urgent := !report.ReadyIsUpToDate(object.GetStatus(), object.GetGeneration(), problem)
+	urgent := !report.ReadyIsUpToDate(&before, object.GetGeneration(), problem)
 	if !urgent && (now.Sub(s.statusChecked) < statusInterval || budget.isSpent()) {
 		return status, false
 	}
@@ -163,11 +161,12 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 		s.statusChecked = now
 		return status, false
 	}
-	status = report.Status(*object.GetStatus(), object.GetGeneration(), health, problem)
+	status = report.Status(before, object.GetGeneration(), health, problem)
 	report.SetServiceAccountCondition(&status, s.accountRequired && object.GetAccess().ServiceAccount == nil)
 	if !s.shared {
 		status.Runner = nil
 	}
+	status = report.WithShard(*object.GetStatus(), s.unit.shard, status)
 	due = !equality.Semantic.DeepEqual(status, *object.GetStatus())
 	if due && !urgent && !budget.take() {
 		return status, false
@@ -189,7 +188,7 @@ type quietStatus struct {
 // currentProblem returns why the controller does not run as the current spec says; nil if it does.
 // It is not known for the first moments of a controller that does not see all its objects yet, or
 // has not counted its parents. The caller holds mu.
-func (s *controllerState) currentProblem(object controllerObject, now time.Time) (problem *report.Problem, known bool) {
+func (s *controllerState) currentProblem(before *v1alpha1.ControllerStatus, now time.Time) (problem *report.Problem, known bool) {
 	switch {
 	case s.problem != nil:
 		return s.problem, true
@@ -202,7 +201,7 @@ func (s *controllerState) currentProblem(object controllerObject, now time.Time)
 		return problem, true
 	default:
 		delay := fillDelay
-		if meta.IsStatusConditionTrue(object.GetStatus().Conditions, v1alpha1.ConditionReady) {
+		if meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionReady) {
 			delay = replaceDelay
 		}
 		problem = s.running.controller.RuntimeProblem()
@@ -217,15 +216,17 @@ func (r *Reconciler) writeNotSelected(ctx context.Context, state *controllerStat
 	known := state.seen.id.uid // the status writer may still see the object
 	state.mu.Unlock()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		object, err := r.api.getLive(ctx, state.name)
+		object, err := r.api.getLive(ctx, state.unit.name)
 		if err != nil || object.GetUID() != known {
 			return err
 		}
 		changed := object.DeepCopyObject().(controllerObject)
-		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
+		shard := state.unit.shard
+		is := report.Status(report.OfShard(object.GetStatus(), shard), object.GetGeneration(), nil, &report.Problem{
 			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
 		})
-		changed.GetStatus().Runner = nil
+		is.Runner = nil
+		*changed.GetStatus() = report.WithShard(*object.GetStatus(), shard, is)
 		_, err = r.api.updateStatus(ctx, changed)
 		return err
 	})

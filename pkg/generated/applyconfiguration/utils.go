@@ -89,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.ServiceAccountReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceReference"):
 		return &metacontrollerv1alpha1.ServiceReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShardStatus"):
+		return &metacontrollerv1alpha1.ShardStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StatusConditionCheck"):
 		return &metacontrollerv1alpha1.StatusConditionCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Webhook"):

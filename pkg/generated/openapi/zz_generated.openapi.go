@@ -59,6 +59,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.SecretRef{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref),
 		v1alpha1.ServiceAccountReference{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_ServiceAccountReference(ref),
 		v1alpha1.ServiceReference{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref),
+		v1alpha1.ShardStatus{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref),
 		v1alpha1.StatusConditionCheck{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
 		v1alpha1.WebhookEtagConfig{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref),
@@ -819,6 +820,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							Format:      "",
 						},
 					},
+					"shards": {
+						SchemaProps: spec.SchemaProps{
+							Description: "shards splits the parents into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one replica at a time, so that a controller with more parents than one replica syncs can use several. status.shards says who runs which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory: what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have stopped. Default: 1, the controller is not split.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
@@ -1104,15 +1112,36 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"runner": {
 						SchemaProps: spec.SchemaProps{
-							Description: "runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent if nothing runs it at the moment, or if the server has no replicas.",
+							Description: "runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent if nothing runs it at the moment, if the server has no replicas, or if spec.shards splits the controller.",
 							Ref:         ref(v1alpha1.Runner{}.OpenAPIModelName()),
+						},
+					},
+					"shards": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"index",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "shards are the parts of a controller that spec.shards splits. The fields above are their sums, and the conditions are the worst of theirs. Absent if the controller is not split, or if the server has no replicas.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ShardStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.Runner{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.Runner{}.OpenAPIModelName(), v1alpha1.ShardStatus{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1439,6 +1468,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
+						},
+					},
+					"shards": {
+						SchemaProps: spec.SchemaProps{
+							Description: "shards splits the targets into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one replica at a time, so that a controller with more targets than one replica syncs can use several. status.shards says who runs which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory: what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have stopped. Default: 1, the controller is not split.",
+							Type:        []string{"integer"},
+							Format:      "int32",
 						},
 					},
 					"serviceAccount": {
@@ -1910,6 +1946,82 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 				Required: []string{"name", "namespace"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ShardStatus is what the replica that runs one part of a controller says of it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"index": {
+						SchemaProps: spec.SchemaProps{
+							Description: "index is the number of the part, from 0.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"runner": {
+						SchemaProps: spec.SchemaProps{
+							Description: "runner is the replica that runs this part. It alone calls the hooks for the parents in it. Absent if nothing runs it at the moment.",
+							Ref:         ref(v1alpha1.Runner{}.OpenAPIModelName()),
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that this part is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions say how this part is doing, in the terms of status.conditions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents counts the parents in this part. Absent until they have been counted.",
+							Ref:         ref(v1alpha1.ParentCounts{}.OpenAPIModelName()),
+						},
+					},
+					"children": {
+						SchemaProps: spec.SchemaProps{
+							Description: "children counts the children of these parents as status.children does.",
+							Ref:         ref(v1alpha1.ChildCounts{}.OpenAPIModelName()),
+						},
+					},
+					"lastError": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastError is the most recent failure to sync a parent in this part.",
+							Ref:         ref(v1alpha1.LastSyncError{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"index"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.Runner{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 

@@ -82,13 +82,16 @@ func benchFleet(b *testing.B, replicas int) {
 	}
 	one, two, three := f.replicas[0], f.replicas[1], f.replicas[2]
 	f.signal(three, syscall.SIGSTOP)
+	stopped := time.Now()
 	b.ReportMetric(f.waitUntilRunning(one, two).Seconds(), "after-stopped-s")
+	<-time.After(time.Until(stopped.Add(frozen)))
 	f.signal(three, syscall.SIGCONT)
 	f.waitForEven(f.replicas...)
 	f.kill(three)
 	b.ReportMetric(f.waitUntilRunning(one, two).Seconds(), "after-killed-s")
 	f.terminate(two)
 	b.ReportMetric(f.waitUntilRunning(one).Seconds(), "after-ended-s")
+	f.checkWriters()
 }
 
 // work is controllers with many parents.

@@ -124,7 +124,7 @@ func (f *fleet) start() *replica {
 }
 
 // run makes controllers, each with some parents that have a child.
-func (f *fleet) run(t *testing.T, count, parents int) {
+func (f *fleet) run(t *testing.T, count, parents int, changes ...harness.CompositeChange) {
 	f.Helper()
 	f.hook = hook.Serve(f, func(_ context.Context, call hook.Call) hook.Answer {
 		var asked hook.CompositeRequest
@@ -132,12 +132,15 @@ func (f *fleet) run(t *testing.T, count, parents int) {
 			return hook.Text(400, err.Error())
 		}
 		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
+		if asked.Finalizing {
+			return hook.JSON(harness.Object{"finalized": true, "children": []any{}})
+		}
 		return hook.JSON(harness.Object{"status": harness.Object{"seen": value}, "children": []any{hook.ConfigMap(asked.Parent.GetName(), harness.Object{"value": value})}})
 	})
 	things := env.Install(f, harness.CRD{Kind: "Thing"})
 	for range count {
 		fixture := harness.Fixture{T: t, Env: env, Parents: things, Hook: f.hook, Namespace: env.Namespace(f)}
-		spec := fixture.CompositeSpec()
+		spec := fixture.CompositeSpec(changes...)
 		spec.Namespaces = []string{fixture.Namespace}
 		fixture.RunComposite(spec)
 		for i := range parents {
@@ -281,34 +284,58 @@ func (f *fleet) signal(to *replica, signal syscall.Signal) {
 // one has begun, the former has written nothing more, unless it has a new Lease.
 func (f *fleet) checkWriters() {
 	f.Helper()
+	f.checkWritersBy(func(of auditv1.ObjectReference) string { return of.Namespace })
+}
+
+// checkWritersOfParents is checkWriters for each parent and its child, which have the same name.
+func (f *fleet) checkWritersOfParents() (writers map[string]int) {
+	f.Helper()
+	return f.checkWritersBy(func(of auditv1.ObjectReference) string { return of.Namespace + "/" + of.Name })
+}
+
+// checkWritersBy fails the test unless the objects with the same key had one writer at a time. It returns how many
+// keys each has written last.
+func (f *fleet) checkWritersBy(keyOf func(of auditv1.ObjectReference) string) (writers map[string]int) {
+	f.Helper()
 	events, err := env.Host.Audit().Find(f.from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes()})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.from = env.AuditEnd(f)
+	writers = map[string]int{}
 	for _, fixture := range f.fixtures {
-		over := map[string]string{} // who may write no more, and who has written since
-		current := ""
+		over := map[string]map[string]string{} // who may write no more, and who has written since, by key
+		current := map[string]string{}
 		for _, event := range events {
 			writer, of := f.writerOf(event.User.Groups), ptr.Deref(event.ObjectRef, auditv1.ObjectReference{})
 			if of.Resource == "leases" && event.Verb == "create" {
-				delete(over, writer)
+				for _, former := range over {
+					delete(former, writer)
+				}
 			}
 			if of.Namespace != fixture.Namespace || of.Resource == "events" {
 				continue
 			}
-			if by, isOver := over[writer]; isOver {
+			key := keyOf(of)
+			if over[key] == nil {
+				over[key] = map[string]string{}
+			}
+			if by, isOver := over[key][writer]; isOver {
 				f.Errorf("after %s, %s has written again: %s %s", by, writer, event.Verb, event.RequestURI)
 			}
-			if current != "" && current != writer {
-				over[current] = writer
+			if current[key] != "" && current[key] != writer {
+				over[key][current[key]] = writer
 			}
-			current = writer
+			current[key] = writer
 		}
-		if current == "" {
+		if len(current) == 0 {
 			f.Errorf("nobody has written in %s", fixture.Namespace)
 		}
+		for _, writer := range current {
+			writers[writer]++
+		}
 	}
+	return writers
 }
 
 // checkCalls fails the test if two replicas have called the hook for the edit of a parent: more than one

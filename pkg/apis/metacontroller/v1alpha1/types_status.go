@@ -71,9 +71,48 @@ type ControllerStatus struct {
 	HeldResources []ResourceRule `json:"heldResources,omitempty"`
 
 	// runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent
-	// if nothing runs it at the moment, or if the server has no replicas.
+	// if nothing runs it at the moment, if the server has no replicas, or if spec.shards splits the controller.
 	// +optional
 	Runner *Runner `json:"runner,omitempty"`
+
+	// shards are the parts of a controller that spec.shards splits. The fields above are their sums, and the conditions are the
+	// worst of theirs. Absent if the controller is not split, or if the server has no replicas.
+	// +listType=map
+	// +listMapKey=index
+	// +optional
+	Shards []ShardStatus `json:"shards,omitempty"`
+}
+
+// ShardStatus is what the replica that runs one part of a controller says of it.
+type ShardStatus struct {
+	// index is the number of the part, from 0.
+	Index int32 `json:"index"`
+
+	// runner is the replica that runs this part. It alone calls the hooks for the parents in it. Absent if nothing runs it at the moment.
+	// +optional
+	Runner *Runner `json:"runner,omitempty"`
+
+	// observedGeneration is the metadata.generation that this part is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how this part is doing, in the terms of status.conditions.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// parents counts the parents in this part. Absent until they have been counted.
+	// +optional
+	Parents *ParentCounts `json:"parents,omitempty"`
+
+	// children counts the children of these parents as status.children does.
+	// +optional
+	Children *ChildCounts `json:"children,omitempty"`
+
+	// lastError is the most recent failure to sync a parent in this part.
+	// +optional
+	LastError *LastSyncError `json:"lastError,omitempty"`
 }
 
 // Runner is a replica of the server that runs a controller.

@@ -199,6 +199,11 @@ func (in ServiceReference) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ShardStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ShardStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in StatusConditionCheck) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.StatusConditionCheck"
 }

@@ -68,6 +68,13 @@ status: {
   conditions: [{type: Ready, status: "False", reason: Forbidden}, {type: Paused, status: "True", reason: Paused}]}}`,
 			want: "a  <none> False <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> Forbidden <none> <none>",
 		},
+		"the shards of one that is split are counted by their replicas": {
+			object: header + `
+metadata: {name: a},
+status: {
+  shards: [{index: 0, runner: {replica: s-1, since: null}}, {index: 1, runner: {replica: s-0, since: null}}, {index: 2, runner: {replica: s-1, since: null}}, {index: 3}]}}`,
+			want: "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none> <none>:1,s-0:1,s-1:2",
+		},
 		"many children are counted": {
 			object: header + `
 metadata: {name: a},

@@ -5,7 +5,9 @@ package resource
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,7 +71,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 			outdated = fmt.Sprint(counts.Outdated)
 		}
 		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned, outdated},
-			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds), replica(c.Status.Runner)}
+			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds), replicas(c.Status)}
 	})
 }
 
@@ -102,12 +104,27 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 	return otherwise
 }
 
-// replica returns the name of the replica that runs a controller.
-func replica(runner *metacontroller.Runner) string {
-	if runner == nil {
-		return none
+// replicas returns the name of the replica that runs a controller. If it is split, it returns how many shards each
+// replica runs.
+func replicas(status *metacontroller.ControllerStatus) string {
+	name := func(runner *metacontroller.Runner) string {
+		if runner == nil {
+			return none
+		}
+		return runner.Replica
 	}
-	return runner.Replica
+	if len(status.Shards) == 0 {
+		return name(status.Runner)
+	}
+	shards := map[string]int{}
+	for i := range status.Shards {
+		shards[name(status.Shards[i].Runner)]++
+	}
+	var texts []string
+	for _, replica := range slices.Sorted(maps.Keys(shards)) {
+		texts = append(texts, fmt.Sprintf("%s:%d", replica, shards[replica]))
+	}
+	return strings.Join(texts, ",")
 }
 
 // resources returns the names of resources as kubectl get takes them.

@@ -37,8 +37,11 @@ type ControllerStatusApplyConfiguration struct {
 	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
 	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
 	// runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent
-	// if nothing runs it at the moment, or if the server has no replicas.
+	// if nothing runs it at the moment, if the server has no replicas, or if spec.shards splits the controller.
 	Runner *RunnerApplyConfiguration `json:"runner,omitempty"`
+	// shards are the parts of a controller that spec.shards splits. The fields above are their sums, and the conditions are the
+	// worst of theirs. Absent if the controller is not split, or if the server has no replicas.
+	Shards []ShardStatusApplyConfiguration `json:"shards,omitempty"`
 }
 
 // ControllerStatusApplyConfiguration constructs a declarative configuration of the ControllerStatus type for use with
@@ -110,5 +113,18 @@ func (b *ControllerStatusApplyConfiguration) WithHeldResources(values ...*Resour
 // If called multiple times, the Runner field is set to the value of the last call.
 func (b *ControllerStatusApplyConfiguration) WithRunner(value *RunnerApplyConfiguration) *ControllerStatusApplyConfiguration {
 	b.Runner = value
+	return b
+}
+
+// WithShards adds the given value to the Shards field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Shards field.
+func (b *ControllerStatusApplyConfiguration) WithShards(values ...*ShardStatusApplyConfiguration) *ControllerStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithShards")
+		}
+		b.Shards = append(b.Shards, *values[i])
+	}
 	return b
 }
