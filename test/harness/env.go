@@ -196,7 +196,7 @@ func (e *Env) Stop() error {
 		if err := e.Server.Exited(); err == nil {
 			errs = append(errs, e.Server.Stop())
 		}
-		errs = append(errs, raceFree(e.Server.LogPath))
+		errs = append(errs, RaceFree(e.Server.LogPath))
 	}
 	if e.Host != nil {
 		errs = append(errs, e.Host.Stop())
@@ -212,8 +212,8 @@ func (e *Env) Remove() error {
 	return nil
 }
 
-// raceFree returns an error if the race detector of the server has reported a data race.
-func raceFree(logPath string) error {
+// RaceFree returns an error with the report if the race detector of a server has written one into its log.
+func RaceFree(logPath string) error {
 	log, err := os.ReadFile(logPath)
 	if err != nil {
 		return fmt.Errorf("look for data races in the server's log: %w", err)

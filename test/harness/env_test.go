@@ -15,13 +15,13 @@ func TestADataRaceInTheServersLogIsAnError(t *testing.T) {
 	if err := os.WriteFile(log, []byte("I1121 all is well\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := raceFree(log); err != nil {
+	if err := RaceFree(log); err != nil {
 		t.Errorf("got %v from a log without a race", err)
 	}
 	if err := os.WriteFile(log, []byte("==================\nWARNING: DATA RACE\nWrite at 0x00c0 by goroutine 7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := raceFree(log); err == nil || !strings.Contains(err.Error(), "goroutine 7") {
+	if err := RaceFree(log); err == nil || !strings.Contains(err.Error(), "goroutine 7") {
 		t.Errorf("got %v, want the report", err)
 	}
 }

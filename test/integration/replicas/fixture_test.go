@@ -112,7 +112,7 @@ func (f *fleet) start() *replica {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
-		if err := r.end(); err != nil {
+		if err := errors.Join(r.end(), harness.RaceFree(r.LogPath())); err != nil {
 			f.Error(err)
 		}
 		if f.Failed() {
