@@ -82,7 +82,7 @@ func (c *Controller) callHookPerRevision(ctx context.Context, state *parentState
 	var calls sync.WaitGroup
 	for i, revision := range revisions[1:] {
 		about := *snapshot
-		about.Parent, about.Present = revision.Parent, snapshot.Parent
+		about.Parent, about.Present, about.Revision = revision.Parent, snapshot.Parent, revision.Name
 		calls.Go(func() {
 			call(i+1, state.rollout.earlierAnswers[revision.Name], &about)
 			if errs[i+1] != nil {

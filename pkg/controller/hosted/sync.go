@@ -39,7 +39,7 @@ const (
 
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
-func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Result {
+func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state := c.parents.get(parent)
@@ -55,7 +55,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 		c.pause(parent, state)
 		return syncqueue.Done(0)
 	}
-	result := c.syncParent(ctx, parent, state)
+	result := c.syncParent(ctx, parent, state, triggerOf(cause))
 	if c.DeveloperMode {
 		logSync(logger, parent, result.outcomes)
 	}
@@ -132,7 +132,7 @@ type syncResult struct {
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
 // of the result.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState) (result syncResult) {
+func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, trigger pipeline.Trigger) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started, isFirst := time.Now(), state.uid == ""
 	snapshot, webhook, err := c.observe(ctx, state, parent)
@@ -144,6 +144,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case webhook == nil:
 		return syncResult{}
 	}
+	snapshot.Trigger = trigger
 	inputs := c.settledHash(snapshot)
 	if isFirst && c.settled.wasSettled(inputs) {
 		return syncResult{inputs: inputs}

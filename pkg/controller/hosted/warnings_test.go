@@ -162,7 +162,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	c := made(t)
 	c.Close()
 	synced := make(chan object.Key, 10)
-	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key) syncqueue.Result {
+	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key, _ syncqueue.Cause) syncqueue.Result {
 		synced <- parent
 		return syncqueue.Done(0)
 	})
