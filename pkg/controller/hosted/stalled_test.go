@@ -30,7 +30,7 @@ type reporter struct {
 }
 
 func newReporter(t *testing.T) *reporter {
-	return &reporter{&Controller{spec: &Spec{}, health: newSyncHealth(), guard: writeloop.New()}, t, &parentState{}}
+	return &reporter{&Controller{line: line{spec: &Spec{}}, health: newSyncHealth(), guard: writeloop.New()}, t, &parentState{}}
 }
 
 func (r *reporter) reports(result syncResult) syncqueue.Result {

@@ -178,16 +178,11 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
 		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
 	}
-	webhook := c.hooks.forSnapshot(snapshot)
-	if webhook == nil {
-		return snapshot, nil, nil
+	webhook, err := c.observeChildren(snapshot)
+	if webhook != nil {
+		c.reportFinalizing(state, snapshot)
 	}
-	if err := c.observer.Claim(snapshot); err != nil {
-		return nil, nil, err
-	}
-	c.reportFinalizing(state, snapshot)
-	snapshot.Controller = *c.objectJSON.Load()
-	return snapshot, webhook, nil
+	return snapshot, webhook, err
 }
 
 // planAndAct makes one plan of the responses of the hooks and takes its steps.
@@ -253,18 +248,6 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return result
-}
-
-// plan compares a response with what is there.
-func (c *Controller) plan(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, response *pipeline.Response) (*pipeline.Plan, error) {
-	_, span := tracing.Start(ctx, "plan")
-	defer span.End()
-	planned, err := c.spec.Kind.Plan(snapshot, response, c.strategies, &state.upToDate)
-	span.Fail(err)
-	if err == nil && span.IsRecorded() {
-		span.Set(tracing.Steps.Int(len(planned.Steps)))
-	}
-	return planned, err
 }
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It
