@@ -43,6 +43,8 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state := c.parents.get(parent)
+	state.mu.Lock()
+	defer state.mu.Unlock()
 	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
 		return c.report(ctx, parent, state, syncResult{err: err})
 	} else if wait {

@@ -28,7 +28,7 @@ type Config struct {
 	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
-	Ask AskFunc
+	Ask     AskFunc
 	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
 	// change that; empty if they are not.
 	Confinement string
