@@ -66,7 +66,9 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if host != nil {
 		registry := prometheus.NewRegistry()
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
-		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Options: o.Controllers.Options}
+		handle := &controller.Handle{}
+		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Handle: handle, Options: o.Controllers.Options}
+		config.ExtraConfig.Reviews = handle
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}
