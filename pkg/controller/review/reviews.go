@@ -50,10 +50,11 @@ type Reviews struct {
 	all      int
 }
 
-// New returns what answers reviews of the controllers of some reconcilers.
-func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
+// New returns what answers reviews of the controllers of some reconcilers. The key makes the digests in the place of
+// what is secret; a nil key leaves it as it is.
+func New(loopback *rest.Config, reviews rights.Reviews, key *conceal.Key, reconcilers ...*lifecycle.Reconciler) *Reviews {
 	r := &Reviews{
-		loopback: loopback, rights: reviews, key: conceal.NewKey(),
+		loopback: loopback, rights: reviews, key: key,
 		reconcilers: map[string]*lifecycle.Reconciler{}, underWay: map[string]int{},
 	}
 	for _, reconciler := range reconcilers {
