@@ -47,8 +47,8 @@ help:
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/metacontroller-apiserver.
-	go build -trimpath -o bin/metacontroller-apiserver ./cmd/metacontroller-apiserver
+build: ## Build bin/metacontroller-apiserver and bin/kubectl-metacontroller.
+	go build -trimpath -o bin/ ./cmd/...
 
 # VERSION is that of the tag by default, or one made of the commit.
 .PHONY: image

@@ -1,0 +1,96 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
+)
+
+// output is how a command prints what it has found: for people, or as -o says.
+type output struct {
+	streams Streams
+	format  string
+	color   string
+	formats []string
+	// printed is true if a document of YAML was printed.
+	printed bool
+}
+
+// addFlags adds -o with these formats, and --color.
+func (o *output) addFlags(flags *pflag.FlagSet, formats ...string) {
+	o.formats = formats
+	flags.StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Without it, the output is for people.")
+	o.addColor(flags)
+}
+
+func (o *output) addColor(flags *pflag.FlagSet) {
+	flags.StringVar(&o.color, "color", "auto", "Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
+}
+
+func (o *output) validate(command *cobra.Command) error {
+	if o.format != "" && !slices.Contains(o.formats, o.format) {
+		return usageError(command, "the output format is %q, it should be one of %s", o.format, strings.Join(o.formats, ", "))
+	}
+	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
+		return usageError(command, "--color is %q, it should be auto, always or never", o.color)
+	}
+	return nil
+}
+
+// style returns how text for people is coloured.
+func (o *output) style() printing.Style {
+	if o.color != "auto" {
+		return printing.Style{Colored: o.color == "always"}
+	}
+	return printing.Style{Colored: isTerminal(o.streams.Out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+func isTerminal(to io.Writer) bool {
+	file, ok := to.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// print prints a value as JSON, or as a document of YAML.
+func (o *output) print(value any) error {
+	raw, err := json.MarshalIndent(value, "", "    ")
+	if err != nil {
+		return err
+	}
+	if o.format == "yaml" {
+		if raw, err = yaml.JSONToYAML(raw); err != nil {
+			return err
+		}
+		if o.printed {
+			raw = append([]byte("---\n"), raw...)
+		}
+		o.printed = true
+	} else {
+		raw = append(raw, '\n')
+	}
+	_, err = o.streams.Out.Write(raw)
+	return err
+}
+
+// printName prints the name of an object as kubectl does with -o name.
+func (o *output) printName(kind schema.GroupKind, name string) error {
+	of := strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		of += "." + kind.Group
+	}
+	_, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", of, name)
+	return err
+}
