@@ -28,7 +28,7 @@ import (
 // allowed are options for whoever may read everything.
 func allowed(until v1alpha1.SyncReviewStage) PreviewOptions {
 	return PreviewOptions{
-		Until: until, CallHooks: true, Answer: func(hook.Call) []byte { return nil },
+		Until: until, CallHooks: true, Answer: func(hook.Call) ([]byte, error) { return nil, nil },
 		Permit: func(context.Context, []rights.Required) error { return nil },
 	}
 }
@@ -36,7 +36,7 @@ func allowed(until v1alpha1.SyncReviewStage) PreviewOptions {
 // given is allowed with an answer of the sync hook.
 func given(until v1alpha1.SyncReviewStage, answer string) PreviewOptions {
 	options := allowed(until)
-	options.Answer = func(hook.Call) []byte { return []byte(answer) }
+	options.Answer = func(hook.Call) ([]byte, error) { return []byte(answer), nil }
 	return options
 }
 
@@ -114,7 +114,7 @@ func TestAPreviewLeavesNothingBehind(t *testing.T) {
 		t.Error("an answer that cannot be read is no error")
 	}
 	unanswered := given(v1alpha1.SyncReviewUntilPlan, "")
-	unanswered.Answer, unanswered.CallHooks = func(hook.Call) []byte { return nil }, false
+	unanswered.Answer, unanswered.CallHooks = func(hook.Call) ([]byte, error) { return nil, nil }, false
 	if missing := c.Preview(t.Context(), web("a"), unanswered); missing.Planned {
 		t.Error("without an answer, there is a plan")
 	}

@@ -51,9 +51,26 @@ func TestWhichAnswerIsGivenToACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := underReview()
 			r.spec = test.spec
-			if got := r.newSync(nil).answer(test.call); string(got) != test.want {
-				t.Errorf("the answer is %s, want %s", got, test.want)
+			if got, err := r.newSync(nil).answer(test.call); string(got) != test.want || err != nil {
+				t.Errorf("the answer is %s, want %s; error is %v", got, test.want, err)
 			}
 		})
+	}
+}
+
+// A digest is that of a request of this process. An answer with others would be planned as if they were values.
+func TestAnAnswerToAnotherRequestIsNoAnswer(t *testing.T) {
+	const request = `{"related":{"Secret.v1":{"s":{"apiVersion":"v1","data":{"password":"b3BlbiBzZXNhbWU="},"kind":"Secret"}}}}`
+	call := hook.Call{Hook: "sync", Request: []byte(request), Snapshot: &pipeline.Snapshot{Parent: &object.Object{}}}
+	here, elsewhere := underReview(), underReview()
+	shown := string(here.newSync(nil).json([]byte(request)).Raw)
+	for _, one := range []*reviewing{here, elsewhere} {
+		one.spec = &v1alpha1.SyncReviewSpec{Response: &runtime.RawExtension{Raw: []byte(shown)}}
+	}
+	if answer, err := here.newSync(nil).answer(call); string(answer) != request || err != nil {
+		t.Errorf("the answer is %s, error is %v", answer, err)
+	}
+	if answer, err := elsewhere.newSync(nil).answer(call); answer != nil || err != errOldDigests {
+		t.Errorf("another replica takes the answer %s, error is %v", answer, err)
 	}
 }
