@@ -14,7 +14,6 @@ import (
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/conceal"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
@@ -89,7 +88,7 @@ func run(ctx context.Context, config Config, as *term) error {
 		return err
 	}
 	running := &loop{
-		reviews: review.New(config.Loopback, reviews, conceal.NewKey(), reconcilers...),
+		reviews: review.New(config.Loopback, reviews, reconcilers...),
 		config:  config, clients: clients, dependencies: dependencies, informers: informers,
 		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
 	}

@@ -34,7 +34,7 @@ func WithReviews(ctx context.Context, config Config, do func(context.Context, *r
 	}
 	informers := newInformers(clients.own, labels.Everything())
 	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
-	reviews := review.New(config.Loopback, rights, nil,
+	reviews := review.NewOpen(config.Loopback, rights,
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer))
 

@@ -25,6 +25,9 @@ import (
 const (
 	// maxAtOnce is how many reviews a process answers at once, and maxOfUser how many of them for one user.
 	maxAtOnce, maxOfUser = 8, 4
+	// pauseFactor is how much longer than the sync of one parent took a review waits before the next, and maxPause is how long
+	// at most: most of the time of a slow hook is not that of this process.
+	pauseFactor, maxPause = 9, 20 * time.Millisecond
 	// retryAfter is when one who is refused because of that should try again.
 	retryAfter = 2 * time.Second
 	// maxAnswerBytes is how large an answer may be.
@@ -50,16 +53,22 @@ type Reviews struct {
 	all      int
 }
 
-// New returns what answers reviews of the controllers of some reconcilers. The key makes the digests in the place of
-// what is secret; a nil key leaves it as it is.
-func New(loopback *rest.Config, reviews rights.Reviews, key *conceal.Key, reconcilers ...*lifecycle.Reconciler) *Reviews {
+// New returns what answers reviews of the controllers of some reconcilers.
+func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
 	r := &Reviews{
-		loopback: loopback, rights: reviews, key: key,
+		loopback: loopback, rights: reviews, key: conceal.NewKey(),
 		reconcilers: map[string]*lifecycle.Reconciler{}, underWay: map[string]int{},
 	}
 	for _, reconciler := range reconcilers {
 		r.reconcilers[reconciler.Kind()] = reconciler
 	}
+	return r
+}
+
+// NewOpen is New for reviews that show Secrets as they are, of those who have them anyway.
+func NewOpen(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
+	r := New(loopback, reviews, reconcilers...)
+	r.key = nil
 	return r
 }
 

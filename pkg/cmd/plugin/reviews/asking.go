@@ -30,6 +30,8 @@ type asking struct {
 
 	mu     sync.Mutex
 	failed map[callKey]error
+	// repeated are the calls whose answers were refused, and which were therefore made again.
+	repeated map[callKey]bool
 }
 
 // callKey tells the calls in a review.
@@ -46,6 +48,9 @@ func (a *asking) answered(ctx context.Context, reviewer Reviewer) (*v1alpha1.Syn
 			return nil, err
 		}
 		missing := a.missing(review)
+		if len(missing) == 0 && a.dropRefused(review) {
+			continue
+		}
 		if len(missing) == 0 {
 			a.markFailed(review)
 			return review, nil
@@ -81,6 +86,30 @@ func (a *asking) missing(review *v1alpha1.SyncReview) (missing []missingCall) {
 	return missing
 }
 
+// dropRefused drops the answers that the server did not take, and reports whether there are such. They may be to other
+// requests than those of now: objects change, and another replica of the server has other digests in the place of
+// Secrets. Each is dropped once.
+func (a *asking) dropRefused(review *v1alpha1.SyncReview) (dropped bool) {
+	for _, sync := range review.Status.Syncs {
+		for _, call := range sync.Calls {
+			key := callKey{parent: sync.Parent, hook: call.Hook, revision: call.Revision}
+			if call.Source == v1alpha1.ReviewedSourceGiven && call.Error != "" && !a.repeated[key] {
+				a.repeated[key], dropped = true, true
+				a.drop(key)
+			}
+		}
+	}
+	return dropped
+}
+
+// drop removes the answer to a call from the spec.
+func (a *asking) drop(key callKey) {
+	about := v1alpha1.SyncReviewParent(key.parent)
+	a.spec.Responses = slices.DeleteFunc(a.spec.Responses, func(other v1alpha1.SyncReviewResponse) bool {
+		return other.Hook == key.hook && other.Revision == key.revision && *other.Parent == about
+	})
+}
+
 // callAll calls the hook for the missing answers, and adds them to the spec. The error is only that of the context.
 func (a *asking) callAll(ctx context.Context, missing []missingCall) error {
 	places := make(chan struct{}, maxAtOnce)
@@ -105,10 +134,8 @@ func (a *asking) add(key callKey, answer []byte, err error) {
 		a.failed[key] = err
 		return
 	}
+	a.drop(key)
 	about := v1alpha1.SyncReviewParent(key.parent)
-	a.spec.Responses = slices.DeleteFunc(a.spec.Responses, func(other v1alpha1.SyncReviewResponse) bool {
-		return other.Hook == key.hook && other.Revision == key.revision && *other.Parent == about
-	})
 	a.spec.Responses = append(a.spec.Responses, v1alpha1.SyncReviewResponse{
 		Hook: key.hook, Revision: key.revision, Parent: &about, Response: runtime.RawExtension{Raw: answer},
 	})

@@ -43,7 +43,7 @@ func one(ctx context.Context, reviewer Reviewer, spec v1alpha1.SyncReviewSpec, c
 		return create(ctx, reviewer, spec)
 	}
 	spec.Calls = v1alpha1.SyncReviewCallsNone
-	asked := &asking{call: call, spec: spec, failed: map[callKey]error{}}
+	asked := &asking{call: call, spec: spec, failed: map[callKey]error{}, repeated: map[callKey]bool{}}
 	return asked.answered(ctx, reviewer)
 }
 

@@ -163,3 +163,40 @@ func TestARequestThatIsLeftOutIsAFailure(t *testing.T) {
 		t.Errorf("the sync is %+v", sync)
 	}
 }
+
+// forgetful refuses the first answer that it is given.
+type forgetful struct{ refusals int }
+
+func (f *forgetful) Create(_ context.Context, review *v1alpha1.SyncReview, _ metav1.CreateOptions) (*v1alpha1.SyncReview, error) {
+	answered := review.DeepCopy()
+	call := v1alpha1.ReviewedCall{Hook: "sync", Source: v1alpha1.ReviewedSourceMissing, Request: &runtime.RawExtension{}}
+	if len(review.Spec.Responses) > 0 {
+		call.Source = v1alpha1.ReviewedSourceGiven
+		if f.refusals > 0 {
+			f.refusals--
+			call.Error = "it is the answer to another request"
+		}
+	}
+	answered.Status.Syncs = []v1alpha1.ReviewedSync{{Error: call.Error, Calls: []v1alpha1.ReviewedCall{call}}}
+	return answered, nil
+}
+
+// Another replica of the server has other digests in the place of Secrets.
+func TestACallIsMadeOnceMoreIfItsAnswerIsRefused(t *testing.T) {
+	for refusals, want := range map[int]struct {
+		calls int
+		error string
+	}{0: {1, ""}, 1: {2, ""}, 2: {2, "it is the answer to another request"}} {
+		calls := 0
+		call := func(context.Context, string, []byte) ([]byte, error) { calls++; return []byte(`{}`), nil }
+		err := Each(t.Context(), &forgetful{refusals}, v1alpha1.SyncReviewSpec{}, call, func(review *v1alpha1.SyncReview) error {
+			if got := review.Status.Syncs[0].Error; got != want.error {
+				t.Errorf("%d refusals: the error is %q", refusals, got)
+			}
+			return nil
+		})
+		if err != nil || calls != want.calls {
+			t.Errorf("%d refusals: %d calls and %v", refusals, calls, err)
+		}
+	}
+}
