@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
@@ -44,6 +45,7 @@ func (r *reviewing) run(ctx context.Context) (err error) {
 		return err
 	}
 	for i, parent := range parents {
+		began := time.Now()
 		done, err := r.reviewParent(ctx, parent)
 		if err != nil {
 			return err
@@ -53,11 +55,25 @@ func (r *reviewing) run(ctx context.Context) (err error) {
 			parents = parents[:i]
 			break
 		}
+		if i < len(parents)-1 {
+			pause(ctx, time.Since(began))
+		}
 	}
 	if more && len(parents) > 0 {
 		r.status.Continue = encodeContinue(object.KeyOf(parents[len(parents)-1]))
 	}
 	return nil
+}
+
+// pause waits after one parent of several, so that the syncs of the running controllers have the processor to themselves most
+// of the time.
+func pause(ctx context.Context, took time.Duration) {
+	timer := time.NewTimer(min(pauseFactor*took, maxPause))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // reviewParent adds the sync of a parent to the status. It is not done if there is no room or no time left, and the
