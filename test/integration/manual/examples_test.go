@@ -1,0 +1,63 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manual
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+)
+
+// alone are the examples that pages of the documentation use, too.
+var alone = map[string]bool{"helloworld": true}
+
+func TestTheExamplesDoWhatTheirREADMEsSay(t *testing.T) {
+	for _, example := range examples(t) {
+		t.Run(example, func(t *testing.T) {
+			if !alone[example] {
+				t.Parallel()
+			}
+			follow(t, example)
+		})
+	}
+}
+
+// examples returns the names of the examples.
+func examples(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", "*", "README.md"))
+	if err != nil || len(pages) < 9 {
+		t.Fatalf("the examples are %q, error %v", pages, err)
+	}
+	var names []string
+	for _, page := range pages {
+		names = append(names, filepath.Base(filepath.Dir(page)))
+	}
+	return names
+}
+
+var hookPort = regexp.MustCompile(`url: https?://(?:127\.0\.0\.1|localhost):(\d+)`)
+
+// follow does what the README of an example says, in a copy of the example's folder.
+func follow(t *testing.T, example string) {
+	t.Helper()
+	page := read(t, filepath.Join("artifacts", "examples", example, "README.md"))
+	reader := readerIn(t, "")
+	controller, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", example, "controller.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := hookPort.FindSubmatch(controller)
+	if port == nil {
+		t.Fatal("the controller calls no hook on this machine")
+	}
+	anotherPort(t, reader, string(port[1]))
+	reader.Folder = filepath.Join(checkout(t, reader), "artifacts", "examples", example)
+	if reader.Follow(t, page) < 3 {
+		t.Error("the README hardly has commands")
+	}
+}
