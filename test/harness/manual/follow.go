@@ -5,6 +5,7 @@ package manual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -88,11 +89,11 @@ func (r *Reader) enter(t *testing.T, where string, block *Block) {
 			continue
 		}
 		err := poll.Within(t.Context(), r.Patience, func(ctx context.Context) error {
-			printed, err := r.run(ctx, command)
-			if err != nil {
-				return err
+			printed, failed := r.run(ctx, command)
+			if err := compare(block.Prints, r.onPage(printed)); err != nil { // a page may show how a command fails
+				return errors.Join(err, failed)
 			}
-			return compare(block.Prints, r.onPage(printed))
+			return nil
 		})
 		if err != nil {
 			t.Fatalf("%s: %s\n%v", where, command, err)
@@ -148,7 +149,7 @@ func (r *Reader) run(ctx context.Context, command string) (string, error) {
 	shell := r.shell(ctx, command+"\npwd >'"+where.Name()+"'")
 	out, err := shell.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", command, err, out)
+		return string(out), fmt.Errorf("%s: %w\n%s", command, err, out)
 	}
 	folder, err := os.ReadFile(where.Name())
 	if err != nil {

@@ -192,7 +192,9 @@ func (r *reader) end() {
 }
 
 // IsRun reports whether the block has commands that a reader types.
-func (b *Block) IsRun() bool { return b.Language == "sh" && b.NotRun == "" && b.RunBy == "" && len(b.Files) == 0 }
+func (b *Block) IsRun() bool {
+	return b.Language == "sh" && b.NotRun == "" && b.RunBy == "" && len(b.Files) == 0
+}
 
 // Where returns where the block is, for messages.
 func (p *Page) Where(block *Block) string { return fmt.Sprintf("%s:%d", p.Path, block.Line) }

@@ -42,6 +42,10 @@ func Start(ctx context.Context, client kubernetes.Interface) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the node: %w", err)
 	}
+	made.Spec.Taints = nil // admission says that new nodes are not ready
+	if made, err = client.CoreV1().Nodes().Update(ctx, made, metav1.UpdateOptions{}); err != nil {
+		return nil, fmt.Errorf("take the taints off the node: %w", err)
+	}
 	made.Status = ready
 	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
 		return nil, fmt.Errorf("report the node as ready: %w", err)

@@ -7,23 +7,37 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// alone are the examples that pages of the documentation use, too.
-var alone = map[string]bool{"helloworld": true}
+// withFlag is an example whose server has a flag.
+const withFlag = "target-label-selector"
 
 func TestTheExamplesDoWhatTheirREADMEsSay(t *testing.T) {
 	for _, example := range examples(t) {
+		if example == withFlag {
+			continue
+		}
 		t.Run(example, func(t *testing.T) {
-			if !alone[example] {
-				t.Parallel()
-			}
+			t.Parallel()
 			follow(t, example)
 		})
 	}
+}
+
+func TestTheExampleWithAFlagOfTheServer(t *testing.T) {
+	before := env.Server.Args
+	restart := func(args ...string) {
+		env.StopServer(t)
+		env.Server.Args = args
+		env.StartServer(t)
+	}
+	defer func() { restart(before...) }()
+	restart(append(slices.Clone(before), "--target-label-selector=team=blue")...)
+	follow(t, withFlag)
 }
 
 // examples returns the names of the examples.
