@@ -185,6 +185,14 @@ generate: ## Generate the code again.
 docs-reference: ## Write docs/api.md from the types.
 	go test -count=1 -run '^TestTheAPIReferenceIsUpToDate$$' ./test/corpus -update-reference
 
+.PHONY: docs
+docs: ## Build the site of the documentation in bin/site/public, and check its links and its search. Needs Node and npm.
+	hack/site/build.sh
+
+.PHONY: docs-serve
+docs-serve: ## Show the site on this machine, until Ctrl-C.
+	hack/site/build.sh serve
+
 .PHONY: verify
 verify: ## Fail if the generated code is out of date.
 	hack/verify-codegen.sh
