@@ -182,8 +182,8 @@ generate: ## Generate the code again.
 	hack/update-codegen.sh
 
 .PHONY: docs-reference
-docs-reference: ## Write docs/api.md from the types.
-	go test -count=1 -run '^TestTheAPIReferenceIsUpToDate$$' ./test/corpus -update-reference
+docs-reference: ## Write docs/api.md from the types, and docs/schemas from the protocol of hooks.
+	go test -count=1 -run "UpToDate$$" ./test/corpus ./pkg/controller/pipeline/hook/protocol/jsonschema -update-reference
 
 .PHONY: docs
 docs: ## Build the site of the documentation in bin/site/public, and check its links and its search. Needs Node and npm.
