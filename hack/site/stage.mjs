@@ -7,11 +7,13 @@
 //   node stage.mjs REPOSITORY TARGET
 
 import {execFileSync} from "node:child_process";
-import {existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
+import {cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
 import path from "node:path";
 
 const [repository, target] = process.argv.slice(2).map((folder) => path.resolve(folder));
 const home = "https://github.com/metacontroller/metacontroller-apiserver";
+
+const schema = /^docs\/schemas\/[^/]+\.json$/;
 
 /** Returns the address of a page of the repository on the site, without the ending. */
 function placeOf(page) {
@@ -32,6 +34,7 @@ function rewrite(page, link) {
   const [file, anchor] = link.split("#");
   if (/^[a-z]+:/.test(link) || file === "") return link;
   const at = path.posix.normalize(path.posix.join(path.posix.dirname(page), file)).replace(/\/$/, "");
+  if (schema.test(at)) return `/schemas/${path.posix.basename(at)}`;
   const onSite = pages.get(at) ?? pages.get(`${at}/README.md`);
   const suffix = anchor === undefined ? "" : `#${anchor}`;
   if (onSite !== undefined) return `/${onSite.replace(/(^|\/)index$/, "$1")}${suffix}`;
@@ -64,6 +67,7 @@ for (const [page, place] of pages) {
   mkdirSync(path.dirname(file), {recursive: true});
   writeFileSync(file, `---\nedit: ${home}/edit/main/${page}\ntitle: ${JSON.stringify(title)}\n---\n\n${text}`);
 }
+cpSync(path.join(repository, "docs/schemas"), path.join(target, "public/schemas"), {recursive: true});
 const examples = [...pages].filter(([page]) => /^artifacts\/examples\/[^/]+\/README\.md$/.test(page)).map(([, place]) => ({text: path.posix.basename(place), link: `/${place}`}));
 writeFileSync(path.join(target, "sidebar.json"), JSON.stringify({groups: groups(), examples}, null, 2));
 console.log(`${pages.size} pages`);
