@@ -233,4 +233,5 @@ tidy-check: ## Fail if a go.mod is not tidy.
 	cd hack/monitoring && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
 	cd hack/tools/actionlint && go mod tidy -diff
+	cd hack/tools/esbuild && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff

@@ -15,7 +15,13 @@ rm -rf "$out/.vitepress" "$out/public"
 cp -r hack/site/vitepress "$out/.vitepress"
 node hack/site/stage.mjs . "$out/pages"
 "$out/node_modules/.bin/vitepress" build "$out"
+# The types of the hook in TypeScript are right.
+mkdir -p "$out/typescript"
+sed -n '/^```typescript$/,/^```$/p' docs/first-hook.md | grep -v '^```' >"$out/typescript/hook.ts"
+"$out/node_modules/.bin/tsc" --noEmit --strict --noUncheckedIndexedAccess --skipLibCheck --target es2022 --module nodenext --types node \
+  "$out/typescript/hook.ts"
 node hack/site/check.mjs "$out/public"
+node hack/site/questions.mjs "$out/public" "$out"
 if [[ "${1:-}" == serve ]]; then
   exec "$out/node_modules/.bin/vitepress" preview "$out" --host 127.0.0.1
 fi
