@@ -18,7 +18,7 @@ node hack/site/stage.mjs . "$out/pages"
 # The types of the hook in TypeScript are right.
 mkdir -p "$out/typescript"
 sed -n '/^```typescript$/,/^```$/p' docs/first-hook.md | grep -v '^```' >"$out/typescript/hook.ts"
-"$out/node_modules/.bin/tsc" --noEmit --strict --noUncheckedIndexedAccess --skipLibCheck --target es2022 --module nodenext --types node \
+"$out/node_modules/.bin/tsc" --noEmit --strict --noUncheckedIndexedAccess --skipLibCheck --target es2022 --module nodenext --types node --typeRoots "$out/node_modules/@types" \
   "$out/typescript/hook.ts"
 node hack/site/check.mjs "$out/public"
 node hack/site/questions.mjs "$out/public" "$out"

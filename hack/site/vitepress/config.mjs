@@ -28,6 +28,7 @@ export default defineConfig({
   outDir: "public",
   cleanUrls: false,
   metaChunk: false,
+  buildConcurrency: 1, // pages come into the index of the search in this order, so that the same pages make the same site
   markdown: {
     anchor: {slugify: slug},
     toc: {slugify: slug},
