@@ -83,8 +83,8 @@ demo-stop: ## End what `make demo KEEP=1` left running.
 	@hack/demo.py stop
 
 .PHONY: host
-host: host-binaries tools ## Run an empty host cluster in the foreground and print its KUBECONFIG.
-	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster
+host: host-binaries tools ## Run an empty host cluster with a node that runs no containers, in the foreground, and print its KUBECONFIG.
+	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster -node
 
 .PHONY: run
 run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the foreground and in developer mode (DATA_DIR, PORT, ARGS, EXTERNAL_NAME).
@@ -183,7 +183,7 @@ generate: ## Generate the code again.
 
 .PHONY: docs-reference
 docs-reference: ## Write docs/api.md from the types, and docs/schemas from the protocol of hooks.
-	go test -count=1 -run "UpToDate$$" ./test/corpus ./pkg/controller/pipeline/hook/protocol/jsonschema -update-reference
+	go test -count=1 -run "UpToDate$$" ./test/corpus -update-reference
 
 .PHONY: docs
 docs: ## Build the site of the documentation in bin/site/public, and check its links and its search. Needs Node and npm.

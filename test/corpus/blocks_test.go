@@ -11,9 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	protocol "github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
@@ -99,31 +97,11 @@ func mentions(t *testing.T, path, text string) bool {
 
 // instance returns what is wrong with a request or an answer.
 func instance(name, text string) error {
-	document, known := protocol.Documents()[name]
+	document, known := jsonschema.Documents()[name]
 	if !known {
 		return fmt.Errorf("say in a comment of which schema this is an instance: <!-- json: composite-answer-v2 -->")
 	}
-	formatted, err := document.Format()
-	if err != nil {
-		return err
-	}
-	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(string(formatted)))
-	if err != nil {
-		return err
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(name, schema); err != nil {
-		return err
-	}
-	compiled, err := compiler.Compile(name)
-	if err != nil {
-		return err
-	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		return err
-	}
-	return compiled.Validate(value)
+	return invalid(document, text)
 }
 
 // compiles returns the error of a Python program that cannot be read.

@@ -21,10 +21,10 @@ func TestTheFirstHookInEachLanguage(t *testing.T) {
 			reader := readerIn(t, t.TempDir())
 			// Versions of Node before 22.18 do not run TypeScript.
 			reader.Instead = append(reader.Instead, manual.Word{
-				Page: "node hook.ts 8080",
-				Here: "bash -c '" + esbuild(t) + " hook.ts --log-level=error --outfile=hook.mjs && exec node hook.mjs 8080'",
+				Page: "node hook.ts 8181",
+				Here: "bash -c '" + esbuild(t) + " hook.ts --log-level=error --outfile=hook.mjs && exec node hook.mjs 8181'",
 			})
-			anotherPort(t, reader, "8080")
+			anotherPort(t, reader, "8181")
 			own := 0
 			for _, block := range page.Blocks {
 				if block.Heading == language {

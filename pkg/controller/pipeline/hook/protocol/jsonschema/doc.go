@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package jsonschema describes what hooks are sent and what they answer as JSON Schemas, one for each
-// message of each version of the protocol. Tests hold them to package protocol.
+// message of each version of the protocol. test/corpus holds them to package protocol.
 package jsonschema

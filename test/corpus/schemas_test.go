@@ -1,10 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonschema
+package corpus
 
 import (
-	"flag"
+	"bytes"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,22 +21,22 @@ import (
 	of "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
-
-var update = flag.Bool("update-reference", false, "write docs/schemas")
 
 // docs/schemas has the schemas, and nothing else.
 func TestTheSchemasInTheDocumentationAreUpToDate(t *testing.T) {
-	folder := filepath.Join("..", "..", "..", "..", "..", "..", "docs", "schemas")
+	folder := filepath.Join(hostcluster.RepositoryRoot(), "docs", "schemas")
 	want := map[string]string{}
-	for name, document := range Documents() {
+	for name, document := range jsonschema.Documents() {
 		text, err := document.Format()
 		if err != nil {
 			t.Fatal(err)
 		}
 		want[name+".json"] = string(text)
 	}
-	if *update {
+	if *updateReference {
 		for name, text := range want {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
@@ -60,33 +60,32 @@ func TestTheSchemasInTheDocumentationAreUpToDate(t *testing.T) {
 	}
 }
 
-// validate returns what is wrong with an instance.
-func validate(t *testing.T, s *Schema, instance string) error {
-	t.Helper()
-	text, err := s.Format()
+// invalid returns what is wrong with an instance of a schema.
+func invalid(schema *jsonschema.Schema, instance string) error {
+	formatted, err := schema.Format()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	document, err := validator.UnmarshalJSON(strings.NewReader(string(text)))
+	document, err := validator.UnmarshalJSON(bytes.NewReader(formatted))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	compiler := validator.NewCompiler()
 	if err := compiler.AddResource("schema.json", document); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	compiled, err := compiler.Compile("schema.json")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	value, err := validator.UnmarshalJSON(strings.NewReader(instance))
 	if err != nil {
-		t.Fatalf("%s: %v", instance, err)
+		return err
 	}
 	return compiled.Validate(value)
 }
 
-func parsed(t *testing.T, raw string) *of.Object {
+func parsedObject(t *testing.T, raw string) *of.Object {
 	t.Helper()
 	object, err := of.Parse([]byte(raw))
 	if err != nil {
@@ -100,37 +99,37 @@ func typeOf(group, version, kind string) of.Type {
 }
 
 var kinds = map[string]struct {
-	kind   Kind
+	kind   jsonschema.Kind
 	format protocol.Format
 }{
-	"composite": {Composite(), protocol.Composite()},
-	"decorator": {Decorator(), protocol.Decorator()},
+	"composite": {jsonschema.Composite(), protocol.Composite()},
+	"decorator": {jsonschema.Decorator(), protocol.Decorator()},
 }
 
 func TestRequestsAreAsTheSchemasSay(t *testing.T) {
 	const controller = `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"CompositeController","metadata":{"name":"webs"},"spec":{}}`
-	pod := parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default"}}`)
-	node := parsed(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)
+	pod := parsedObject(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default"}}`)
+	node := parsedObject(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)
 	for name, test := range kinds {
 		for _, parent := range []string{
 			`{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop","namespace":"default"}}`,
 			`{"apiVersion":"ctl.example/v1","kind":"Fleet","metadata":{"name":"shop"}}`,
 		} {
 			snapshot := &pipeline.Snapshot{
-				Controller: []byte(controller), Parent: parsed(t, parent),
+				Controller: []byte(controller), Parent: parsedObject(t, parent),
 				Children: []pipeline.Group{{Type: typeOf("", "v1", "Pod"), Claimed: []*of.Object{pod}}, {Type: typeOf("apps", "v1", "StatefulSet")}},
 				Related:  []pipeline.Related{{Type: typeOf("", "v1", "Node"), Objects: []*of.Object{node}}},
 			}
 			for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
 				request := string(test.format.AppendRequest(nil, version, snapshot))
-				if err := validate(t, Request(test.kind, version), request); err != nil {
+				if err := invalid(jsonschema.Request(test.kind, version), request); err != nil {
 					t.Errorf("%s %s: %v\n%s", name, version, err, request)
 				}
-				if err := validate(t, Request(test.kind, version), strings.Replace(request, `"finalizing"`, `"finalising"`, 1)); err == nil {
+				if err := invalid(jsonschema.Request(test.kind, version), strings.Replace(request, `"finalizing"`, `"finalising"`, 1)); err == nil {
 					t.Errorf("%s %s: another field passes", name, version)
 				}
 			}
-			if err := validate(t, CustomizeRequest(), string(protocol.AppendCustomizeRequest(nil, snapshot))); err != nil {
+			if err := invalid(jsonschema.CustomizeRequest(), string(protocol.AppendCustomizeRequest(nil, snapshot))); err != nil {
 				t.Errorf("customize: %v", err)
 			}
 		}
@@ -161,17 +160,17 @@ func TestAnswersAreReadAsTheSchemasSay(t *testing.T) {
 			`{"labels":{"a":"b","c":null},"annotations":{}}`:                                                                           name == "decorator",
 			`{"labels":{"a":1}}`: false,
 		} {
-			answer = strings.Replace(answer, "CHILDREN", test.kind.children, 1)
+			answer = strings.Replace(answer, "CHILDREN", test.format.ChildrenField(), 1)
 			decoder := protocol.Decoder{FindDuplicates: true}
 			_, err := decoder.Response(test.format, []byte(answer))
 			if isRead := err == nil && len(decoder.StrictErrors()) == 0; isRead != isRight {
 				t.Errorf("%s: %s is read: %v, error %v, %v", name, answer, isRead, err, decoder.StrictErrors())
 			}
-			if err := validate(t, Answer(test.kind, v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
+			if err := invalid(jsonschema.Answer(test.kind, v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
 				t.Errorf("%s: %s should be right: %v, and the schema says %v", name, answer, isRight, err)
 			}
 		}
-		if err := validate(t, Answer(test.kind, v1alpha1.HookVersionV1), `{"Children":[]}`); err != nil {
+		if err := invalid(jsonschema.Answer(test.kind, v1alpha1.HookVersionV1), `{"Children":[]}`); err != nil {
 			t.Errorf("%s: v1 ignores unknown fields, and the schema says %v", name, err)
 		}
 	}
@@ -201,7 +200,7 @@ func TestRulesAreReadAsTheSchemaSays(t *testing.T) {
 		if isRead := err == nil && len(decoder.StrictErrors()) == 0; isRead != isRight {
 			t.Errorf("%s is read: %v, error %v, %v", answer, isRead, err, decoder.StrictErrors())
 		}
-		if err := validate(t, CustomizeAnswer(v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
+		if err := invalid(jsonschema.CustomizeAnswer(v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
 			t.Errorf("%s should be right: %v, and the schema says %v", answer, isRight, err)
 		}
 	}
@@ -209,7 +208,7 @@ func TestRulesAreReadAsTheSchemaSays(t *testing.T) {
 
 // A field that the protocol gets has to be described here.
 func TestTheSchemasHaveEachFieldOfAnAnswer(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "response.go"))
+	source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "controller", "pipeline", "hook", "protocol", "response.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +216,9 @@ func TestTheSchemasHaveEachFieldOfAnAnswer(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^\t+(?:known\[)?"(\w+)"(?:\] =|:) func\(value`).FindAllSubmatch(source, -1) {
 		read = append(read, string(match[1]))
 	}
-	read = append(read, Decorator().children)
+	read = append(read, protocol.Decorator().ChildrenField())
 	slices.Sort(read)
-	if described := slices.Sorted(maps.Keys(Answer(Decorator(), v1alpha1.HookVersionV2).Properties)); !slices.Equal(read, described) {
+	if described := slices.Sorted(maps.Keys(jsonschema.Answer(jsonschema.Decorator(), v1alpha1.HookVersionV2).Properties)); !slices.Equal(read, described) {
 		t.Errorf("the fields of an answer are %v, and the schema has %v", read, described)
 	}
 }
