@@ -79,8 +79,12 @@ func Read(path string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(path, string(content))
+}
+
+func parse(path, content string) (*Page, error) {
 	r := reader{page: &Page{Path: path}, next: &Block{}}
-	for i, line := range strings.Split(string(content), "\n") {
+	for i, line := range strings.Split(content, "\n") {
 		r.line(i+1, line)
 	}
 	if r.open != nil {
