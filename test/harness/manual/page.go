@@ -48,7 +48,7 @@ const Indented = "indented"
 
 var (
 	comment    = regexp.MustCompile(`^<!-- (file|not run|run by|part of|json|followed by): (.*) -->$`)
-	saveAs     = regexp.MustCompile("Save this as `([^`]+)`")
+	saveAs     = regexp.MustCompile("Save\\s+this\\s+as\\s+`([^`]+)`")
 	heading    = regexp.MustCompile(`^#+ +(.*)$`)
 	fence      = regexp.MustCompile("^( *)```(.*)$")
 	hidden     = "<!-- run"
