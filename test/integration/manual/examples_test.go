@@ -13,12 +13,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// withFlag is an example whose server has a flag.
-const withFlag = "target-label-selector"
+const (
+	// withFlag is an example whose server has a flag.
+	withFlag = "target-label-selector"
+	// onPages is an example that pages of the documentation use, too.
+	onPages = "helloworld"
+)
 
 func TestTheExamplesDoWhatTheirREADMEsSay(t *testing.T) {
+	t.Parallel()
 	for _, example := range examples(t) {
-		if example == withFlag {
+		if example == withFlag || example == onPages {
 			continue
 		}
 		t.Run(example, func(t *testing.T) {
@@ -28,6 +33,7 @@ func TestTheExamplesDoWhatTheirREADMEsSay(t *testing.T) {
 	}
 }
 
+// No other test runs meanwhile.
 func TestTheExampleWithAFlagOfTheServer(t *testing.T) {
 	before := env.Server.Args
 	restart := func(args ...string) {

@@ -14,6 +14,7 @@ import (
 
 // The page about the first hook has the same hook in three languages. It is followed with each.
 func TestTheFirstHookInEachLanguage(t *testing.T) {
+	t.Parallel()
 	page := read(t, "docs/first-hook.md")
 	languages := map[string]bool{"In Python": true, "In TypeScript": true, "In Go": true}
 	for language := range languages {

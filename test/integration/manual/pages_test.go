@@ -32,9 +32,12 @@ func pages(t *testing.T) (all []*manual.Page) {
 	return all
 }
 
-// The commands of each page are run in a folder like that of the repository. Pages have the same examples, so they
+// The commands of each page are run in a folder like that of the repository. Pages have the same example, so they
 // are followed one after the other.
 func TestTheCommandsOfThePagesWork(t *testing.T) {
+	t.Parallel()
+	t.Run(onPages, func(t *testing.T) { follow(t, onPages) })
+	t.Run("metrics", hasEachMetric)
 	for _, page := range pages(t) {
 		t.Run(page.Path, func(t *testing.T) {
 			reader := readerIn(t, "")
