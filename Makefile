@@ -142,7 +142,7 @@ bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no 
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: bench
-bench: host-binaries ## Measure side by side with an operator written by hand, and write the rows into docs/benchmarks.md. Takes about an hour (BENCH_ARGS).
+bench: host-binaries ## Measure side by side with an operator written by hand, and write the rows into docs/benchmarks.md. Takes more than an hour (BENCH_ARGS).
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
@@ -162,13 +162,6 @@ bench-storage: host-binaries ## Measure the volume and the memory that 1,000 to 
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
-
-.PHONY: bench-replicas
-bench-replicas: host-binaries ## Measure one replica and three with 30,000 parents: spread, memory, throughput, and what happens when one fails.
-	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
-	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
-	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
-	go test -run '^$$' -bench '^BenchmarkReplicas$$' -benchtime 1x -timeout 40m ./test/integration/replicas
 
 .PHONY: manifests
 manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.
