@@ -83,8 +83,8 @@ demo-stop: ## End what `make demo KEEP=1` left running.
 	@hack/demo.py stop
 
 .PHONY: host
-host: host-binaries tools ## Run an empty host cluster in the foreground and print its KUBECONFIG.
-	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster
+host: host-binaries tools ## Run an empty host cluster with a node that runs no containers, in the foreground, and print its KUBECONFIG.
+	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster -node
 
 .PHONY: run
 run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the foreground and in developer mode (DATA_DIR, PORT, ARGS, EXTERNAL_NAME).
@@ -175,8 +175,16 @@ generate: ## Generate the code again.
 	hack/update-codegen.sh
 
 .PHONY: docs-reference
-docs-reference: ## Write docs/api.md from the types.
-	go test -count=1 -run '^TestTheAPIReferenceIsUpToDate$$' ./test/corpus -update-reference
+docs-reference: ## Write docs/api.md from the types, and docs/schemas from the protocol of hooks.
+	go test -count=1 -run "UpToDate$$" ./test/corpus -update-reference
+
+.PHONY: docs
+docs: ## Build the site of the documentation in bin/site/public, and check its links and its search. Needs Node and npm.
+	hack/site/build.sh
+
+.PHONY: docs-serve
+docs-serve: ## Show the site on this machine, until Ctrl-C.
+	hack/site/build.sh serve
 
 .PHONY: verify
 verify: ## Fail if the generated code is out of date.
@@ -218,4 +226,5 @@ tidy-check: ## Fail if a go.mod is not tidy.
 	cd hack/monitoring && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
 	cd hack/tools/actionlint && go mod tidy -diff
+	cd hack/tools/esbuild && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff

@@ -53,7 +53,9 @@ func takeKeeper(serving *genericapiserver.SecureServingInfo) dynamiccertificates
 	if !ok {
 		return nil
 	}
-	serving.Cert = struct{ dynamiccertificates.CertKeyContentProvider }{serving.Cert}
+	serving.Cert = struct {
+		dynamiccertificates.CertKeyContentProvider
+	}{serving.Cert}
 	return runner
 }
 
