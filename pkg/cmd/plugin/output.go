@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -64,8 +65,11 @@ func isTerminal(to io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// print prints a value as JSON, or as a document of YAML.
+// print prints a value as JSON, or as a document of YAML. As by kubectl, managedFields are left out.
 func (o *output) print(value any) error {
+	if object, ok := value.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
 	raw, err := json.MarshalIndent(value, "", "    ")
 	if err != nil {
 		return err
