@@ -80,6 +80,16 @@ func usageError(command *cobra.Command, format string, args ...any) error {
 	return fmt.Errorf(format+"\nSee '%s --help' for help and examples", append(args, command.CommandPath())...)
 }
 
+// oneArg accepts one argument, which is called so.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError(command, "give %s", what)
+		}
+		return nil
+	}
+}
+
 // newOptions returns the command that prints the options of the cluster.
 func newOptions(streams Streams) *cobra.Command {
 	return &cobra.Command{
