@@ -20,10 +20,14 @@ type Host struct {
 	objects map[schema.GroupResource][]*unstructured.Unstructured
 }
 
-// New returns a host with objects, which Types.Complete has completed. There must not be two of the same name.
+// New returns a host with objects, which Types.Complete has completed, and with the CustomResourceDefinitions of its types. There
+// must not be two of the same name, but an object may take the place of a definition.
 func New(types *Types, objects []*unstructured.Unstructured) (*Host, error) {
 	h := &Host{types: types, objects: map[schema.GroupResource][]*unstructured.Unstructured{}}
-	for _, object := range slices.Concat(types.definitions, objects) {
+	definitions := slices.DeleteFunc(slices.Clone(types.definitions), func(definition *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetUID() == definition.GetUID() })
+	})
+	for _, object := range slices.Concat(definitions, objects) {
 		of, err := types.Of(object.GroupVersionKind())
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), path(object), err)
