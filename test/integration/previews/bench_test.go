@@ -35,16 +35,18 @@ const (
 	benchParents = 1000
 	// benchChildren is how many children each of them has.
 	benchChildren = 3
-	// benchPhases is how often edits are measured, each time without and with reviews beside them. benchEdits is how
-	// many edits each of these has, and benchBreath how long nothing is done before one.
+	// benchPhases is how often edits are measured, each time without and with reviews beside them.
+	// benchEdits is how many edits each of these has, and benchBreath how long nothing is done before
+	// one.
 	benchPhases, benchEdits, benchBreath = 7, 300, 20 * time.Millisecond
 	// benchMemory is how much more memory the server may take in MiB because of reviews.
 	benchMemory = 64
 )
 
-// BenchmarkManyParents reviews 1,000 parents of three children with a candidate, page by page and again and again, beside
-// a controller whose parents are edited. It reports how long an edit takes until the last child has followed, without
-// reviews and with them, how long the review of all parents takes, and how much memory the server has at most.
+// BenchmarkManyParents reviews 1,000 parents of three children with a candidate, page by page and again
+// and again, beside a controller whose parents are edited. It reports how long an edit takes until the
+// last child has followed, without reviews and with them, how long the review of all parents takes, and
+// how much memory the server has at most.
 func BenchmarkManyParents(b *testing.B) {
 	for b.Loop() {
 		w := newWork(b)
@@ -89,7 +91,8 @@ type work struct {
 	spec      v1alpha1.CompositeControllerSpec
 	edits     int
 
-	// reviews are how long reviews of all parents took in seconds, and most is the most memory after a page of one.
+	// reviews are how long reviews of all parents took in seconds, and most is the most memory after a
+	// page of one.
 	reviews []float64
 	most    float64
 }
@@ -209,7 +212,7 @@ func (w *work) nextChild() change {
 func (w *work) edit(times int) (took []float64) {
 	w.Helper()
 	for range times {
-		time.Sleep(benchBreath)
+		<-time.After(benchBreath)
 		w.edits++
 		parent, value := parentName(w.edits*7%benchParents), fmt.Sprint(w.edits)
 		began := time.Now()
