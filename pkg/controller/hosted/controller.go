@@ -60,6 +60,10 @@ type Dependencies struct {
 	Tracer *tracing.Tracer
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled
+	// Syncs shows the parents of the controllers; nil if nobody looks at them.
+	Syncs *Syncs
+	// Replica is the name of this replica; empty if there are no others.
+	Replica string
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
 	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
@@ -82,6 +86,11 @@ type Controller struct {
 	parents    *parentStates
 	settled    *settledParents
 	health     *syncHealth
+	steps      *stepLog
+	// rowLabels are the labels of the Syncs. They are not changed.
+	rowLabels map[string]string
+	// resyncs are when all parents are synced again; nil before Run.
+	resyncs atomic.Pointer[[]ticks]
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
 	Reads *permissions.Requirement
@@ -115,12 +124,15 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		strategies:    spec.strategiesWithEngine(dependencies.Engine),
 		parents:       newParentStates(),
 		health:        newSyncHealth(),
+		steps:         newStepLog(),
+		rowLabels:     rowLabels(spec.Kind.Name, spec.Name),
 		settled:       newSettledParents(dependencies.Settled, spec),
 		nameConflicts: newNameConflicts(),
 		guard:         writeloop.New(),
 	}
 	c.SetObject(spec.Object)
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Shard.Name(spec.Name), dependencies.Workers, dependencies.Tracer, c.sync)
+	c.queue.Requeued = func(parent object.Key) { c.Syncs.changed(c, parent) }
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
@@ -159,6 +171,7 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 // Run syncs parents until ctx ends, and then releases what New acquired.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
+	defer c.Syncs.add(c)()
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Shard.Name(c.spec.Name)))
 	removeHandlers, err := c.addEventHandlers(ctx)
 	defer removeHandlers()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -23,12 +24,19 @@ import (
 )
 
 // parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
-// parent uses it, but for settled. There is one for each parent, so what few parents need is behind a pointer.
+// parent uses it, but for settled and record. There is one for each parent, so what few parents need is behind a pointer.
 type parentState struct {
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
 	// settled is the hash of the inputs of the last sync if that left the parent settled, else zero.
 	settled atomic.Uint64
+	// record is shown to those who look. generation, children and note are what the sync that runs puts into it, and
+	// finalizerSteps are those that it took before it called a hook.
+	record         syncRecord
+	generation     int64
+	children       childCounts
+	note           *syncNote
+	finalizerSteps []pipeline.Outcome
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites
 	// unseenSince is the time since which the caches have not shown the last writes; zero if they
@@ -142,6 +150,13 @@ func (p *parentStates) get(parent object.Key) *parentState {
 	return state
 }
 
+// find returns the state of a parent; nil if there is none.
+func (p *parentStates) find(parent object.Key) *parentState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byKey[parent]
+}
+
 func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,6 +183,7 @@ func (c *Controller) forget(parent object.Key, state *parentState) {
 	c.health.forget(parent)
 	c.hookCalls.forget(parent)
 	c.nameConflicts.set(parent, nil)
+	c.steps.forget(parent)
 	for _, answer := range state.customizeAnswers() {
 		c.forgetAnswer(answer)
 	}

@@ -37,6 +37,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName():       schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRule(ref),
 		v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName():          schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(ref),
 		v1alpha1.CompositeControllerSpec{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref),
+		v1alpha1.ControllerReference{}.OpenAPIModelName():                         schema_pkg_apis_metacontroller_v1alpha1_ControllerReference(ref),
 		v1alpha1.ControllerRevision{}.OpenAPIModelName():                          schema_pkg_apis_metacontroller_v1alpha1_ControllerRevision(ref),
 		v1alpha1.ControllerRevisionChildren{}.OpenAPIModelName():                  schema_pkg_apis_metacontroller_v1alpha1_ControllerRevisionChildren(ref),
 		v1alpha1.ControllerRevisionList{}.OpenAPIModelName():                      schema_pkg_apis_metacontroller_v1alpha1_ControllerRevisionList(ref),
@@ -52,6 +53,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Hook{}.OpenAPIModelName():                                        schema_pkg_apis_metacontroller_v1alpha1_Hook(ref),
 		v1alpha1.LastSyncError{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref),
 		v1alpha1.ParentCounts{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref),
+		v1alpha1.ParentReference{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref),
 		v1alpha1.ResourceKeyRef{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref),
 		v1alpha1.Runner{}.OpenAPIModelName():                                      schema_pkg_apis_metacontroller_v1alpha1_Runner(ref),
@@ -61,6 +63,15 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ServiceReference{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref),
 		v1alpha1.ShardStatus{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref),
 		v1alpha1.StatusConditionCheck{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref),
+		v1alpha1.Sync{}.OpenAPIModelName():                                        schema_pkg_apis_metacontroller_v1alpha1_Sync(ref),
+		v1alpha1.SyncBackoff{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref),
+		v1alpha1.SyncChildren{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref),
+		v1alpha1.SyncList{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncList(ref),
+		v1alpha1.SyncSpec{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncSpec(ref),
+		v1alpha1.SyncStatus{}.OpenAPIModelName():                                  schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref),
+		v1alpha1.SyncStep{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref),
+		v1alpha1.SyncSteps{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref),
+		v1alpha1.SyncWarning{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
 		v1alpha1.WebhookEtagConfig{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref),
 		resource.Quantity{}.OpenAPIModelName():                                    schema_apimachinery_pkg_api_resource_Quantity(ref),
@@ -876,6 +887,36 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 		},
 		Dependencies: []string{
 			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ControllerReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ControllerReference names a CompositeController or a DecoratorController.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is CompositeController or DecoratorController.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the controller.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
 	}
 }
 
@@ -1709,6 +1750,58 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 	}
 }
 
+func schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ParentReference names an object that a controller is for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the group and version in which the controller reads the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object. Absent if it is in none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2056,6 +2149,471 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 					},
 				},
 				Required: []string{"type"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the replica that runs the controller, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. The creation timestamp and the generation are those of the parent.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which parent of which controller this is about.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the last sync of the parent came to, and what is to come.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"metadata", "spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncSpec{}.OpenAPIModelName(), v1alpha1.SyncStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncBackoff says how a parent is tried again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"failures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failures is how many syncs in a row were to be tried again. The time between two doubles each time, up to 1000 seconds.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"failures"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncChildren counts the children of one parent.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"wanted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wanted is how many children the hook wants.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"asWanted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "asWanted is how many of these are there and as the hook wants them.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"wanted", "asWanted"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncList is a list of Syncs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the Syncs.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Sync{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Sync{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncSpec names a parent and its controller.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"controller": {
+						SchemaProps: spec.SchemaProps{
+							Description: "controller is the CompositeController or DecoratorController.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ControllerReference{}.OpenAPIModelName()),
+						},
+					},
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the parent of the CompositeController, or the target of the DecoratorController.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ParentReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"controller", "parent"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ControllerReference{}.OpenAPIModelName(), v1alpha1.ParentReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStatus is what the last sync of a parent came to, and what is to come.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Synced, Progressing, Waiting, Failing or Paused.\n\nPossible enum values:\n - `\"Failing\"` says that the last sync failed.\n - `\"Paused\"` says that the controller or the parent is paused.\n - `\"Progressing\"` says that children are being made or rolled out, or that the parent has changed since its last sync.\n - `\"Synced\"` says that the parent is as its hook wants since it was synced the last time.\n - `\"Waiting\"` says that nothing failed, and that the controller can do nothing more for now.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failing", "Paused", "Progressing", "Synced", "Waiting"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in one line what the state does not: why the last sync failed, what is waited for, or what a warning says.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"waitsFor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waitsFor is what has to happen before the parent is synced. Absent if the controller waits for nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation of the parent that was synced the last time.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"children": {
+						SchemaProps: spec.SchemaProps{
+							Description: "children counts the children of the parent. Absent until the hook has been called.",
+							Ref:         ref(v1alpha1.SyncChildren{}.OpenAPIModelName()),
+						},
+					},
+					"lastSyncTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSyncTime is when the last sync ended. Absent if this replica has not synced the parent yet.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"lastSyncDuration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSyncDuration is how long the last sync took, with the calls of hooks.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"nextSyncTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nextSyncTime is when the parent is synced next, if nothing changes before. Absent if it is synced only when something changes.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"backoff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backoff is there while the parent is tried again and again.",
+							Ref:         ref(v1alpha1.SyncBackoff{}.OpenAPIModelName()),
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions are Synced, which is True in the state Synced, and Paused, only where it is True.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are what is probably wrong although the sync succeeded, as in the events about the parent.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncWarning{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"lastSteps": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSteps are the steps of the last sync that did something. They are kept for a limited number of parents of each controller: those that were written last.",
+							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
+						},
+					},
+					"replica": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replica is the replica of the server that runs the controller. Absent if the server has no replicas.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"state"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncBackoff{}.OpenAPIModelName(), v1alpha1.SyncChildren{}.OpenAPIModelName(), v1alpha1.SyncSteps{}.OpenAPIModelName(), v1alpha1.SyncWarning{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStep is one thing that a sync did to one object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"operation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operation is what was done: create, update, apply, delete, recreate, adopt, release, \"move to server-side apply\" or \"move to dynamic apply\" with a child; status, metadata or finalizer with the parent.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is that of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is that of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object. Absent if it is in none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"why": {
+						SchemaProps: spec.SchemaProps{
+							Description: "why says what made the step necessary.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is what came of it.\n\nPossible enum values:\n - `\"Conflict\"` says that the object had changed meanwhile, so that nothing was written.\n - `\"Failed\"` says that the write failed.\n - `\"NameConflict\"` says that another object has the name.\n - `\"Unchanged\"` says that the cluster had nothing to change.\n - `\"Written\"` says that the cluster stored something else than before.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Conflict", "Failed", "NameConflict", "Unchanged", "Written"},
+						},
+					},
+					"error": {
+						SchemaProps: spec.SchemaProps{
+							Description: "error says why it failed. Absent if it did not.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"operation", "apiVersion", "kind", "name", "why", "result"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncSteps are the steps of one sync.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the sync ended.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"steps": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "steps are the first of the steps that were taken, in order.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncStep{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is how many more steps there were.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"time", "steps"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncStep{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncWarning is something that is probably wrong although the sync succeeded.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is the reason of the event about it, in CamelCase. Where there are several warnings of a sort, it is that of the gravest.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what is wrong, and what to do.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"reason", "message"},
 			},
 		},
 	}

@@ -37,6 +37,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ControllerRevisionList{},
 		&DecoratorController{},
 		&DecoratorControllerList{},
+		&Sync{},
+		&SyncList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

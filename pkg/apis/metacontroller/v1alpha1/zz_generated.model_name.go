@@ -89,6 +89,11 @@ func (in CompositeControllerSpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ControllerReference) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ControllerReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ControllerRevision) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ControllerRevision"
 }
@@ -164,6 +169,11 @@ func (in ParentCounts) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ParentReference) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ParentReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceKeyRef) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ResourceKeyRef"
 }
@@ -206,6 +216,51 @@ func (in ShardStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in StatusConditionCheck) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.StatusConditionCheck"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Sync) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.Sync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncBackoff) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncBackoff"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncChildren) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncChildren"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncList) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStep) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncStep"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncSteps) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncSteps"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncWarning) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncWarning"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -23,6 +23,7 @@ import (
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "CompositeController",
+		ShortName:       "cc",
 		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
 		ChildrenField:   protocol.Composite().ChildrenField(),
 		CallHook:        (*hook.Webhook).SyncComposite,

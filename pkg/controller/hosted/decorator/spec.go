@@ -21,6 +21,8 @@ import (
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
+		ShortName:       "dec",
+		NamesTypes:      true,
 		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
 		ChildrenField:   protocol.Decorator().ChildrenField(),
 		CallHook:        (*hook.Webhook).SyncDecorator,

@@ -30,6 +30,8 @@ type Decision struct {
 	Response *pipeline.Response
 	// Updated is the condition that shows how far the rollout is.
 	Updated metav1.Condition
+	// Behind is the number of children that are not at the latest revision yet, or are to stay where they are.
+	Behind int
 	// Waits is true if children in motion keep others from moving.
 	Waits bool
 	// Advice says more than the message of Updated: it names the field of the controller's spec that makes
@@ -52,7 +54,7 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	if err != nil {
 		return nil, err
 	}
-	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Advice: waitsFor.advice()}
+	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Behind: c.behind(), Waits: waitsFor != nil, Advice: waitsFor.advice()}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	if d.Response.Status != nil {
@@ -141,6 +143,16 @@ func (c *children) advance() (condition metav1.Condition, waitsFor *child, err e
 	}
 	waitsFor = motion.waitsFor()
 	return updated(rolloutWaiting, waitsFor.motion), waitsFor, nil
+}
+
+// behind returns how many children are not at the latest revision.
+func (c *children) behind() (number int) {
+	for _, child := range c.inOrder {
+		if child.at != 0 {
+			number++
+		}
+	}
+	return number
 }
 
 // compose makes one answer from the answers about all revisions. It is the answer about the

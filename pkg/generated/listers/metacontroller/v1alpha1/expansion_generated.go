@@ -20,3 +20,11 @@ type ControllerRevisionNamespaceListerExpansion interface{}
 // DecoratorControllerListerExpansion allows custom methods to be added to
 // DecoratorControllerLister.
 type DecoratorControllerListerExpansion interface{}
+
+// SyncListerExpansion allows custom methods to be added to
+// SyncLister.
+type SyncListerExpansion interface{}
+
+// SyncNamespaceListerExpansion allows custom methods to be added to
+// SyncNamespaceLister.
+type SyncNamespaceListerExpansion interface{}

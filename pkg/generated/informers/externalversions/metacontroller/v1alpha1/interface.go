@@ -17,6 +17,8 @@ type Interface interface {
 	ControllerRevisions() TypedControllerRevisionInformer
 	// DecoratorControllers returns a DecoratorControllerInformer.
 	DecoratorControllers() TypedDecoratorControllerInformer
+	// Syncs returns a SyncInformer.
+	Syncs() TypedSyncInformer
 }
 
 type version struct {
@@ -43,4 +45,9 @@ func (v *version) ControllerRevisions() TypedControllerRevisionInformer {
 // DecoratorControllers returns a TypedDecoratorControllerInformer.
 func (v *version) DecoratorControllers() TypedDecoratorControllerInformer {
 	return &decoratorControllerInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// Syncs returns a TypedSyncInformer.
+func (v *version) Syncs() TypedSyncInformer {
+	return &syncInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
