@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
@@ -84,7 +82,11 @@ func run(ctx context.Context, config Config, as *term) error {
 	if as != nil {
 		sharing = lifecycle.Share(as.membership, as.metrics, reconcilers...)
 	}
-	return runUntilEnd(ctx, config, clients, dependencies, informers, drainer, reconcilers, sharing)
+	running := &loop{
+		config: config, clients: clients, dependencies: dependencies, informers: informers,
+		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
+	}
+	return running.run(ctx)
 }
 
 // clients are the clients of the two API servers that the controllers use.
@@ -215,44 +217,4 @@ func withoutManagedFields(obj any) (any, error) {
 		object.SetManagedFields(nil)
 	}
 	return obj, nil
-}
-
-// runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
-// one of them fails, and waits until all have stopped.
-func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
-	informers externalversions.SharedInformerFactory, drainer *drain.Drainer, reconcilers []*lifecycle.Reconciler, sharing *lifecycle.Sharing) error {
-	given := ctx
-	ctx, stop := context.WithCancelCause(given)
-	defer stop(nil)
-	informers.Start(ctx.Done())
-	defer informers.Shutdown()
-	var running sync.WaitGroup
-	start := func(run func(context.Context) error) {
-		running.Go(func() {
-			if err := run(ctx); err != nil {
-				stop(err)
-			}
-		})
-	}
-	running.Go(func() { dependencies.Revisions.Run(ctx) })
-	running.Go(func() { dependencies.Permissions.Run(ctx) })
-	running.Go(func() { drainer.Run(ctx) })
-	running.Go(func() { announce(ctx, informers, config.Replicas.Enabled) })
-	if sharing != nil {
-		start(sharing.Run)
-	}
-	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
-	if config.DiscoveryInterval > 0 {
-		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
-	}
-	for _, reconciler := range reconcilers {
-		start(reconciler.Run)
-	}
-	<-ctx.Done()
-	running.Wait()
-	klog.FromContext(ctx).Info("All controllers have stopped")
-	if given.Err() != nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
