@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -36,6 +37,9 @@ type ExtraConfig struct {
 	// has stopped. loopback reaches this server as a user who may do everything. If it returns
 	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
+
+	// Live are the kinds whose objects the controllers have in memory.
+	Live metacontrollerrest.Live
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.

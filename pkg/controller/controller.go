@@ -72,6 +72,9 @@ func run(ctx context.Context, config Config, as *term) error {
 		return err
 	}
 	defer release()
+	if as != nil {
+		dependencies.Replica = as.membership.Name()
+	}
 	informers := newInformers(clients.own, selector)
 	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
 	reconcilers = []*lifecycle.Reconciler{
@@ -175,6 +178,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,
 		Settled:               config.settled(),
+		Syncs:                 &hosted.Syncs{},
 		Revisions:             stored,
 		RevisionNamespace:     config.Namespace,
 	}, undo, nil

@@ -66,18 +66,21 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if host != nil {
 		registry := prometheus.NewRegistry()
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
-		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Options: o.Controllers.Options}
+		handle := &controller.Handle{}
+		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Handle: handle, Options: o.Controllers.Options}
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}
-		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig)
+		shown := newLive(handle)
+		config.ExtraConfig.Live = shown.Live
+		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig, shown)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
 // runControllers returns the function that runs the controller loop from when the host has come.
-func (o *Options) runControllers(host *extendedHost, config controller.Config, storage storagebackend.Config) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(host *extendedHost, config controller.Config, storage storagebackend.Config, shown *live) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
@@ -90,6 +93,7 @@ func (o *Options) runControllers(host *extendedHost, config controller.Config, s
 		}
 		defer closeStore()
 		config.Settled = store
+		defer shown.start(ctx)()
 		return controller.Run(ctx, config)
 	}
 }

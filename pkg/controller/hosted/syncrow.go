@@ -29,7 +29,6 @@ func (c *Controller) row(key object.Key) *v1alpha1.Sync {
 	}
 	name := c.rowName(key)
 	row := &v1alpha1.Sync{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Sync"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: name.Namespace, Name: name.Name, UID: uidOf(c.spec.UID, parent.UID), Labels: c.rowLabels,
 			CreationTimestamp: parent.CreationTimestamp, Generation: parent.Generation,

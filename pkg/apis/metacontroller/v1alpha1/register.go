@@ -41,5 +41,5 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&SyncList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
-	return nil
+	return addFieldSelectors(scheme, "Sync", FieldController, FieldKind, FieldParent, FieldState)
 }

@@ -14,9 +14,11 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
@@ -24,6 +26,13 @@ import (
 type StorageProvider struct {
 	// Scheme knows all types of the group, and those of metav1 for group "" and version "v1".
 	Scheme *runtime.Scheme
+	// Live shows what the controllers have in memory.
+	Live Live
+}
+
+// Live are the kinds whose objects are not stored. A kind without a mirror is not served.
+type Live struct {
+	Syncs *mirror.Mirror[*v1alpha1.Sync]
 }
 
 // GroupName returns the name of the API group.
@@ -63,6 +72,9 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 		name := storage.Main.DefaultQualifiedResource.Resource
 		storages[name] = storage.Main
 		storages[name+"/status"] = storage.Status
+	}
+	if p.Live.Syncs != nil {
+		storages[parentsync.Resource] = parentsync.NewREST(p.Live.Syncs)
 	}
 	return storages, nil
 }
