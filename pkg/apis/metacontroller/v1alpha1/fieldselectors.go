@@ -11,12 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The fields by which Syncs are selected, besides those of metadata.
+// The fields by which Syncs and HookCalls are selected, besides those of metadata.
 const (
 	FieldController = "controller"
 	FieldKind       = "kind"
 	FieldParent     = "parent"
 	FieldState      = "state"
+	FieldHook       = "hook"
+	FieldResult     = "result"
 )
 
 // addFieldSelectors registers the fields by which objects of a kind are selected.

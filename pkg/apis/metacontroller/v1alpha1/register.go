@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,9 +39,14 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ControllerRevisionList{},
 		&DecoratorController{},
 		&DecoratorControllerList{},
+		&HookCall{},
+		&HookCallList{},
 		&Sync{},
 		&SyncList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
-	return addFieldSelectors(scheme, "Sync", FieldController, FieldKind, FieldParent, FieldState)
+	return errors.Join(
+		addFieldSelectors(scheme, "Sync", FieldController, FieldKind, FieldParent, FieldState),
+		addFieldSelectors(scheme, "HookCall", FieldController, FieldKind, FieldParent, FieldHook, FieldResult),
+	)
 }
