@@ -48,7 +48,7 @@ func (l *stepLog) add(parent object.Key, outcomes []pipeline.Outcome, ended time
 	if l == nil || len(outcomes) == 0 {
 		return
 	}
-	steps := stepsOf(outcomes, ended)
+	steps := describeSteps(outcomes, ended)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(l.byParent[parent])
@@ -87,8 +87,8 @@ func (l *stepLog) remove(element *list.Element) {
 	l.number -= len(removed.steps.Steps)
 }
 
-// stepsOf returns the outcomes of a sync as they are shown.
-func stepsOf(outcomes []pipeline.Outcome, ended time.Time) *v1alpha1.SyncSteps {
+// describeSteps returns the outcomes of a sync as they are shown.
+func describeSteps(outcomes []pipeline.Outcome, ended time.Time) *v1alpha1.SyncSteps {
 	shown := outcomes[:min(len(outcomes), maxStepsOfSync)]
 	steps := &v1alpha1.SyncSteps{
 		Time: metav1.NewMicroTime(ended), Omitted: int32(len(outcomes) - len(shown)), Steps: make([]v1alpha1.SyncStep, len(shown)),

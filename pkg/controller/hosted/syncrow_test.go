@@ -20,6 +20,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -78,7 +79,7 @@ func TestTheStateOfAParent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &Controller{spec: &Spec{Kind: Kind{Name: "CompositeController"}, Paused: test.paused}, health: newSyncHealth()}
+			c := &Controller{line: line{spec: &Spec{Kind: Kind{Name: "CompositeController"}, Paused: test.paused}}, health: newSyncHealth()}
 			c.health.parents[web("a")] = test.health
 			parent := snapshotOf("a").Parent
 			parent.Generation = 2
@@ -157,7 +158,7 @@ func shownAfter(t *testing.T, answer string) *v1alpha1.Sync {
 	c := controllerAt(t, config, Dependencies{
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()}, Replica: "me",
 	}, spec)
-	c.sync(t.Context(), web("a"))
+	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
 	return c.row(web("a"))
 }
 
@@ -202,7 +203,9 @@ func TestTheRowOfWhatIsNoParent(t *testing.T) {
 
 // Two parents, and two controllers, never have the same row, though they have the same name.
 func TestNamesOfRows(t *testing.T) {
-	composite := &Controller{Dependencies: Dependencies{RevisionNamespace: "server"}, spec: &Spec{Kind: Kind{ShortName: "cc"}, Name: "x"}}
+	composite := &Controller{
+		Dependencies: Dependencies{RevisionNamespace: "server"}, line: line{spec: &Spec{Kind: Kind{ShortName: "cc"}, Name: "x"}},
+	}
 	if got, want := composite.rowName(web("a")), (types.NamespacedName{Namespace: "default", Name: "cc:x:a"}); got != want {
 		t.Errorf("the name is %s, want %s", got, want)
 	}

@@ -43,6 +43,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HookCallList{},
 		&Sync{},
 		&SyncList{},
+		&SyncReview{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return errors.Join(

@@ -159,6 +159,36 @@ func (in Hook) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCall) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCall"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallBody) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallBody"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallList) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JSONValue) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.JSONValue"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LastSyncError) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.LastSyncError"
 }
@@ -181,6 +211,56 @@ func (in ResourceKeyRef) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceRule) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ResourceRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedCall) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedCall"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedChange) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedChange"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedDryRun) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedDryRun"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedEvent) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedEvent"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedObject) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedRollout) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedRollout"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedStep) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedStep"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedStepCount) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedStepCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedSync) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedWarning) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedWarning"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -236,6 +316,46 @@ func (in SyncChildren) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncList) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SyncList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReview) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReview"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewController) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewController"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewParent) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewParent"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewParents) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewParents"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewResponse) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewResponse"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewSummary) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewSummary"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -21,6 +21,14 @@ type ControllerRevisionNamespaceListerExpansion interface{}
 // DecoratorControllerLister.
 type DecoratorControllerListerExpansion interface{}
 
+// HookCallListerExpansion allows custom methods to be added to
+// HookCallLister.
+type HookCallListerExpansion interface{}
+
+// HookCallNamespaceListerExpansion allows custom methods to be added to
+// HookCallNamespaceLister.
+type HookCallNamespaceListerExpansion interface{}
+
 // SyncListerExpansion allows custom methods to be added to
 // SyncLister.
 type SyncListerExpansion interface{}

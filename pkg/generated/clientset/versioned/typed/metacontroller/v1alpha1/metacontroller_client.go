@@ -18,7 +18,9 @@ type MetacontrollerV1alpha1Interface interface {
 	CompositeControllersGetter
 	ControllerRevisionsGetter
 	DecoratorControllersGetter
+	HookCallsGetter
 	SyncsGetter
+	SyncReviewsGetter
 }
 
 // MetacontrollerV1alpha1Client is used to interact with features provided by the metacontroller.k8s.io group.
@@ -38,8 +40,16 @@ func (c *MetacontrollerV1alpha1Client) DecoratorControllers() DecoratorControlle
 	return newDecoratorControllers(c)
 }
 
+func (c *MetacontrollerV1alpha1Client) HookCalls(namespace string) HookCallInterface {
+	return newHookCalls(c, namespace)
+}
+
 func (c *MetacontrollerV1alpha1Client) Syncs(namespace string) SyncInterface {
 	return newSyncs(c, namespace)
+}
+
+func (c *MetacontrollerV1alpha1Client) SyncReviews() SyncReviewInterface {
+	return newSyncReviews(c)
 }
 
 // NewForConfig creates a new MetacontrollerV1alpha1Client for the given config.
