@@ -23,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
@@ -179,6 +180,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 		RequireServiceAccount: config.RequireServiceAccount,
 		Settled:               config.settled(),
 		Syncs:                 &hosted.Syncs{},
+		Calls:                 calllog.New(time.Now()),
 		Revisions:             stored,
 		RevisionNamespace:     config.Namespace,
 	}, undo, nil

@@ -71,7 +71,10 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}
-		shown := newLive(handle)
+		shown, err := newLive(handle, config.GenericConfig.ClientConfig)
+		if err != nil {
+			return nil, err
+		}
 		config.ExtraConfig.Live = shown.Live
 		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig, shown)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))

@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -59,6 +60,8 @@ type Dependencies struct {
 	Tracer *tracing.Tracer
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled
+	// Calls keeps the last calls of hooks; nil if nobody looks at them.
+	Calls *calllog.Log
 	// Syncs shows the parents of the controllers; nil if nobody looks at them.
 	Syncs *Syncs
 	// Replica is the name of this replica; empty if there are no others.
@@ -81,7 +84,7 @@ type Controller struct {
 	settled *settledParents
 	health  *syncHealth
 	steps   *stepLog
-	// rowLabels are the labels of the Syncs. They are not changed.
+	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
 	rowLabels map[string]string
 	// resyncs are when all parents are synced again; nil before Run.
 	resyncs atomic.Pointer[[]ticks]
@@ -101,6 +104,10 @@ type Controller struct {
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
 	options.Controller = hook.ControllerRef{Type: spec.Kind.Name, Name: spec.Name}
+	labels := rowLabels(spec.Kind.Name, spec.Name)
+	options.Calls = dependencies.Calls.Of(spec.reference()).Recorder(calllog.Owner{
+		UID: spec.UID, Labels: labels, Namespace: dependencies.RevisionNamespace, Children: spec.Children,
+	})
 	hooks, err := newHooks(spec, options)
 	if err != nil {
 		return nil, err
@@ -118,7 +125,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		parents:       newParentStates(),
 		health:        newSyncHealth(),
 		steps:         newStepLog(),
-		rowLabels:     rowLabels(spec.Kind.Name, spec.Name),
+		rowLabels:     labels,
 		settled:       newSettledParents(dependencies.Settled, spec),
 		nameConflicts: newNameConflicts(),
 		guard:         writeloop.New(),

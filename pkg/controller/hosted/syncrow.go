@@ -33,7 +33,7 @@ func (c *Controller) row(key object.Key) *v1alpha1.Sync {
 			Namespace: name.Namespace, Name: name.Name, UID: uidOf(c.spec.UID, parent.UID), Labels: c.rowLabels,
 			CreationTimestamp: parent.CreationTimestamp, Generation: parent.Generation,
 		},
-		Spec: v1alpha1.SyncSpec{Controller: c.reference(), Parent: parentReference(parent)},
+		Spec: v1alpha1.SyncSpec{Controller: c.spec.reference(), Parent: parentReference(parent)},
 		Status: v1alpha1.SyncStatus{
 			ObservedGeneration: last.generation, LastSteps: c.steps.of(key), Replica: c.Replica,
 			NextSyncTime: c.nextSync(key, time.Now()),
@@ -140,8 +140,9 @@ func (c *Controller) rowName(parent object.Key) types.NamespacedName {
 	return name
 }
 
-func (c *Controller) reference() v1alpha1.ControllerReference {
-	return v1alpha1.ControllerReference{Kind: c.spec.Kind.Name, Name: c.spec.Name}
+// reference names the controller object.
+func (s *Spec) reference() v1alpha1.ControllerReference {
+	return v1alpha1.ControllerReference{Kind: s.Kind.Name, Name: s.Name}
 }
 
 func parentReference(parent *object.Object) v1alpha1.ParentReference {

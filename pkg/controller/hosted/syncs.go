@@ -88,7 +88,7 @@ func (s *Syncs) add(c *Controller) (remove func()) {
 	if s == nil {
 		return func() {}
 	}
-	of := c.reference()
+	of := c.spec.reference()
 	s.mu.Lock()
 	if s.running == nil {
 		s.running = map[v1alpha1.ControllerReference][]*Controller{}
@@ -121,5 +121,5 @@ func (s *Syncs) changed(c *Controller, parent object.Key) {
 	if s == nil || !s.changes.IsFollowed() {
 		return
 	}
-	s.changes.Changed(syncKey{c.reference(), parent, c.rowName(parent)})
+	s.changes.Changed(syncKey{c.spec.reference(), parent, c.rowName(parent)})
 }

@@ -1854,10 +1854,10 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCa
 							Format:      "",
 						},
 					},
-					"earlierVersion": {
+					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "earlierVersion is true if the call was about an earlier version of the parent, because children roll out.",
-							Type:        []string{"boolean"},
+							Description: "revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, while children roll out. Absent if it was about the parent as it was.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},

@@ -48,9 +48,10 @@ type HookCallSpec struct {
 	// url is where the hook was called, without what may be secret in it.
 	URL string `json:"url"`
 
-	// earlierVersion is true if the call was about an earlier version of the parent, because children roll out.
+	// revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, while children roll
+	// out. Absent if it was about the parent as it was.
 	// +optional
-	EarlierVersion bool `json:"earlierVersion,omitempty"`
+	Revision string `json:"revision,omitempty"`
 }
 
 // HookCallResult is what came of a call.

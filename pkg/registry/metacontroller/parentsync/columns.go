@@ -6,7 +6,6 @@ package parentsync
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,14 +13,11 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-const (
-	unknown = "<unknown>"
-	// maxMessage is how many characters of the message are in the table.
-	maxMessage = 120
-)
+const unknown = "<unknown>"
 
 // newTable returns the table of Syncs. now is the clock for ages.
 func newTable(now func() time.Time) rest.TableConvertor {
@@ -46,19 +42,11 @@ func newTable(now func() time.Time) rest.TableConvertor {
 			retries = int64(status.Backoff.Failures)
 		}
 		return []any{
-				controller(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State), children(status.Children),
-				ago(status.LastSyncTime, now()), in(status.NextSyncTime, now()), message(status.Message),
+				live.ControllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State), children(status.Children),
+				ago(status.LastSyncTime, now()), in(status.NextSyncTime, now()), live.ShortMessage(status.Message),
 			},
 			[]any{took(status.LastSyncDuration), retries, cmp.Or(status.Replica, resource.None)}
 	})
-}
-
-// controller names a controller as kubectl get takes it.
-func controller(of v1alpha1.ControllerReference) string {
-	if of.Kind == "DecoratorController" {
-		return "dec/" + of.Name
-	}
-	return "cc/" + of.Name
 }
 
 func children(counts *v1alpha1.SyncChildren) string {
@@ -88,12 +76,4 @@ func took(of *metav1.Duration) string {
 		return resource.None
 	}
 	return of.Round(time.Millisecond).String()
-}
-
-func message(text string) string {
-	shown := []rune(strings.TrimSpace(text))
-	if len(shown) <= maxMessage {
-		return string(shown)
-	}
-	return string(shown[:maxMessage]) + "…"
 }

@@ -18,8 +18,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // StorageProvider makes the API group metacontroller.k8s.io.
@@ -32,7 +34,11 @@ type StorageProvider struct {
 
 // Live are the kinds whose objects are not stored. A kind without a mirror is not served.
 type Live struct {
-	Syncs *mirror.Mirror[*v1alpha1.Sync]
+	Syncs     *mirror.Mirror[*v1alpha1.Sync]
+	HookCalls *mirror.Mirror[*v1alpha1.HookCall]
+	// HookCall returns a call with its bodies, and Reviews asks the host whether its reader may see them.
+	HookCall hookcall.Source
+	Reviews  rights.Reviews
 }
 
 // GroupName returns the name of the API group.
@@ -75,6 +81,9 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 	}
 	if p.Live.Syncs != nil {
 		storages[parentsync.Resource] = parentsync.NewREST(p.Live.Syncs)
+	}
+	if p.Live.HookCalls != nil {
+		storages[hookcall.Resource] = hookcall.NewREST(p.Live.HookCalls, p.Live.HookCall, p.Live.Reviews)
 	}
 	return storages, nil
 }
