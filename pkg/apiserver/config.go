@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -40,6 +41,9 @@ type ExtraConfig struct {
 
 	// Live are the kinds whose objects the controllers have in memory.
 	Live metacontrollerrest.Live
+
+	// Reviews answers SyncReviews; nil if there is no controller loop.
+	Reviews syncreview.Reviewer
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.

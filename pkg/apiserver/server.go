@@ -22,7 +22,7 @@ type Server struct {
 
 // New returns a server, with the group installed and the storage open.
 func (c CompletedConfig) New() (_ *Server, err error) {
-	group, err := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live}.NewRESTStorage(c.generic.RESTOptionsGetter)
+	group, err := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}

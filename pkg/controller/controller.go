@@ -27,6 +27,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
@@ -86,8 +87,13 @@ func run(ctx context.Context, config Config, as *term) error {
 	if as != nil {
 		sharing = lifecycle.Share(as.membership, as.metrics, reconcilers...)
 	}
+	reviews, err := newReviews(clients.hostConfig)
+	if err != nil {
+		return err
+	}
 	running := &loop{
-		config: config, clients: clients, dependencies: dependencies, informers: informers,
+		reviews: review.New(config.Loopback, reviews, reconcilers...),
+		config:  config, clients: clients, dependencies: dependencies, informers: informers,
 		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
 	}
 	return running.run(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
@@ -26,6 +27,7 @@ type loop struct {
 	reconcilers []*lifecycle.Reconciler
 	// sharing is nil if this process runs all controllers.
 	sharing *lifecycle.Sharing
+	reviews *review.Reviews
 }
 
 // run runs the reconcilers, and what they and the controllers depend on, until ctx ends or one of

@@ -34,6 +34,7 @@ type SyncReviewSpec struct {
 	Request        *runtime.RawExtension
 	Calls          SyncReviewCalls
 	Until          SyncReviewStage
+	Details        SyncReviewDetails
 	TimeoutSeconds *int32
 }
 
@@ -75,6 +76,16 @@ const (
 	SyncReviewCallsAll SyncReviewCalls = "All"
 	// SyncReviewCallsNone calls no hook.
 	SyncReviewCallsNone SyncReviewCalls = "None"
+)
+
+// SyncReviewDetails says how much is shown of each parent.
+type SyncReviewDetails string
+
+const (
+	// SyncReviewDetailsAll shows everything.
+	SyncReviewDetailsAll SyncReviewDetails = "All"
+	// SyncReviewDetailsSteps leaves out the requests and answers of hooks.
+	SyncReviewDetailsSteps SyncReviewDetails = "Steps"
 )
 
 // SyncReviewStage is how far syncs are followed.

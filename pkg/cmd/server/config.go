@@ -68,6 +68,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
 		handle := &controller.Handle{}
 		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Handle: handle, Options: o.Controllers.Options}
+		config.ExtraConfig.Reviews = handle
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}

@@ -109,9 +109,9 @@ func (c *Controller) Preview(ctx context.Context, parent object.Key, options Pre
 	return c.preview(ctx, found, options, true)
 }
 
-// PreviewAs is Preview as if the parent were that one. It need not exist, but it must have a UID.
-func (c *Controller) PreviewAs(ctx context.Context, parent *object.Object, options PreviewOptions) *Preview {
-	return c.preview(ctx, parent, options, c.observer.Get(object.KeyOf(parent)) != nil)
+// PreviewAs is Preview as if the parent were that one, which AsParent has returned.
+func (c *Controller) PreviewAs(ctx context.Context, parent *GivenParent, options PreviewOptions) *Preview {
+	return c.preview(ctx, parent.Object, options, parent.Exists)
 }
 
 func (c *Controller) preview(ctx context.Context, parent *object.Object, options PreviewOptions, exists bool) *Preview {

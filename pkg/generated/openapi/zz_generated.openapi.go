@@ -3546,6 +3546,15 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 							Enum:        []interface{}{"DryRun", "Plan", "Request", "Response"},
 						},
 					},
+					"details": {
+						SchemaProps: spec.SchemaProps{
+							Description: "details says how much is shown of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` leaves out the requests and answers of hooks.",
+							Default:     "All",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Steps"},
+						},
+					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
 							Description: "timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends then with those that it has come to, and continue for the others. Default: 20.",

@@ -27,6 +27,7 @@ func Funcs(serializer.CodecFactory) []any {
 			c.FillNoCustom(spec)
 			fillEmpty(c, (*string)(&spec.Calls))
 			fillEmpty(c, (*string)(&spec.Until))
+			fillEmpty(c, (*string)(&spec.Details))
 			fillNil(c, &spec.TimeoutSeconds)
 		},
 		func(parents *metacontroller.SyncReviewParents, c randfill.Continue) {

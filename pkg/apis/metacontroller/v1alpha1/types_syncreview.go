@@ -95,6 +95,13 @@ type SyncReviewSpec struct {
 	// +optional
 	Until SyncReviewStage `json:"until,omitempty"`
 
+	// details says how much is shown of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is
+	// missing.
+	// Default: All.
+	// +default="All"
+	// +optional
+	Details SyncReviewDetails `json:"details,omitempty"`
+
 	// timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends then with those that it has
 	// come to, and continue for the others.
 	// Default: 20.
@@ -185,6 +192,17 @@ const (
 	SyncReviewCallsAll SyncReviewCalls = "All"
 	// SyncReviewCallsNone calls no hook.
 	SyncReviewCallsNone SyncReviewCalls = "None"
+)
+
+// SyncReviewDetails says how much is shown of each parent.
+// +enum
+type SyncReviewDetails string
+
+const (
+	// SyncReviewDetailsAll shows everything.
+	SyncReviewDetailsAll SyncReviewDetails = "All"
+	// SyncReviewDetailsSteps leaves out the requests and answers of hooks.
+	SyncReviewDetailsSteps SyncReviewDetails = "Steps"
 )
 
 // SyncReviewStage is how far syncs are followed.

@@ -461,6 +461,9 @@ func SetObjectDefaults_SyncReview(in *SyncReview) {
 	if in.Spec.Until == "" {
 		in.Spec.Until = "Plan"
 	}
+	if in.Spec.Details == "" {
+		in.Spec.Details = "All"
+	}
 	if in.Spec.TimeoutSeconds == nil {
 		var ptrVar1 int32 = 20
 		in.Spec.TimeoutSeconds = &ptrVar1

@@ -63,6 +63,14 @@ func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
 	return between(withoutStatus(conceal(have)), withoutStatus(conceal(wanted))), nil
 }
 
+// OfObject returns what changes when an object becomes another; before is nil for a new one.
+func OfObject(before, after map[string]any, conceal Conceal) []Change {
+	if before == nil {
+		return created(conceal(after))
+	}
+	return between(conceal(before), conceal(after))
+}
+
 // OfResult returns what a step changes by what the host has made of it.
 func OfResult(step *pipeline.Step, result *object.Object, conceal Conceal) ([]Change, error) {
 	after, err := result.Decode()

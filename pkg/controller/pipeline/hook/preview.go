@@ -35,8 +35,9 @@ type Call struct {
 	Request []byte
 	// Answer is what the hook has answered, or what was taken for it; nil if there is nothing.
 	Answer []byte
-	// Made is true if the hook was called.
-	Made bool
+	// Made is true if the hook was called. Credentials are what it was called with.
+	Made        bool
+	Credentials []string
 	// Err is why there is no answer that can be used; nil if there is one.
 	Err error
 }
@@ -77,7 +78,7 @@ func (w *Webhook) callForPreview(ctx context.Context, snapshot *pipeline.Snapsho
 		if reply, err = w.postForPreview(ctx, call.Request); err != nil {
 			return w.explain(err)
 		}
-		call.Answer = reply.body.Bytes()
+		call.Answer, call.Credentials = reply.body.Bytes(), reply.credentials
 	}
 	if _, err := w.read(ctx, q, call.Request, reply, call.Answer); err != nil {
 		return w.explain(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -30,6 +31,8 @@ type StorageProvider struct {
 	Scheme *runtime.Scheme
 	// Live shows what the controllers have in memory.
 	Live Live
+	// Reviews answers SyncReviews; nil if none are answered.
+	Reviews syncreview.Reviewer
 }
 
 // Live are the kinds whose objects are not stored. A kind without a mirror is not served.
@@ -62,7 +65,7 @@ func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (gene
 }
 
 func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
-	storages := map[string]rest.Storage{}
+	storages := map[string]rest.Storage{"syncreviews": syncreview.NewREST(p.Reviews)}
 	for _, newStorage := range []func(*runtime.Scheme, generic.RESTOptionsGetter) (*resource.Storage, error){
 		compositecontroller.NewStorage,
 		decoratorcontroller.NewStorage,
