@@ -38,6 +38,10 @@ func newLive(handle *controller.Handle, hostConfig *hostrest.Config) (*live, err
 			return handle.HookCall(ctx, name)
 		},
 		Reviews: reviews.SubjectAccessReviews(),
+		Resync: func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (int, []string, error) {
+			parents, err := handle.RequestSyncs(ctx, of, spec, onlyCount)
+			return parents, nil, err
+		},
 	}}, nil
 }
 

@@ -86,6 +86,10 @@ type Controller struct {
 	steps   *stepLog
 	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
 	rowLabels map[string]string
+	// resyncRequests are the parents that are to be synced although nothing has changed, and watched are the objects
+	// whose changes lead to that.
+	resyncRequests *resyncRequests
+	watched        *watchedObjects
 	// resyncs are when all parents are synced again; nil before Run.
 	resyncs atomic.Pointer[[]ticks]
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
@@ -122,13 +126,15 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 			spec: spec, hooks: hooks, strategies: spec.strategiesWithEngine(dependencies.Engine),
 			revisions: dependencies.Revisions, objectJSON: &atomic.Pointer[[]byte]{},
 		},
-		parents:       newParentStates(),
-		health:        newSyncHealth(),
-		steps:         newStepLog(),
-		rowLabels:     labels,
-		settled:       newSettledParents(dependencies.Settled, spec),
-		nameConflicts: newNameConflicts(),
-		guard:         writeloop.New(),
+		parents:        newParentStates(),
+		health:         newSyncHealth(),
+		steps:          newStepLog(),
+		watched:        &watchedObjects{},
+		resyncRequests: newResyncRequests(),
+		rowLabels:      labels,
+		settled:        newSettledParents(dependencies.Settled, spec),
+		nameConflicts:  newNameConflicts(),
+		guard:          writeloop.New(),
 	}
 	c.SetObject(spec.Object)
 	c.called = c.hookCalls.update
@@ -184,6 +190,8 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Shard.Name(c.spec.Name))()
+	defer c.watchObjects(ctx)()
+	defer c.startResyncRequests(ctx)()
 	stopResync := c.startResync(ctx, c.settled.load(ctx, c.resyncPeriods()))
 	defer stopResync()
 	defer c.startSaving(ctx)()

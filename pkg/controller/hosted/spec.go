@@ -61,6 +61,8 @@ type Spec struct {
 	EndpointConfigs []v1alpha1.EndpointConfig
 	// Resync is the period in which all parents are synced again; zero is never.
 	Resync time.Duration
+	// ResyncOn are the objects whose changes have all parents synced.
+	ResyncOn []WatchedObject
 	// Related are the types that the customize hook may ask for, if the controller acts as a service
 	// account or is limited to namespaces. None is any.
 	Related []object.Type

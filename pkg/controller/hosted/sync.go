@@ -61,7 +61,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 		c.pause(parent, state)
 		return syncqueue.Done(0)
 	}
-	result := c.syncParent(ctx, parent, state, triggerOf(cause))
+	result := c.syncParent(ctx, parent, state, cause)
 	if c.DeveloperMode {
 		logSync(logger, parent, result.outcomes)
 	}
@@ -141,7 +141,7 @@ type syncResult struct {
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
 // of the result.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, trigger pipeline.Trigger) (result syncResult) {
+func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started, isFirst := time.Now(), state.uid == ""
 	snapshot, webhook, err := c.observe(ctx, state, parent)
@@ -153,9 +153,9 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case webhook == nil:
 		return syncResult{}
 	}
-	snapshot.Trigger = trigger
+	snapshot.Trigger = triggerOf(cause)
 	inputs := c.settledHash(snapshot)
-	if isFirst && c.settled.wasSettled(inputs) {
+	if isFirst && cause != syncqueue.Asked && c.settled.wasSettled(inputs) {
 		state.children = countClaimed(snapshot)
 		return syncResult{inputs: inputs}
 	}

@@ -62,6 +62,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ParentReference{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref),
 		v1alpha1.ResourceKeyRef{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref),
+		v1alpha1.ResyncParents{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref),
+		v1alpha1.ResyncRequest{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref),
+		v1alpha1.ResyncRequestSpec{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref),
+		v1alpha1.ResyncRequestStatus{}.OpenAPIModelName():                         schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref),
 		v1alpha1.ReviewedCall{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref),
 		v1alpha1.ReviewedChange{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedChange(ref),
 		v1alpha1.ReviewedDryRun{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref),
@@ -96,6 +100,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.SyncStep{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref),
 		v1alpha1.SyncSteps{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref),
 		v1alpha1.SyncWarning{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref),
+		v1alpha1.WatchedObject{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
 		v1alpha1.WebhookEtagConfig{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref),
 		resource.Quantity{}.OpenAPIModelName():                                    schema_apimachinery_pkg_api_resource_Quantity(ref),
@@ -848,6 +853,24 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							Format:      "",
 						},
 					},
+					"resyncOn": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. Whoever creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, parents are synced when they, or what belongs to them, change.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WatchedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
 							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait. When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
@@ -910,7 +933,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
+			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName(), v1alpha1.WatchedObject{}.OpenAPIModelName()},
 	}
 }
 
@@ -1528,6 +1551,24 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							Format:      "int32",
 						},
 					},
+					"resyncOn": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. Whoever creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, targets are synced when they, or what belongs to them, change.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WatchedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
 							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
@@ -1590,7 +1631,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.DecoratorControllerAttachmentRule{}.OpenAPIModelName(), v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName(), v1alpha1.DecoratorControllerResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
+			v1alpha1.DecoratorControllerAttachmentRule{}.OpenAPIModelName(), v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName(), v1alpha1.DecoratorControllerResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName(), v1alpha1.WatchedObject{}.OpenAPIModelName()},
 	}
 }
 
@@ -1732,7 +1773,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallBody(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"bytes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "bytes is its size.",
+							Description: "bytes is the size of the body in bytes.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2169,6 +2210,153 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 					},
 				},
 				Required: []string{"apiVersion", "resource"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncParents selects some of the parents that a controller has.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the parents. Default: absent, parents in all namespaces.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}. Default: absent, all parents.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.yaml\". Who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. A request needs no name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which parents are synced.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ResyncRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ResyncRequestStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResyncRequestSpec{}.OpenAPIModelName(), v1alpha1.ResyncRequestStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncRequestSpec says which parents are synced. Exactly one of parent and parents must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the one parent that is synced, for instance {namespace: shop, name: web}. Default: absent.",
+							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
+						},
+					},
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents selects the parents that are synced, for instance {namespace: shop}. {} selects all that the controller has. Default: absent.",
+							Ref:         ref(v1alpha1.ResyncParents{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResyncParents{}.OpenAPIModelName(), v1alpha1.SyncReviewParent{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncRequestStatus is the answer to a ResyncRequest.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents is how many parents are synced. They are synced one after the other, at most 100 of a controller in a second, before those that are retried or resynced, and after those that have changed.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes say why there may be more or fewer than expected.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"parents"},
 			},
 		},
 	}
@@ -4027,6 +4215,51 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref common.ReferenceCal
 					},
 				},
 				Required: []string{"reason", "message"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WatchedObject names an object of the cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object. Default: absent, for a cluster-scoped object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "resource", "name"},
 			},
 		},
 	}

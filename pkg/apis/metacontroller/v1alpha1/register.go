@@ -43,6 +43,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HookCallList{},
 		&Sync{},
 		&SyncList{},
+		&ResyncRequest{},
 		&SyncReview{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

@@ -101,7 +101,7 @@ type HookCallStatus struct {
 
 // HookCallBody is a request or an answer. In lists it has only its size.
 type HookCallBody struct {
-	// bytes is its size.
+	// bytes is the size of the body in bytes.
 	Bytes int64 `json:"bytes"`
 
 	// object is the body, if it is a JSON object and is kept whole.

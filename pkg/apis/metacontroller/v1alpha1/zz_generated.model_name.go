@@ -214,6 +214,26 @@ func (in ResourceRule) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncParents) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncParents"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncRequest) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncRequestSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncRequestSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncRequestStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncRequestStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ReviewedCall) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ReviewedCall"
 }
@@ -381,6 +401,11 @@ func (in SyncSteps) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncWarning) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SyncWarning"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WatchedObject) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.WatchedObject"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

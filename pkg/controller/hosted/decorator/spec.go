@@ -57,6 +57,9 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
 		return nil, err
 	}
+	if err := spec.ResolveResyncOn(ctx, discovery, object.Spec.ResyncOn); err != nil {
+		return nil, err
+	}
 	spec.ResolveSchemas(ctx, discovery)
 	spec.Paused = object.Spec.Paused
 	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)

@@ -26,9 +26,11 @@ const (
 	maxBackoff = 1000 * time.Second
 )
 
-// Parents that changed are synced before parents that are only retried or resynced.
+// Parents that changed are synced before those that somebody wants to be synced, and these before parents that are only retried or
+// resynced.
 const (
 	normalPriority = 0
+	mediumPriority = -50
 	lowPriority    = -100
 )
 
@@ -84,6 +86,12 @@ func (q *Queue) Close() { q.stop() }
 func (q *Queue) Enqueue(cause Cause, parents ...object.Key) {
 	q.wakes.note(cause, time.Now(), parents...)
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
+}
+
+// EnqueueMediumPriority adds parents that are synced when no parent waits that has changed, also if they are to be retried later.
+func (q *Queue) EnqueueMediumPriority(cause Cause, parents ...object.Key) {
+	q.wakes.note(cause, time.Now(), parents...)
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(mediumPriority)}, parents...)
 }
 
 // EnqueueLowPriority adds parents that are synced when no other parent waits.

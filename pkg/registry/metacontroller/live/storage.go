@@ -146,6 +146,9 @@ const retryAfterSeconds = 1
 
 // Unavailable returns the error that is answered while this process cannot answer: 503 with a time to try again.
 func Unavailable(why error) error {
+	if apierrors.IsServiceUnavailable(why) {
+		return why
+	}
 	unavailable := apierrors.NewServiceUnavailable(why.Error())
 	unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return unavailable

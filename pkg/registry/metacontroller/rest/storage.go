@@ -21,6 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -42,6 +43,8 @@ type Live struct {
 	// HookCall returns a call with its bodies, and Reviews asks the host whether its reader may see them.
 	HookCall hookcall.Source
 	Reviews  rights.Reviews
+	// Resync has parents of controllers synced; nil if the subresource is not served.
+	Resync resync.Requester
 }
 
 // GroupName returns the name of the API group.
@@ -81,6 +84,11 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 		name := storage.Main.DefaultQualifiedResource.Resource
 		storages[name] = storage.Main
 		storages[name+"/status"] = storage.Status
+	}
+	if p.Live.Resync != nil {
+		for kind, resource := range map[string]string{"CompositeController": "compositecontrollers", "DecoratorController": "decoratorcontrollers"} {
+			storages[resource+"/"+resync.Subresource] = resync.NewREST(kind, storages[resource].(rest.Getter), p.Live.Resync)
+		}
 	}
 	if p.Live.Syncs != nil {
 		storages[parentsync.Resource] = parentsync.NewREST(p.Live.Syncs)
