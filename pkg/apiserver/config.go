@@ -42,6 +42,9 @@ type ExtraConfig struct {
 	// Live are the kinds whose objects the controllers have in memory.
 	Live metacontrollerrest.Live
 
+	// Peers are served beside the API; nil if there are none.
+	Peers *Peers
+
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
 
@@ -82,6 +85,9 @@ type CompletedConfig struct {
 // Complete fills in the settings that follow from others.
 func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
+		return CompletedConfig{}, err
+	}
+	if err := c.ExtraConfig.Peers.allow(&c.GenericConfig.Config); err != nil {
 		return CompletedConfig{}, err
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)

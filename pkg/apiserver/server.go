@@ -53,6 +53,8 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	}
 	installMetrics(generic.Handler.NonGoRestfulMux, append(c.extra.Metrics, certificateMetrics(c.generic.SecureServing.Cert))...)
 
+	c.extra.Peers.install(generic.Handler.NonGoRestfulMux)
+
 	server := &Server{GenericAPIServer: generic}
 	if c.extra.RunControllers != nil {
 		server.controllers = newControllers(c.extra.RunControllers)

@@ -96,6 +96,9 @@ func run(ctx context.Context, config Config, as *term) error {
 		config:  config, clients: clients, dependencies: dependencies, informers: informers,
 		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
 	}
+	if as != nil {
+		running.membership = as.membership
+	}
 	return running.run(ctx)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/peers"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
@@ -77,6 +78,12 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 			return nil, err
 		}
 		config.ExtraConfig.Live = shown.Live
+		if controllers.Replicas.Enabled {
+			if controllers.Replicas.Address, err = o.peerAddress(config.GenericConfig.SecureServing.Listener); err != nil {
+				return nil, err
+			}
+			config.ExtraConfig.Peers = &apiserver.Peers{Handler: peers.NewHandler(handle), User: shown.user}
+		}
 		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig, shown)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
