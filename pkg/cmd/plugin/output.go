@@ -91,10 +91,23 @@ func (o *output) print(value any) error {
 
 // printName prints the name of an object as kubectl does with -o name.
 func (o *output) printName(kind schema.GroupKind, name string) error {
+	_, err := fmt.Fprintln(o.streams.Out, nameOf(kind, name))
+	return err
+}
+
+// nameOf returns the name of an object as kubectl prints it.
+func nameOf(kind schema.GroupKind, name string) string {
 	of := strings.ToLower(kind.Kind)
 	if kind.Group != "" {
 		of += "." + kind.Group
 	}
-	_, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", of, name)
-	return err
+	return of + "/" + name
+}
+
+// unmarshal reads JSON of the server.
+func unmarshal(raw []byte, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read the answer of the server: %w", err)
+	}
+	return nil
 }

@@ -37,12 +37,14 @@ func (p *preview) subjects(ctx context.Context, args []string) ([]subject, error
 	if err != nil {
 		return nil, err
 	}
-	if len(args) > 0 && len(given.controllers) == 0 && (lookup.NamesController(args[0]) || !strings.Contains(args[0], "/")) {
-		controller, err := find.Controller(ctx, args[0])
+	if len(given.controllers) == 0 {
+		controller, parents, err := find.Split(ctx, args)
 		if err != nil {
 			return nil, err
 		}
-		given.controllers, args = []*lookup.Controller{controller}, args[1:]
+		if args = parents; controller != nil {
+			given.controllers = []*lookup.Controller{controller}
+		}
 	}
 	if len(given.controllers) > 0 {
 		return p.subjectsOf(find, given, args)

@@ -80,7 +80,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Hook).serve_forever()
 	return folder
 }
 
-var duration = regexp.MustCompile(`\(\d+ ms\)`)
+var tookPattern = regexp.MustCompile(`\(\d+ ms\)`)
 
 func TestTest(t *testing.T) {
 	folder := project(t)
@@ -117,7 +117,7 @@ The hook printed:
 		{nil, 0, "ok    good (? ms)\nok    wrong (? ms)\n2 passed.\n"},
 	} {
 		code, out, errOut := run(t, append([]string{"test", folder}, test.args...)...)
-		if diff := cmp.Diff(test.want, duration.ReplaceAllString(out, "(? ms)")); diff != "" || code != test.code {
+		if diff := cmp.Diff(test.want, tookPattern.ReplaceAllString(out, "(? ms)")); diff != "" || code != test.code {
 			t.Errorf("%v: exit code %d (-want +got):\n%s%s", test.args, code, diff, errOut)
 		}
 	}

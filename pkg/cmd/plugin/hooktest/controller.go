@@ -24,14 +24,6 @@ type testedController struct {
 	object *unstructured.Unstructured
 }
 
-// short returns the controller as an argument: cc/NAME or dec/NAME.
-func (c *testedController) short() string {
-	if c.Kind == lookup.Decorator {
-		return "dec/" + c.GetName()
-	}
-	return "cc/" + c.GetName()
-}
-
 // parentOf returns the parent of a case and its controller. Of the objects in a file, it is the one that a controller
 // is for.
 func (s *Suite) parentOf(of *Case) (*unstructured.Unstructured, *testedController, error) {
@@ -47,7 +39,7 @@ func (s *Suite) parentOf(of *Case) (*unstructured.Unstructured, *testedControlle
 			return nil, nil, err
 		}
 		for _, one := range s.controllers {
-			if one.IsFor(known.GroupResource()) && (of.Controller == "" || of.Controller == one.short() || of.Controller == one.GetName()) {
+			if one.IsFor(known.GroupResource()) && (of.Controller == "" || of.Controller == one.Short() || of.Controller == one.GetName()) {
 				parents, controllers = append(parents, object), append(controllers, one)
 			}
 		}
@@ -65,7 +57,7 @@ func (s *Suite) parentOf(of *Case) (*unstructured.Unstructured, *testedControlle
 
 func (s *Suite) controllerNames() (names []string) {
 	for _, one := range s.controllers {
-		names = append(names, one.short())
+		names = append(names, one.Short())
 	}
 	return names
 }

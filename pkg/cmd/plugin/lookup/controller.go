@@ -43,6 +43,39 @@ type Controller struct {
 // String returns the controller as people write it.
 func (c *Controller) String() string { return c.Kind + " " + c.GetName() }
 
+// Short returns the controller as an argument: cc/NAME or dec/NAME.
+func (c *Controller) Short() string {
+	if c.Kind == Decorator {
+		return "dec/" + c.GetName()
+	}
+	return "cc/" + c.GetName()
+}
+
+// Stored returns the controller as it is stored, with its kind.
+func (c *Controller) Stored() Object {
+	c.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(c.Kind))
+	return c.Object
+}
+
+// Resource returns the resource of the controller's kind.
+func (c *Controller) Resource() string { return strings.ToLower(c.Kind) + "s" }
+
+// Reference returns the controller as Syncs and HookCalls name it.
+func (c *Controller) Reference() v1alpha1.ControllerReference {
+	return v1alpha1.ControllerReference{Kind: c.Kind, Name: c.GetName()}
+}
+
+// IsPaused reports whether the spec of the controller pauses it.
+func (c *Controller) IsPaused() bool {
+	switch of := c.Object.(type) {
+	case *v1alpha1.CompositeController:
+		return of.Spec.Paused
+	case *v1alpha1.DecoratorController:
+		return of.Spec.Paused
+	}
+	return false
+}
+
 // InReview returns the controller as reviews name it.
 func (c *Controller) InReview() v1alpha1.SyncReviewController {
 	return v1alpha1.SyncReviewController{Kind: c.Kind, Name: c.GetName()}
@@ -84,10 +117,20 @@ func kindOf(argument string) string {
 	return ""
 }
 
-// NamesController reports whether an argument is a controller in the form TYPE/NAME.
-func NamesController(argument string) bool {
+// IsController reports whether an argument is a controller: in the form TYPE/NAME, or as a name alone. Parents without a
+// controller have a type.
+func IsController(argument string) bool {
 	of, _, ok := strings.Cut(argument, "/")
-	return ok && kindOf(of) != ""
+	return !ok || kindOf(of) != ""
+}
+
+// Split splits arguments into the controller that the first one may name, which is nil if it does not, and parents.
+func (l *Lookup) Split(ctx context.Context, args []string) (controller *Controller, parents []string, err error) {
+	if len(args) == 0 || !IsController(args[0]) {
+		return nil, args, nil
+	}
+	controller, err = l.Controller(ctx, args[0])
+	return controller, args[1:], err
 }
 
 // Controller returns the controller that an argument names: TYPE/NAME, or NAME if only one kind has it.
@@ -133,8 +176,8 @@ func (l *Lookup) controller(ctx context.Context, kind, name string) (*Controller
 	return &Controller{Kind: kind, Object: object}, nil
 }
 
-// controllers returns all controllers, CompositeControllers first.
-func (l *Lookup) controllers(ctx context.Context) ([]*Controller, error) {
+// Controllers returns all controllers, CompositeControllers first.
+func (l *Lookup) Controllers(ctx context.Context) ([]*Controller, error) {
 	composites, err := l.client.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err

@@ -110,9 +110,9 @@ metadata: {name: a}
 func TestNamesOfControllers(t *testing.T) {
 	for argument, want := range map[string]bool{
 		"cc/a": true, "dec/a": true, "CompositeController/a": true, "decoratorcontrollers.metacontroller.k8s.io/a": true,
-		"a": false, "website/a": false, "cc": false, "cc.example.com/a": false,
+		"a": true, "website/a": false, "cc.example.com/a": false,
 	} {
-		if got := NamesController(argument); got != want {
+		if got := IsController(argument); got != want {
 			t.Errorf("%q names a controller: %t", argument, got)
 		}
 	}

@@ -6,6 +6,7 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -124,6 +125,35 @@ func (l *Lookup) ParentOf(controller *Controller, argument string) (*v1alpha1.Sy
 	return parent, nil
 }
 
+// ParentWithControllers returns the parent that an argument names, and the controllers that may be for it: those for its type,
+// or the only one.
+func (l *Lookup) ParentWithControllers(ctx context.Context, only *Controller, argument string) (*Parent, []*Controller, error) {
+	if only == nil {
+		parent, err := l.Parent(argument)
+		if err != nil {
+			return nil, nil, err
+		}
+		controllers, err := l.ControllersOf(ctx, parent.Mapping.Resource.GroupResource())
+		return parent, controllers, err
+	}
+	named, err := l.ParentOf(only, argument)
+	if err != nil {
+		return nil, nil, err
+	}
+	version, err := schema.ParseGroupVersion(named.APIVersion)
+	if err != nil {
+		return nil, nil, err
+	}
+	mapping, err := l.mapper.RESTMapping(schema.GroupKind{Group: version.Group, Kind: named.Kind}, version.Version)
+	return &Parent{Mapping: mapping, Namespace: named.Namespace, Name: named.Name}, []*Controller{only}, err
+}
+
+// callName is the form of names of HookCalls: a time and a suffix.
+var callName = regexp.MustCompile(`^\d{8}-\d{6}-\d{6}-[0-9a-z]+$`)
+
+// NamesCall reports whether an argument is the name of a HookCall.
+func NamesCall(argument string) bool { return callName.MatchString(argument) }
+
 // isNamed reports whether a type is meant by a name in lower case.
 func isNamed(of *metav1.APIResource, name string) bool {
 	if name == of.Name || name == of.SingularName || name == strings.ToLower(of.Kind) || name == of.Name+"."+of.Group || name == of.SingularName+"."+of.Group {
@@ -164,7 +194,7 @@ func (l *Lookup) parentTypes(controller *Controller) ([]metav1.APIResource, erro
 
 // ControllersOf returns the controllers whose parents are of a type, CompositeControllers first.
 func (l *Lookup) ControllersOf(ctx context.Context, parents schema.GroupResource) ([]*Controller, error) {
-	all, err := l.controllers(ctx)
+	all, err := l.Controllers(ctx)
 	if err != nil {
 		return nil, err
 	}

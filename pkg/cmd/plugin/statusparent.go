@@ -1,0 +1,166 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/children"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+)
+
+// showParent prints a parent as a tree: the controllers that are for it, and its children.
+func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
+	parent, controllers, err := find.ParentWithControllers(ctx, only, argument)
+	if err != nil {
+		return err
+	}
+	config, err := s.config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	object, err := client.Resource(parent.Mapping.Resource).Namespace(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	rows, err := s.rowsOf(ctx, object)
+	if err != nil {
+		return err
+	}
+	switch s.format {
+	case "json", "yaml":
+		return s.printRows(rows, controllers)
+	case "name":
+		return s.printName(object.GroupVersionKind().GroupKind(), object.GetName())
+	}
+	return s.showTree(ctx, client, object, controllers, rows)
+}
+
+// rowsOf returns the Syncs of a parent by controller. Those of a cluster-scoped parent are in the server's namespace, which is
+// not known here.
+func (s *status) rowsOf(ctx context.Context, parent *unstructured.Unstructured) (map[v1alpha1.ControllerReference]*v1alpha1.Sync, error) {
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.MetacontrollerV1alpha1().Syncs(parent.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: v1alpha1.FieldParent + "=" + parent.GetName()})
+	if err != nil {
+		return nil, fmt.Errorf("read how its controllers do: %w", err)
+	}
+	rows := map[v1alpha1.ControllerReference]*v1alpha1.Sync{}
+	for i := range list.Items {
+		if row := &list.Items[i]; row.Spec.Parent.UID == parent.GetUID() {
+			rows[row.Spec.Controller] = row
+		}
+	}
+	return rows, nil
+}
+
+// printRows prints the Syncs of some controllers.
+func (s *status) printRows(rows map[v1alpha1.ControllerReference]*v1alpha1.Sync, controllers []*lookup.Controller) error {
+	for _, controller := range controllers {
+		if row := rows[controller.Reference()]; row != nil {
+			row.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Sync"))
+			if err := s.print(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// showTree prints the tree, and below it what is to be said of the syncs.
+func (s *status) showTree(ctx context.Context, client dynamic.Interface, parent *unstructured.Unstructured, controllers []*lookup.Controller, rows map[v1alpha1.ControllerReference]*v1alpha1.Sync) error {
+	controllers = slices.DeleteFunc(slices.Clone(controllers), func(controller *lookup.Controller) bool { return rows[controller.Reference()] == nil })
+	if len(controllers) == 0 {
+		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
+	}
+	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()), state: s.style().Warning(children.Trouble(parent))}
+	var notes []string
+	for _, controller := range controllers {
+		row := rows[controller.Reference()]
+		below := &node{name: controller.String(), age: ago(row.Status.LastSyncTime), state: s.stateOfSync(row)}
+		if row.Status.Children != nil {
+			below.state += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted)
+		}
+		root.below = append(root.below, below)
+		found, problems := children.Of(ctx, client, controller, parent)
+		for i := range found {
+			below.below = append(below.below, &node{
+				name: objectName(&found[i], parent.GetNamespace()), age: age(found[i].GetCreationTimestamp()), state: s.style().Warning(children.Trouble(&found[i])),
+			})
+		}
+		for _, step := range failedSteps(row) {
+			below.below = append(below.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + step.Error)})
+		}
+		for _, problem := range problems {
+			notes = append(notes, problem.Error())
+		}
+		for _, warning := range row.Status.Warnings {
+			notes = append(notes, s.style().Warning("warning "+warning.Reason+": "+warning.Message))
+		}
+	}
+	if err := printTable(s.streams.Out, append([][]string{{"OBJECT", "AGE", "STATE"}}, root.rows("", "")...)); err != nil {
+		return err
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(s.streams.Out, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failedSteps returns the steps of the last sync that failed to make an object.
+func failedSteps(row *v1alpha1.Sync) (failed []v1alpha1.SyncStep) {
+	if row.Status.LastSteps == nil {
+		return nil
+	}
+	for _, step := range row.Status.LastSteps.Steps {
+		if step.Result == v1alpha1.SyncStepFailed {
+			failed = append(failed, step)
+		}
+	}
+	return failed
+}
+
+// objectName returns the name of an object, with its namespace if that is another one.
+func objectName(of *unstructured.Unstructured, namespace string) string {
+	if of.GetNamespace() == namespace {
+		return of.GetKind() + " " + of.GetName()
+	}
+	return of.GetKind() + " " + of.GetNamespace() + "/" + of.GetName()
+}
+
+// node is an object in a tree.
+type node struct {
+	name, age, state string
+	below            []*node
+}
+
+// rows returns the node and those below it as rows of a table. The name begins with the branch to it, and those below are behind
+// an indent.
+func (n *node) rows(branch, indent string) [][]string {
+	all := [][]string{{branch + n.name, n.age, n.state}}
+	for i, below := range n.below {
+		if i == len(n.below)-1 {
+			all = append(all, below.rows(indent+"└── ", indent+"    ")...)
+		} else {
+			all = append(all, below.rows(indent+"├── ", indent+"│   ")...)
+		}
+	}
+	return all
+}
