@@ -84,7 +84,7 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 	command.SetHelpCommandGroupID(groupOther)
 	command.SetCompletionCommandGroupID(groupOther)
 	command.AddGroup(&cobra.Group{ID: groupOther, Title: "Other commands:"})
-	command.AddCommand(newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams), newTest(streams), newInit(streams), newSchema(streams), newVersion(streams), newOptions(streams))
+	command.AddCommand(newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams), newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams), newTest(streams), newRecord(c, streams), newInit(streams), newSchema(streams), newVersion(streams), newOptions(streams))
 	return command
 }
 

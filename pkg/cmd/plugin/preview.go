@@ -155,7 +155,7 @@ func (p *preview) review(ctx context.Context, reviewer reviews.Reviewer, of subj
 	}
 	var call reviews.Caller
 	if p.local != nil {
-		call = p.callerFor(of.controller)
+		call = p.local.Of(of.controller)
 	}
 	progress := p.newProgress(of)
 	defer progress.end()
@@ -172,17 +172,6 @@ func (p *preview) review(ctx context.Context, reviewer reviews.Reviewer, of subj
 		return nil
 	}
 	return err
-}
-
-// callerFor returns what calls the hook on this machine in the place of a controller's.
-func (p *preview) callerFor(controller *lookup.Controller) reviews.Caller {
-	return func(ctx context.Context, name string, request []byte) ([]byte, error) {
-		webhook := controller.Webhook(name)
-		if webhook == nil {
-			return nil, fmt.Errorf("%s has no hook %s any more", controller, name)
-		}
-		return p.local.Call(ctx, webhook, request)
-	}
 }
 
 // show prints one answer.
@@ -238,9 +227,15 @@ func (p *preview) conclude(subjects int) error {
 			return &exit{code: codeFailed, err: err}
 		}
 	}
-	switch summary := p.summary; {
-	case summary.Parents == 0 && subjects > 1:
+	if p.summary.Parents == 0 && subjects > 1 {
 		return &exit{code: codeFailed, err: errors.New("no controller has this parent: their selectors or namespaces leave it out")}
+	}
+	return exitOf(&p.summary)
+}
+
+// exitOf returns the exit code for a summary as an error.
+func exitOf(summary *v1alpha1.SyncReviewSummary) error {
+	switch {
 	case summary.Failed > 0 || summary.Undecided > 0:
 		return &exit{code: codeFailed}
 	case summary.Changed > 0:

@@ -19,6 +19,8 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/hooktest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
 )
 
 // newTest returns the command that tests hooks without a cluster.
@@ -193,7 +195,7 @@ func runAll(ctx context.Context, suite *hooktest.Suite, hook *localhook.Hook) fu
 			running.Go(func() {
 				places <- struct{}{}
 				defer func() { <-places }()
-				results[i] <- suite.Run(ctx, one, hook)
+				results[i] <- suite.Run(ctx, one, func(controller *lookup.Controller) reviews.Caller { return hook.Of(controller) })
 			})
 		}
 		for _, result := range results {

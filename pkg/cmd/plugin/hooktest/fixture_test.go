@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
 )
 
 const crd = `
@@ -87,7 +89,7 @@ func folder(t *testing.T, files map[string]string) string {
 }
 
 // answering is a hook that always answers the same.
-func answering(t *testing.T, answer string) *localhook.Hook {
+func answering(t *testing.T, answer string) Hooks {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
 	t.Cleanup(server.Close)
@@ -95,7 +97,7 @@ func answering(t *testing.T, answer string) *localhook.Hook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hook
+	return func(controller *lookup.Controller) reviews.Caller { return hook.Of(controller) }
 }
 
 // runOne runs the only case of a suite.

@@ -14,7 +14,7 @@ import (
 
 // first are the fields that come first in an object, in the order in which people write them. The others follow by name.
 var first = []string{
-	"exact", "result", "error", "refused", "apiVersion", "kind", "name", "namespace", "labels", "annotations", "metadata", "step", "why", "type", "reason", "from", "to",
+	"exact", "result", "error", "refused", "apiVersion", "kind", "name", "namespace", "labels", "annotations", "metadata", "spec", "step", "why", "type", "reason", "from", "to",
 	"controller", "parent", "deleted", "status",
 }
 

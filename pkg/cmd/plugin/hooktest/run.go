@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/offline"
 )
@@ -37,13 +37,16 @@ func (r *Result) Failed() bool { return r.Err != nil || r.Difference != "" }
 // caseTimeout is how long a case may take, with the calls of its hooks.
 const caseTimeout = time.Minute
 
-// Run runs a case with the hook on this machine.
-func (s *Suite) Run(ctx context.Context, of *Case, hook *localhook.Hook) *Result {
+// Hooks returns what calls the hooks of a controller.
+type Hooks func(controller *lookup.Controller) reviews.Caller
+
+// Run runs a case with some hooks.
+func (s *Suite) Run(ctx context.Context, of *Case, hooks Hooks) *Result {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, caseTimeout, fmt.Errorf("the case has not ended after %s", caseTimeout))
 	defer cancel()
 	result := &Result{Case: of}
-	if result.Outcome, result.Err = s.outcome(ctx, of, hook); result.Err == nil {
+	if result.Outcome, result.Err = s.outcome(ctx, of, hooks); result.Err == nil {
 		result.Difference, result.Err = compare(of.Expect, result.Outcome)
 	}
 	result.Duration = time.Since(begin)
@@ -51,7 +54,7 @@ func (s *Suite) Run(ctx context.Context, of *Case, hook *localhook.Hook) *Result
 }
 
 // outcome returns what comes of the sync of a case.
-func (s *Suite) outcome(ctx context.Context, of *Case, hook *localhook.Hook) (*Outcome, error) {
+func (s *Suite) outcome(ctx context.Context, of *Case, hooks Hooks) (*Outcome, error) {
 	exists, err := s.situationOf(of)
 	if err != nil {
 		return nil, err
@@ -63,12 +66,9 @@ func (s *Suite) outcome(ctx context.Context, of *Case, hook *localhook.Hook) (*O
 		},
 		Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](30),
 	}
-	call := func(ctx context.Context, name string, request []byte) ([]byte, error) {
-		return hook.Call(ctx, exists.controller.Webhook(name), request)
-	}
 	var came *Outcome
 	err = offline.With(ctx, s.types, exists.objects, s.ApplyStrategy, func(ctx context.Context, reviewer *offline.Reviewer) error {
-		return reviews.Each(ctx, reviewer, spec, call, func(review *v1alpha1.SyncReview) (err error) {
+		return reviews.Each(ctx, reviewer, spec, hooks(exists.controller.Controller), func(review *v1alpha1.SyncReview) (err error) {
 			if len(review.Status.Syncs) != 1 {
 				return errors.New(strings.Join(append([]string{"the controller did not sync the parent"}, review.Status.Notes...), ": "))
 			}

@@ -49,6 +49,15 @@ const (
 
 // Load reads the tests of a folder. The filenames, if any, take the place of those of the settings.
 func Load(folder string, filenames []string) (*Suite, error) {
+	s, err := Begin(folder, filenames)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.readCases()
+}
+
+// Begin is Load for a folder that need not have tests yet, which are not read.
+func Begin(folder string, filenames []string) (*Suite, error) {
 	s := &Suite{Folder: folder}
 	if err := s.readSettings(); err != nil {
 		return nil, err
@@ -61,10 +70,7 @@ func Load(folder string, filenames []string) (*Suite, error) {
 	if len(filenames) == 0 {
 		filenames = []string{folder}
 	}
-	if err := s.readManifests(filenames); err != nil {
-		return nil, err
-	}
-	return s, s.readCases()
+	return s, s.readManifests(filenames)
 }
 
 func (s *Suite) readSettings() error {

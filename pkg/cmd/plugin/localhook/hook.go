@@ -61,6 +61,22 @@ func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
 	return here.String(), nil
 }
 
+// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has not.
+type Controller interface {
+	Webhook(name string) *v1alpha1.Webhook
+}
+
+// Of returns what calls the hooks of a controller, by their names.
+func (h *Hook) Of(controller Controller) func(ctx context.Context, name string, request []byte) ([]byte, error) {
+	return func(ctx context.Context, name string, request []byte) ([]byte, error) {
+		webhook := controller.Webhook(name)
+		if webhook == nil {
+			return nil, fmt.Errorf("the controller has no hook %s any more", name)
+		}
+		return h.Call(ctx, webhook, request)
+	}
+}
+
 // Call sends a request to a webhook and returns its answer, which is a JSON object.
 func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []byte) ([]byte, error) {
 	address, err := h.URL(webhook)
