@@ -85,7 +85,7 @@ func (l *calls) run(ctx context.Context, args []string) error {
 		selector[v1alpha1.FieldController], selector[v1alpha1.FieldKind] = controller.GetName(), controller.Kind
 	}
 	if len(parents) == 1 {
-		parent, _, err := find.ParentWithControllers(ctx, controller, parents[0])
+		parent, err := find.ParentIn(controller, parents[0])
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		return nil
 	}
 	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != "").Resource("hookcalls").
-		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
+		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (c *cluster) config() (*rest.Config, error) {
 		return nil, err
 	}
 	config.UserAgent = "kubectl-metacontroller"
-	config.QPS, config.Burst = 50, 300
+	config.QPS = -1 // the cluster's priority and fairness bound it
 	config.WarningHandler = rest.NewWarningWriter(c.warnings, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }

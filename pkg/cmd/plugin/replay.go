@@ -187,20 +187,46 @@ func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (str
 	then := call.Status.Response
 	switch {
 	case now == nil:
-		return "There is no answer.", nil
+		return "There is no answer now.", nil
 	case then == nil || then.Object == nil:
 		return fmt.Sprintf("There was no answer then (%s), and there is one now.", call.Status.Message), nil
 	}
-	before, err := yaml.JSONToYAML(then.Object.Raw)
+	before, err := withoutSecrets(then.Object.Raw)
 	if err != nil {
 		return "", err
 	}
-	after, err := yaml.JSONToYAML(now.Raw)
+	after, err := withoutSecrets(now.Raw)
 	if err != nil {
 		return "", err
 	}
-	if difference := printing.Difference(string(before), string(after)); difference != "" {
+	if difference := printing.Difference(before, after); difference != "" {
 		return "The answer then (-) and now (+):\n" + difference, nil
 	}
 	return "The answer is the same as then.", nil
+}
+
+// withoutSecrets returns an answer as YAML without the values of Secrets: they are blanked in what is kept of calls, and digests in
+// reviews.
+func withoutSecrets(answer []byte) (string, error) {
+	var content map[string]any
+	if err := unmarshal(answer, &content); err != nil {
+		return "", err
+	}
+	for _, field := range []string{"children", "attachments"} {
+		objects, _ := content[field].([]any)
+		for _, one := range objects {
+			object, _ := one.(map[string]any)
+			if object["kind"] != "Secret" {
+				continue
+			}
+			for _, values := range []string{"data", "stringData"} {
+				data, _ := object[values].(map[string]any)
+				for name := range data {
+					data[name] = "(not shown)"
+				}
+			}
+		}
+	}
+	text, err := yaml.Marshal(content)
+	return string(text), err
 }

@@ -81,27 +81,57 @@ func (r *resync) run(ctx context.Context, args []string) error {
 	}
 	if len(parents) == 0 {
 		all := &v1alpha1.ResyncParents{Namespace: r.namespaceOrAll(), LabelSelector: r.labels}
-		return r.request(ctx, controller, v1alpha1.ResyncRequestSpec{Parents: all})
-	}
-	for _, argument := range parents {
-		parent, controllers, err := find.ParentWithControllers(ctx, controller, argument)
+		answered, err := r.request(ctx, controller, v1alpha1.ResyncRequestSpec{Parents: all})
 		if err != nil {
 			return err
 		}
-		for _, controller := range controllers {
-			if err := r.request(ctx, controller, v1alpha1.ResyncRequestSpec{Parent: parent.InReview()}); err != nil {
-				return err
-			}
+		return r.show(controller, answered)
+	}
+	for _, argument := range parents {
+		if err := r.resyncParent(ctx, find, controller, argument); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// request has parents of a controller synced, and prints how many.
-func (r *resync) request(ctx context.Context, controller *lookup.Controller, spec v1alpha1.ResyncRequestSpec) error {
-	client, err := r.client()
+// resyncParent has a parent synced, by the only controller or by all that have it.
+func (r *resync) resyncParent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
+	parent, err := find.ParentIn(only, argument)
 	if err != nil {
 		return err
+	}
+	controllers := []*lookup.Controller{only}
+	if only == nil {
+		if controllers, err = find.ControllersOf(ctx, parent.Mapping.Resource.GroupResource()); err != nil {
+			return err
+		}
+	}
+	found := false
+	for _, controller := range controllers {
+		answered, err := r.request(ctx, controller, v1alpha1.ResyncRequestSpec{Parent: parent.InReview()})
+		if err != nil {
+			return err
+		}
+		if answered.Status.Parents == 0 {
+			continue
+		}
+		found = true
+		if err := r.show(controller, answered); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("no controller that runs has %s: it does not exist, or is not selected", argument)
+	}
+	return nil
+}
+
+// request has parents of a controller synced.
+func (r *resync) request(ctx context.Context, controller *lookup.Controller, spec v1alpha1.ResyncRequestSpec) (*v1alpha1.ResyncRequest, error) {
+	client, err := r.client()
+	if err != nil {
+		return nil, err
 	}
 	request := &v1alpha1.ResyncRequest{Spec: spec}
 	request.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("ResyncRequest"))
@@ -110,9 +140,11 @@ func (r *resync) request(ctx context.Context, controller *lookup.Controller, spe
 		post = post.Param("dryRun", metav1.DryRunAll)
 	}
 	answered := &v1alpha1.ResyncRequest{}
-	if err := post.Do(ctx).Into(answered); err != nil {
-		return err
-	}
+	return answered, post.Do(ctx).Into(answered)
+}
+
+// show prints how many parents of a controller are synced.
+func (r *resync) show(controller *lookup.Controller, answered *v1alpha1.ResyncRequest) error {
 	switch r.format {
 	case "json", "yaml":
 		return r.print(answered)

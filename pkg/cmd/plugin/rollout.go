@@ -133,7 +133,7 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (done bool,
 			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ControllerRevisionList"}, Items: revisions,
 		})
 	}
-	rows, err := (&status{cluster: r.cluster}).rowsOf(ctx, parent)
+	rows, err := r.rowsOf(ctx, parent)
 	if err != nil {
 		return false, "", err
 	}

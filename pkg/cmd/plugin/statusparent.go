@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 
 // showParent prints a parent as a tree: the controllers that are for it, and its children.
 func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
-	parent, controllers, err := find.ParentWithControllers(ctx, only, argument)
+	parent, err := find.ParentIn(only, argument)
 	if err != nil {
 		return err
 	}
@@ -40,19 +41,22 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if err != nil {
 		return err
 	}
+	if only != nil {
+		rows = slices.DeleteFunc(rows, func(row v1alpha1.Sync) bool { return row.Spec.Controller != only.Reference() })
+	}
 	switch s.format {
 	case "json", "yaml":
-		return s.printRows(rows, controllers)
+		return s.printRows(rows)
 	case "name":
 		return s.printName(object.GroupVersionKind().GroupKind(), object.GetName())
 	}
-	return s.showTree(ctx, client, object, controllers, rows)
+	return s.showTree(ctx, find, client, object, rows)
 }
 
-// rowsOf returns the Syncs of a parent by controller. Those of a cluster-scoped parent are in the server's namespace, which is
-// not known here.
-func (s *status) rowsOf(ctx context.Context, parent *unstructured.Unstructured) (map[v1alpha1.ControllerReference]*v1alpha1.Sync, error) {
-	client, err := s.client()
+// rowsOf returns the Syncs of a parent, those of CompositeControllers first. Those of a cluster-scoped parent are in the server's
+// namespace, which is not known here.
+func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured) ([]v1alpha1.Sync, error) {
+	client, err := c.client()
 	if err != nil {
 		return nil, err
 	}
@@ -60,56 +64,38 @@ func (s *status) rowsOf(ctx context.Context, parent *unstructured.Unstructured) 
 	if err != nil {
 		return nil, fmt.Errorf("read how its controllers do: %w", err)
 	}
-	rows := map[v1alpha1.ControllerReference]*v1alpha1.Sync{}
-	for i := range list.Items {
-		if row := &list.Items[i]; row.Spec.Parent.UID == parent.GetUID() {
-			rows[row.Spec.Controller] = row
-		}
-	}
+	rows := slices.DeleteFunc(list.Items, func(row v1alpha1.Sync) bool { return row.Spec.Parent.UID != parent.GetUID() })
+	slices.SortFunc(rows, func(a, b v1alpha1.Sync) int {
+		return cmp.Or(cmp.Compare(a.Spec.Controller.Kind, b.Spec.Controller.Kind), cmp.Compare(a.Spec.Controller.Name, b.Spec.Controller.Name))
+	})
 	return rows, nil
 }
 
-// printRows prints the Syncs of some controllers.
-func (s *status) printRows(rows map[v1alpha1.ControllerReference]*v1alpha1.Sync, controllers []*lookup.Controller) error {
-	for _, controller := range controllers {
-		if row := rows[controller.Reference()]; row != nil {
-			row.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Sync"))
-			if err := s.print(row); err != nil {
-				return err
-			}
+// printRows prints the Syncs of a parent.
+func (s *status) printRows(rows []v1alpha1.Sync) error {
+	for i := range rows {
+		rows[i].SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Sync"))
+		if err := s.print(&rows[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // showTree prints the tree, and below it what is to be said of the syncs.
-func (s *status) showTree(ctx context.Context, client dynamic.Interface, parent *unstructured.Unstructured, controllers []*lookup.Controller, rows map[v1alpha1.ControllerReference]*v1alpha1.Sync) error {
-	controllers = slices.DeleteFunc(slices.Clone(controllers), func(controller *lookup.Controller) bool { return rows[controller.Reference()] == nil })
-	if len(controllers) == 0 {
+func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
+	if len(rows) == 0 {
 		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
 	}
 	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()), state: s.style().Warning(children.Trouble(parent))}
 	var notes []string
-	for _, controller := range controllers {
-		row := rows[controller.Reference()]
-		below := &node{name: controller.String(), age: ago(row.Status.LastSyncTime), state: s.stateOfSync(row)}
-		if row.Status.Children != nil {
-			below.state += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted)
-		}
+	for i := range rows {
+		below, problems := s.branch(ctx, find, client, parent, &rows[i])
 		root.below = append(root.below, below)
-		found, problems := children.Of(ctx, client, controller, parent)
-		for i := range found {
-			below.below = append(below.below, &node{
-				name: objectName(&found[i], parent.GetNamespace()), age: age(found[i].GetCreationTimestamp()), state: s.style().Warning(children.Trouble(&found[i])),
-			})
-		}
-		for _, step := range failedSteps(row) {
-			below.below = append(below.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + step.Error)})
-		}
 		for _, problem := range problems {
 			notes = append(notes, problem.Error())
 		}
-		for _, warning := range row.Status.Warnings {
+		for _, warning := range rows[i].Status.Warnings {
 			notes = append(notes, s.style().Warning("warning "+warning.Reason+": "+warning.Message))
 		}
 	}
@@ -122,6 +108,28 @@ func (s *status) showTree(ctx context.Context, client dynamic.Interface, parent 
 		}
 	}
 	return nil
+}
+
+// branch returns a controller in the tree of a parent, with the children below it, and why some of them are not there.
+func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
+	of := &node{name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime), state: s.stateOfSync(row)}
+	if row.Status.Children != nil {
+		of.state += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted)
+	}
+	controller, err := find.Controller(ctx, row.Spec.Controller.Kind+"/"+row.Spec.Controller.Name)
+	if err != nil {
+		return of, []error{fmt.Errorf("its children are not shown: %w", err)}
+	}
+	found, problems := children.Of(ctx, client, controller, parent)
+	for i := range found {
+		of.below = append(of.below, &node{
+			name: objectName(&found[i], parent.GetNamespace()), age: age(found[i].GetCreationTimestamp()), state: s.style().Warning(children.Trouble(&found[i])),
+		})
+	}
+	for _, step := range failedSteps(row) {
+		of.below = append(of.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + step.Error)})
+	}
+	return of, problems
 }
 
 // failedSteps returns the steps of the last sync that failed to make an object.

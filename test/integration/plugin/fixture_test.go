@@ -8,11 +8,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
@@ -23,9 +23,9 @@ var update = flag.Bool("update", false, "write what the commands print into test
 
 // request is the part of requests that the hooks of the shop read.
 type request struct {
-	Parent struct {
+	Parent, Object struct {
 		Metadata struct{ Name, Namespace string }
-		Spec     struct{ Text string }
+		Spec     struct{ Text, Image string }
 	}
 	Related map[string]map[string]struct {
 		Data map[string]string
@@ -55,6 +55,25 @@ func site(of *request, page, password string) hook.Answer {
 	})
 }
 
+// badge is what the hook of the decorator wants.
+func badge(of *request) hook.Answer {
+	return hook.JSON(map[string]any{"attachments": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": of.Object.Metadata.Name + "-badge"}},
+	}})
+}
+
+// rack is what the hook of the racks wants: two Pods.
+func rack(of *request) hook.Answer {
+	var pods []any
+	for i := range 2 {
+		pods = append(pods, map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": fmt.Sprintf("%s-%d", of.Parent.Metadata.Name, i)},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": of.Parent.Spec.Image}}},
+		})
+	}
+	return hook.JSON(map[string]any{"status": map[string]any{}, "children": pods})
+}
+
 // serve serves the hooks of the shop.
 func serve(t *testing.T, sync func(*request) hook.Answer) *hook.Server {
 	t.Helper()
@@ -63,8 +82,13 @@ func serve(t *testing.T, sync func(*request) hook.Answer) *hook.Server {
 		if err := json.Unmarshal(call.Body, &of); err != nil {
 			return hook.Text(http.StatusBadRequest, err.Error())
 		}
-		if strings.HasSuffix(call.Path, "/customize") {
+		switch call.Path {
+		case "/customize":
 			return theme(&of)
+		case "/badge":
+			return badge(&of)
+		case "/rack":
+			return rack(&of)
 		}
 		return sync(&of)
 	})
@@ -72,6 +96,9 @@ func serve(t *testing.T, sync func(*request) hook.Answer) *hook.Server {
 
 // now is the hook that the controller calls, and next the one that its author is writing.
 func now(of *request) hook.Answer {
+	if of.Parent.Spec.Text == "fail" {
+		return hook.Text(http.StatusInternalServerError, "the text is wrong")
+	}
 	return site(of, "<h1>"+of.Parent.Spec.Text+"</h1>\n<hr>\n", "open sesame")
 }
 
@@ -95,6 +122,14 @@ func newSession(t *testing.T) *transcript.Session {
 		Patterns: []transcript.Pattern{
 			{Word: "hidden-DIGEST", Match: regexp.MustCompile(`hidden-[0-9a-f]{24}`)},
 			{Word: "UID", Match: regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)},
+			{Word: "DIGEST", Match: regexp.MustCompile(`\b[0-9a-f]{40}\b`)},
+			{Word: "CALL", Match: regexp.MustCompile(`\d{8}-\d{6}-\d{6}-[0-9a-z]{4}`)},
+			{Word: "TIME", Match: regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z)`)},
+			{Word: "(TIME)", Match: regexp.MustCompile(`\(\d+ ms\)`)},
+			{Word: "SIZE bytes", Match: regexp.MustCompile(`\d+ bytes`)},
+			// The widths of columns of times depend on how long things took.
+			{Word: "AGE", Match: regexp.MustCompile(`(?m)\b[0-9.]+(µs|ms|s|m[0-9]+s|m)$`)},
+			{Word: "AGE  ", Match: regexp.MustCompile(`\b[0-9.]+(µs|ms|s|m[0-9]+s|m)\b *`)},
 		},
 	}
 	for user, group := range map[string]string{"admin": "system:masters", "stranger": "strangers"} {

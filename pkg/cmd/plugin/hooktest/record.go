@@ -39,7 +39,10 @@ func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string
 	if err != nil {
 		return "", err
 	}
-	header := fmt.Sprintf("# Recorded from the call %s. Values of Secrets are blanked.\n", call.Name)
+	header := fmt.Sprintf("# Recorded from the call %s.\n", call.Name)
+	if recorded.hasSecrets {
+		header += "# Values of Secrets are blanked. What the hook wants of them, and the steps, are not expected therefore.\n"
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // it is for a repository
 		return "", err
 	}
@@ -55,6 +58,9 @@ func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string
 		return path, result.Err
 	}
 	delete(result.Outcome.fields, "related") // the rules are made up of what they selected
+	if recorded.hasSecrets {
+		result.Outcome.forgetSecrets()
+	}
 	_, err = result.Update()
 	return path, err
 }
@@ -66,6 +72,8 @@ type recording struct {
 	// answer is what the hook answered, and rules select the related objects.
 	answer []byte
 	rules  []any
+	// hasSecrets is true if there are Secrets among the children.
+	hasSecrets bool
 }
 
 // read reads a call.
@@ -93,6 +101,7 @@ func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
 	clean(r.parent)
 	r.children = append(objectsOf(request.Children), objectsOf(request.Attachments)...)
 	r.others = objectsOf(request.Related)
+	r.hasSecrets = slices.ContainsFunc(r.children, isSecret)
 	var err error
 	r.rules, err = s.rulesOf(request.Related)
 	return r, err
@@ -149,6 +158,22 @@ func clean(object map[string]any) {
 		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 		if len(annotations) == 0 {
 			delete(metadata, "annotations")
+		}
+	}
+}
+
+func isSecret(value any) bool {
+	object, _ := value.(map[string]any)
+	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
+}
+
+// forgetSecrets removes the values of Secrets from an outcome, and the steps, which depend on them.
+func (o *Outcome) forgetSecrets() {
+	delete(o.fields, "steps")
+	for _, child := range asList(o.fields["children"]) {
+		if object, ok := child.(map[string]any); ok && isSecret(child) {
+			delete(object, "data")
+			delete(object, "stringData")
 		}
 	}
 }

@@ -78,7 +78,9 @@ func (o *Outcome) summary() map[string]any {
 			kept[name] = value
 		}
 	}
-	kept["steps"] = steps(nil, kept["steps"], partial)
+	if value, there := kept["steps"]; there {
+		kept["steps"] = steps(nil, value, partial)
+	}
 	if rollout, ok := kept["rollout"].(map[string]any); ok {
 		rollout = maps.Clone(rollout)
 		delete(rollout, "message") // it has names that are hashes

@@ -125,27 +125,21 @@ func (l *Lookup) ParentOf(controller *Controller, argument string) (*v1alpha1.Sy
 	return parent, nil
 }
 
-// ParentWithControllers returns the parent that an argument names, and the controllers that may be for it: those for its type,
-// or the only one.
-func (l *Lookup) ParentWithControllers(ctx context.Context, only *Controller, argument string) (*Parent, []*Controller, error) {
-	if only == nil {
-		parent, err := l.Parent(argument)
-		if err != nil {
-			return nil, nil, err
-		}
-		controllers, err := l.ControllersOf(ctx, parent.Mapping.Resource.GroupResource())
-		return parent, controllers, err
+// ParentIn returns the parent that an argument names: of a controller, or without one in the form TYPE/NAME.
+func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, error) {
+	if controller == nil {
+		return l.Parent(argument)
 	}
-	named, err := l.ParentOf(only, argument)
+	named, err := l.ParentOf(controller, argument)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	version, err := schema.ParseGroupVersion(named.APIVersion)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	mapping, err := l.mapper.RESTMapping(schema.GroupKind{Group: version.Group, Kind: named.Kind}, version.Version)
-	return &Parent{Mapping: mapping, Namespace: named.Namespace, Name: named.Name}, []*Controller{only}, err
+	return &Parent{Mapping: mapping, Namespace: named.Namespace, Name: named.Name}, err
 }
 
 // callName is the form of names of HookCalls: a time and a suffix.
