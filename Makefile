@@ -163,6 +163,13 @@ bench-storage: host-binaries ## Measure the volume and the memory that 1,000 to 
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
 
+.PHONY: bench-previews
+bench-previews: host-binaries ## Measure reviews of 1,000 parents, and how long edits take beside them.
+	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
+	go test -run '^$$' -bench '^BenchmarkManyParents$$' -benchtime 1x -timeout 30m ./test/integration/previews
+
 .PHONY: bench-replicas
 bench-replicas: host-binaries ## Measure one replica and three with 30,000 parents: spread, memory, throughput, and what happens when one fails.
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver

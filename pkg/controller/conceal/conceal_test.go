@@ -102,3 +102,20 @@ func TestWhatMentionsNoSecretStaysAsItIs(t *testing.T) {
 		t.Errorf("shown is %s", shown)
 	}
 }
+
+func TestDigestsAreFound(t *testing.T) {
+	concealed := NewKey().New()
+	for name, test := range map[string]struct {
+		text string
+		want bool
+	}{
+		"in a Secret":         {string(concealed.JSON([]byte(secret("")))), true},
+		"in a text":           {`{"url":"http://u:` + concealed.Text(password) + `@db"}`, true},
+		"not in others":       {`{"class":"hidden-menu","data":"aGlkZGVuLW1lbnU="}`, false},
+		"not in what is open": {secret(""), false},
+	} {
+		if got := HasDigest([]byte(test.text)); got != test.want {
+			t.Errorf("%s: there is one: %v, want %v: %s", name, got, test.want, test.text)
+		}
+	}
+}

@@ -159,6 +159,9 @@ func (w *Writer) Delete(ctx context.Context, of object.Type, name types.Namespac
 	}
 	defer w.slots.release(w.owner)
 	request := named(w.client.rest.Delete(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body)
+	if w.dryRun {
+		request = request.Param("dryRun", metav1.DryRunAll) // for those who read logs; the host reads the body
+	}
 	return impersonate(request, w.user).Do(ctx).Error()
 }
 

@@ -22,8 +22,9 @@ import (
 type PreviewOptions struct {
 	// Until is how far the sync is followed.
 	Until v1alpha1.SyncReviewStage
-	// Answer returns the answer that is taken for that of a hook; nil if there is none.
-	Answer func(hook.Call) []byte
+	// Answer returns the answer that is taken for that of a hook; nil if there is none. The error is why
+	// it cannot be taken.
+	Answer func(hook.Call) ([]byte, error)
 	// CallHooks is true if hooks are called for the other answers.
 	CallHooks bool
 	// Request is sent to the sync or finalize hook in the place of the request; nil sends that.

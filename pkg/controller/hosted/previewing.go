@@ -74,8 +74,8 @@ func (p *previewing) answer(ctx context.Context, call hook.Call) ([]byte, error)
 	if p.options.Until == v1alpha1.SyncReviewUntilRequest && call.Hook != hook.Customize {
 		return nil, ErrNotCalled
 	}
-	if given := p.options.Answer(call); given != nil {
-		return given, nil
+	if given, err := p.options.Answer(call); given != nil || err != nil {
+		return given, err
 	}
 	if !p.options.CallHooks {
 		return nil, ErrAnswerMissing

@@ -4,6 +4,7 @@
 package review
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -45,18 +46,26 @@ func (s *syncing) options() hosted.PreviewOptions {
 	return options
 }
 
-// answer returns the answer that the spec gives to a call; nil if it gives none. Where it has digests of Secrets in the
-// request, it gets the values.
-func (s *syncing) answer(call hook.Call) []byte {
+// errOldDigests is the error of an answer that is made of another request.
+var errOldDigests = errors.New("the answer has digests of Secrets that are not in the request: it is the answer to a request of another replica of the server, " +
+	"or of before it was restarted, or the Secrets have changed; review without it, and answer the request that this shows")
+
+// answer returns the answer that the spec gives to a call; nil if it gives none. Where it has digests of
+// Secrets in the request, it gets the values.
+func (s *syncing) answer(call hook.Call) ([]byte, error) {
 	given := s.givenTo(&call)
 	if given == nil {
-		return nil
+		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.given[keyOf(&call)] = true
 	s.conceal.Learn(call.Request)
-	return s.conceal.Reveal(given)
+	revealed := s.conceal.Reveal(given)
+	if conceal.HasDigest(revealed) {
+		return nil, errOldDigests
+	}
+	return revealed, nil
 }
 
 func (s *syncing) givenTo(call *hook.Call) []byte {

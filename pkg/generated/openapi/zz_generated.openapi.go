@@ -2386,7 +2386,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` : the answer is in the spec of the review.\n - `\"Hook\"` : the hook was called.\n - `\"Missing\"` : no hook was called, and the spec of the review has no answer for this call.\n - `\"NotCalled\"` : the review ends before the call.",
+							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is no answer: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` is no answer, since the review ends before the call.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2466,7 +2466,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is what would come of the write.\n\nPossible enum values:\n - `\"Accepted\"` : the cluster would make the write.\n - `\"ChangesNothing\"` : the cluster would accept the write, and the object would stay as it is.\n - `\"Conflict\"` : the object is not as it was observed, and the sync would be tried again.\n - `\"NotSent\"` : the write was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` : the cluster would refuse the write.",
+							Description: "outcome is what would come of the write.\n\nPossible enum values:\n - `\"Accepted\"` is a write that the cluster would make.\n - `\"ChangesNothing\"` is a write that the cluster would accept, and that leaves the object as it is.\n - `\"Conflict\"` is a write of an object that is not as it was observed. The sync would be tried again.\n - `\"NotSent\"` is a write that was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` is a write that the cluster would refuse.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3528,14 +3528,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion of the parent, for instance \"apps/v1\". Default: absent, that of the controller's parents. Required is it only if a DecoratorController has several types of the same kind.",
+							Description: "apiVersion of the parent, for instance \"apps/v1\". Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of the same kind.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the parent, for instance \"Deployment\". Default: absent, that of the controller's parents. Required is it only if a DecoratorController is for several kinds.",
+							Description: "kind of the parent, for instance \"Deployment\". Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several kinds.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
