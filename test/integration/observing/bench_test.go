@@ -206,4 +206,3 @@ func editAndSee(b *testing.B, client versioned.Interface, namespace string) {
 	}
 	b.Fatal("the watch has ended")
 }
-
