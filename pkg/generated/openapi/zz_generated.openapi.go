@@ -2247,7 +2247,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.yaml\". Who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
+				Description: "ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". Who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {

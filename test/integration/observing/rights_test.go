@@ -15,7 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// Each row is a user with a Role in the namespace, and what the user may do. A refusal names the right that is missing.
+// Each row is a user with a Role in the namespace, and what the user may do. A refusal names the right that is missing, as
+// docs/observing.md shows.
 func TestWhoMaySeeAndDoWhat(t *testing.T) {
 	f := newFixture(t, "rights")
 	f.CreateParent("web", harness.Object{"children": 1, "secrets": 1})

@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a
 // DecoratorController, is answered with its status, and is never stored:
-// "kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.yaml". Who creates it needs
+// "kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". Who creates it needs
 // the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.
 type ResyncRequest struct {
 	metav1.TypeMeta `json:",inline"`

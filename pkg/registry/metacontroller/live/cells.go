@@ -22,6 +22,9 @@ func ControllerName(of v1alpha1.ControllerReference) string {
 
 // ShortMessage returns the beginning of a message in one line.
 func ShortMessage(text string) string {
+	if text == "" {
+		return ""
+	}
 	shown := []rune(strings.Join(strings.Fields(text), " "))
 	if len(shown) <= maxMessage {
 		return string(shown)

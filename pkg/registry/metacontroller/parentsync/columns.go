@@ -5,11 +5,10 @@ package parentsync
 
 import (
 	"cmp"
-	"fmt"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -35,15 +34,16 @@ func newTable(now func() time.Time) rest.TableConvertor {
 		{Name: "Retries", Type: "integer", Description: "How many syncs in a row were to be tried again."},
 		{Name: "Replica", Type: "string", Description: "The replica of the server that runs the controller."},
 	}
+	durations := &live.Durations{}
 	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {
-		status := &of.Status
+		status, now := &of.Status, now()
 		retries := int64(0)
 		if status.Backoff != nil {
 			retries = int64(status.Backoff.Failures)
 		}
 		return []any{
 				live.ControllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State), children(status.Children),
-				ago(status.LastSyncTime, now()), in(status.NextSyncTime, now()), live.ShortMessage(status.Message),
+				ago(durations, status.LastSyncTime, now), in(durations, status.NextSyncTime, now), live.ShortMessage(status.Message),
 			},
 			[]any{took(status.LastSyncDuration), retries, cmp.Or(status.Replica, resource.None)}
 	})
@@ -53,22 +53,22 @@ func children(counts *v1alpha1.SyncChildren) string {
 	if counts == nil {
 		return unknown
 	}
-	return fmt.Sprintf("%d/%d", counts.AsWanted, counts.Wanted)
+	return strconv.Itoa(int(counts.AsWanted)) + "/" + strconv.Itoa(int(counts.Wanted))
 }
 
-func ago(at *metav1.MicroTime, now time.Time) string {
+func ago(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
 	if at == nil {
 		return resource.None
 	}
-	return duration.HumanDuration(now.Sub(at.Time))
+	return durations.Text(now.Sub(at.Time))
 }
 
 // in returns the time until something. What is due, and waits for its turn, is due now.
-func in(at *metav1.MicroTime, now time.Time) string {
+func in(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
 	if at == nil {
 		return resource.None
 	}
-	return duration.HumanDuration(max(at.Sub(now), 0))
+	return durations.Text(max(at.Sub(now), 0))
 }
 
 func took(of *metav1.Duration) string {

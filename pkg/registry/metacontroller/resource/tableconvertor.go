@@ -57,12 +57,37 @@ func (c tableConvertor[O]) ConvertToTable(_ context.Context, object, tableOption
 	if options, ok := tableOptions.(*metav1.TableOptions); !ok || options == nil || !options.NoHeaders {
 		table.ColumnDefinitions = c.definitions
 	}
+	if !c.hasAge {
+		return table, c.addRows(table, object)
+	}
 	rows, err := metatable.MetaToTableRow(object, c.row)
 	if err != nil {
 		return nil, err
 	}
 	table.Rows = rows
 	return table, nil
+}
+
+// addRows is MetaToTableRow for kinds that may have thousands of objects. It does not write ages.
+func (c tableConvertor[O]) addRows(table *metav1.Table, object runtime.Object) error {
+	add := func(item runtime.Object) error {
+		cells, err := c.row(item, nil, "", "")
+		if err != nil {
+			return err
+		}
+		accessor, err := meta.Accessor(item)
+		if err != nil {
+			return err
+		}
+		cells[0] = accessor.GetName()
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: item}})
+		return nil
+	}
+	if !meta.IsListType(object) {
+		return add(object)
+	}
+	table.Rows = make([]metav1.TableRow, 0, meta.LenList(object))
+	return meta.EachListItem(object, add)
 }
 
 func (c tableConvertor[O]) row(object runtime.Object, _ metav1.Object, name, age string) ([]any, error) {

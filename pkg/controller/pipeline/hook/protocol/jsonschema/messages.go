@@ -46,11 +46,6 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 	return document(s, map[string]*Schema{"object": observed(), "groups": groups()})
 }
 
-// trigger returns the schema of what woke a sync. There may be more values in later versions.
-func trigger() *Schema {
-	return text("What woke the sync, for information: request, parent, child, related, schema, resync or retry.")
-}
-
 // CustomizeRequest returns the schema of the requests to customize hooks.
 func CustomizeRequest() *Schema {
 	s := object("", map[string]*Schema{
@@ -60,6 +55,10 @@ func CustomizeRequest() *Schema {
 	}, "controller", "parent")
 	s.Title = "Request to a customize hook, all versions"
 	return document(s, map[string]*Schema{"object": observed()})
+}
+
+func trigger() *Schema {
+	return &Schema{Type: "string", Description: "What woke the sync, for information: request, parent, child, related, schema, resync or retry."}
 }
 
 // Answer returns the schema of the answers of sync and finalize hooks.

@@ -10,27 +10,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// ValidateResyncRequest returns the errors of a request. Which parents there are is not looked up.
-func ValidateResyncRequest(request *metacontroller.ResyncRequest) field.ErrorList {
-	at, spec := field.NewPath("spec"), &request.Spec
-	switch {
-	case spec.Parent == nil && spec.Parents == nil:
-		return field.ErrorList{field.Required(at.Child("parent"), "or parents says which parents are synced; parents: {} is all of them")}
-	case spec.Parent != nil && spec.Parents != nil:
-		return field.ErrorList{field.Forbidden(at, "only one of parent and parents may be set")}
-	case spec.Parent != nil:
-		return validateReviewedParent(spec.Parent, at.Child("parent"))
-	}
-	return validateLabelSelector(spec.Parents.LabelSelector, at.Child("parents", "labelSelector"))
-}
-
 func validateResyncOn(objects []metacontroller.WatchedObject, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range objects {
 		object, at := &objects[i], at.Index(i)
 		errs = append(errs, validateResourceRule(&object.ResourceRule, at)...)
 		if object.Namespace != "" {
-			errs = append(errs, validateNamespace(object.Namespace, "is the namespace of the object", at.Child("namespace"))...)
+			errs = append(errs, validateNamespace(object.Namespace, "is the name of a namespace", at.Child("namespace"))...)
 		}
 		if object.Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), "is the name of the object"))
