@@ -39,6 +39,7 @@ CALL, by its name in the list, the request and the answer are shown; values of S
 
   # What was sent and answered.
   kubectl metacontroller calls 20261124-101500-123456-abcd -n shop`,
+		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := l.output.validate(command); err != nil {
 				return err
@@ -52,7 +53,7 @@ CALL, by its name in the list, the request and the answer are shown; values of S
 	flags := command.Flags()
 	flags.BoolVar(&l.failed, "failed", false, "Show only calls that failed.")
 	flags.StringVar(&l.hook, "hook", "", "Show only calls of a hook: sync, finalize or customize.")
-	l.output.addFlags(flags, "json", "yaml", "name", "wide")
+	l.output.addFlags(command, "json", "yaml", "name", "wide")
 	return command
 }
 

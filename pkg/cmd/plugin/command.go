@@ -75,6 +75,7 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
 	c.addFlags(command.PersistentFlags())
+	completeFlag(command, "namespace", c.completeNamespaces)
 	useHelpOfKubectl(command)
 	command.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look at controllers and parents:"},

@@ -41,6 +41,7 @@ func printUsage(out io.Writer, command *cobra.Command) {
 	for _, group := range command.Groups() {
 		printCommands(out, group, command)
 	}
+	printCommands(out, &cobra.Group{Title: "Commands:"}, command)
 	if flags := command.LocalNonPersistentFlags().FlagUsages(); flags != "" {
 		_, _ = fmt.Fprintf(out, "\nOptions:\n%s", flags)
 	}

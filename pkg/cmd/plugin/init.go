@@ -34,11 +34,13 @@ language. NAME is the singular of the new type, in lower case.`,
 
   # A type DatabaseUser of the group db.example.com, with a hook in Go.
   kubectl metacontroller init databaseuser --lang go --kind DatabaseUser --group db.example.com`,
-		Args: oneArg("one NAME"),
-		RunE: func(command *cobra.Command, args []string) error { return i.run(command, args[0]) },
+		Args:              oneArg("one NAME"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(command *cobra.Command, args []string) error { return i.run(command, args[0]) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&i.language, "lang", "python", "Language of the hook: "+strings.Join(languages(), ", ")+".")
+	completeFlag(command, "lang", oneOf(languages()...))
 	flags.StringVar(&i.names.Group, "group", "example.com", "API group of the type.")
 	flags.StringVar(&i.names.Kind, "kind", "", "Kind of the type. Without it, NAME with a capital letter.")
 	flags.StringVar(&i.names.Plural, "plural", "", "Plural of the type, in lower case. Without it, NAME with an s.")

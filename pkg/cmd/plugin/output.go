@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,14 +31,16 @@ type output struct {
 }
 
 // addFlags adds -o with these formats, and --color.
-func (o *output) addFlags(flags *pflag.FlagSet, formats ...string) {
+func (o *output) addFlags(command *cobra.Command, formats ...string) {
 	o.formats = formats
-	flags.StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Without it, the output is for people.")
-	o.addColor(flags)
+	command.Flags().StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Without it, the output is for people.")
+	completeFlag(command, "output", oneOf(formats...))
+	o.addColor(command)
 }
 
-func (o *output) addColor(flags *pflag.FlagSet) {
-	flags.StringVar(&o.color, "color", "auto", "Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
+func (o *output) addColor(command *cobra.Command) {
+	command.Flags().StringVar(&o.color, "color", "auto", "Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
+	completeFlag(command, "color", oneOf("always", "auto", "never"))
 }
 
 func (o *output) validate(command *cobra.Command) error {

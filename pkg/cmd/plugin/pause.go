@@ -59,7 +59,7 @@ type pausing struct {
 
 func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command) *cobra.Command {
 	p := &pausing{cluster: c, output: output{streams: streams}, paused: paused}
-	command.GroupID = groupAct
+	command.GroupID, command.ValidArgsFunction = groupAct, c.completeControllers
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usageError(command, "give a controller or a parent")
@@ -70,7 +70,7 @@ func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command
 		return p.run(command.Context(), args)
 	}
 	command.Flags().BoolVar(&p.dryRun, "dry-run", false, "Have the cluster check the change, and store nothing.")
-	p.output.addFlags(command.Flags(), "name")
+	p.output.addFlags(command, "name")
 	return command
 }
 

@@ -62,6 +62,7 @@ The exit code is 0 if nothing would change, 1 if something would, and above 1 if
 
   # Print everything: requests, answers and steps.
   kubectl metacontroller preview cc/websites shop -n shop -o yaml`,
+		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := p.validate(command, args); err != nil {
 				return &exit{code: codeFailed, err: err}
@@ -74,7 +75,7 @@ The exit code is 0 if nothing would change, 1 if something would, and above 1 if
 	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
 	flags.StringVar(&p.hook, "hook", "", "URL of a hook on this machine, such as http://localhost:8080; the paths of the controller's webhooks follow behind it.")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster in a dry run.")
-	p.output.addFlags(flags, "json", "yaml", "name")
+	p.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 

@@ -27,7 +27,8 @@ answered and what followed from that. Values of Secrets are blanked. Read the fi
 cluster.`,
 		Example: `  kubectl metacontroller calls website/front -n shop
   kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
-		Args: oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		ValidArgsFunction: c.completeCalls,
 		RunE: func(command *cobra.Command, args []string) error {
 			if strings.ContainsAny(r.name, `/\`) {
 				return usageError(command, "--name is %q, it should be the name of a file, without its extension", r.name)

@@ -39,7 +39,8 @@ The exit code is that of preview.`,
 
   # Has the hook on this machine learnt to answer what made the other one fail?
   kubectl metacontroller replay 20261124-101500-123456-abcd --hook http://localhost:8080`,
-		Args: oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		ValidArgsFunction: c.completeCalls,
 		RunE: func(command *cobra.Command, args []string) error {
 			err := r.validate(command)
 			if err == nil {
@@ -54,7 +55,7 @@ The exit code is that of preview.`,
 	flags := command.Flags()
 	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine, which is called in the place of the controller's.")
 	flags.StringVarP(&r.filename, "filename", "f", "", "File with a changed controller, which is taken as it is there.")
-	r.output.addFlags(flags, "json", "yaml")
+	r.output.addFlags(command, "json", "yaml")
 	return command
 }
 

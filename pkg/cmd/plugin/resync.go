@@ -35,6 +35,7 @@ for its type.`,
 
   # How many would that be?
   kubectl metacontroller resync cc/websites --dry-run`,
+		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := r.validate(command, args); err != nil {
 				return err
@@ -45,7 +46,7 @@ for its type.`,
 	flags := command.Flags()
 	flags.StringVarP(&r.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "Only say how many parents there are.")
-	r.output.addFlags(flags, "json", "yaml", "name")
+	r.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 

@@ -50,7 +50,8 @@ present version, and the parent is synced.`,
 
   # Only look.
   kubectl metacontroller rollout status catset/web --watch=false`,
-		Args: oneArg("a parent, such as catset/web"),
+		Args:              oneArg("a parent, such as catset/web"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := r.output.validate(command); err != nil {
 				return err
@@ -61,7 +62,7 @@ present version, and the parent is synced.`,
 	flags := command.Flags()
 	flags.BoolVarP(&r.watch, "watch", "w", true, "Wait until the update is done.")
 	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero is as long as it takes.")
-	r.output.addFlags(flags, "json", "yaml")
+	r.output.addFlags(command, "json", "yaml")
 	return command
 }
 

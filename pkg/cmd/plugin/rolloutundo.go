@@ -38,7 +38,8 @@ whoever has the earlier parent, such as a repository. Whoever applies the parent
   # Which versions are there? Go back to one of them.
   kubectl metacontroller rollout status catset/web --watch=false -o yaml
   kubectl metacontroller rollout undo catset/web --to-revision catsets.ctl.enisoc.com-5d1c`,
-		Args: oneArg("a parent, such as catset/web"),
+		Args:              oneArg("a parent, such as catset/web"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := u.output.validate(command); err != nil {
 				return err
@@ -49,7 +50,7 @@ whoever has the earlier parent, such as a repository. Whoever applies the parent
 	flags := command.Flags()
 	flags.StringVar(&u.toRevision, "to-revision", "", "Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "Show what would change, and have the cluster check it.")
-	u.output.addFlags(flags, "name")
+	u.output.addFlags(command, "name")
 	return command
 }
 

@@ -51,7 +51,7 @@ There is one for each message of each kind of controllers, in each version of th
 		},
 	}
 	command.Flags().StringVar(&folder, "folder", "", "Folder that all schemas are written to.")
-	o.addFlags(command.Flags(), "json", "yaml", "name")
+	o.addFlags(command, "json", "yaml", "name")
 	return command
 }
 

@@ -33,6 +33,7 @@ unless there is --namespace. Without arguments, it shows all controllers.`,
 
   # All controllers.
   kubectl metacontroller status`,
+		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := s.output.validate(command); err != nil {
 				return err
@@ -40,7 +41,7 @@ unless there is --namespace. Without arguments, it shows all controllers.`,
 			return s.run(command.Context(), args)
 		},
 	}
-	s.output.addFlags(command.Flags(), "json", "yaml", "name")
+	s.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 

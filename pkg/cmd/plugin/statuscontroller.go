@@ -122,7 +122,7 @@ func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller
 	}
 	rows := [][]string{{"PARENT", "CHILDREN", "LAST", "STATE"}}
 	more := 0
-	options := metav1.ListOptions{FieldSelector: "controller=" + controller.GetName() + ",kind=" + controller.Kind, Limit: 500}
+	options := metav1.ListOptions{FieldSelector: selectorOf(controller), Limit: 500}
 	for {
 		page, err := client.MetacontrollerV1alpha1().Syncs(s.namespaceOrAll()).List(ctx, options)
 		if err != nil {
@@ -155,6 +155,11 @@ func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller
 		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n", more, options.FieldSelector)
 	}
 	return err
+}
+
+// selectorOf selects the Syncs of a controller.
+func selectorOf(controller *lookup.Controller) string {
+	return "controller=" + controller.GetName() + ",kind=" + controller.Kind
 }
 
 // stateOfSync returns the state of a parent in a line.

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/transcript"
 )
 
@@ -117,7 +118,7 @@ func newSession(t *testing.T) *transcript.Session {
 		t.Fatal(err)
 	}
 	session := &transcript.Session{
-		Env: env, Update: *update, Path: []string{filepath.Dir(binary)}, Users: map[string]string{},
+		Env: env, Update: *update, Path: []string{filepath.Dir(binary), filepath.Join(hostcluster.RepositoryRoot(), "cmd", "kubectl-metacontroller")}, Users: map[string]string{},
 		Words: []transcript.Word{{Word: "$HOOK", Meaning: serve(t, now).URL("")}, {Word: "$NEXT", Meaning: serve(t, next).URL("")}},
 		Patterns: []transcript.Pattern{
 			{Word: "hidden-DIGEST", Match: regexp.MustCompile(`hidden-[0-9a-f]{24}`)},
