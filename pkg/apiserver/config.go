@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
@@ -37,6 +38,12 @@ type ExtraConfig struct {
 	// has stopped. loopback reaches this server as a user who may do everything. If it returns
 	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
+
+	// Live are the kinds whose objects the controllers have in memory.
+	Live metacontrollerrest.Live
+
+	// Peers are served beside the API; nil if there are none.
+	Peers *Peers
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
@@ -78,6 +85,9 @@ type CompletedConfig struct {
 // Complete fills in the settings that follow from others.
 func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
+		return CompletedConfig{}, err
+	}
+	if err := c.ExtraConfig.Peers.allow(&c.GenericConfig.Config); err != nil {
 		return CompletedConfig{}, err
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)

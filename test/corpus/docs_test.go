@@ -153,7 +153,7 @@ func TestDocsHaveEveryMistakeOfUnreadableObjects(t *testing.T) {
 
 // Each message of validation is in the docs, also those that no object of the corpus leads to.
 func TestDocsHaveEveryTextOfValidation(t *testing.T) {
-	pages := map[string]string{"syncreview.go": "previews.md"}
+	pages := map[string]string{"syncreview.go": "previews.md", "resyncrequest.go": "observing.md"}
 	files, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "apis", "metacontroller", "validation", "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files: %v", len(files), err)

@@ -38,6 +38,7 @@ func (r *Reconciler) Temporary(ctx context.Context, of hosted.ControllerObject) 
 	}
 	dependencies := r.Dependencies
 	dependencies.Hook.Metrics, dependencies.Settled, dependencies.Tracer = nil, nil, nil
+	dependencies.Syncs, dependencies.Calls = nil, nil
 	temporary, err := hosted.New(dependencies, spec)
 	if err != nil {
 		return nil, nil, err
