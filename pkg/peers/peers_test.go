@@ -22,6 +22,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
 // replica is what a replica of a test has.
@@ -130,11 +131,14 @@ func TestAPeerTellsAllThatItHasInOneCall(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Error(err)
 	}
-	for local.isFollowed() { // until the server has noticed
-		if t.Context().Err() != nil {
-			t.Fatal("it is still followed")
+	err = poll.Within(t.Context(), 10*time.Second, func(context.Context) error { // the server has to notice
+		if local.isFollowed() {
+			return errors.New("it is still followed")
 		}
-		time.Sleep(time.Millisecond)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -106,9 +106,9 @@ func (t *Trust) config(raw []byte) (*rest.Config, error) {
 		return nil, errors.New("it checks no certificates, so the replicas cannot trust one another: set its caBundle, or use --certificate-secret")
 	}
 	config := rest.CopyConfig(t.host)
-	config.TLSClientConfig.CAFile, config.TLSClientConfig.CAData = "", service.Spec.CABundle
-	config.TLSClientConfig.Insecure = false
-	config.TLSClientConfig.ServerName = service.Spec.Service.Name + "." + service.Spec.Service.Namespace + ".svc"
+	config.CAFile, config.CAData = "", service.Spec.CABundle
+	config.Insecure = false
+	config.ServerName = service.Spec.Service.Name + "." + service.Spec.Service.Namespace + ".svc"
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, 0
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // peers are not out in the world
 	return config, nil

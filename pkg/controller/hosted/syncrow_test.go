@@ -214,7 +214,8 @@ func TestNamesOfRows(t *testing.T) {
 	if got, want := composite.rowName(cluster), (types.NamespacedName{Namespace: "server", Name: "cc:x:a"}); got != want {
 		t.Errorf("the name of a cluster-scoped one is %s, want %s", got, want)
 	}
-	if uidOf("a", "b") != uidOf("a", "b") || uidOf("a", "b") == uidOf("b", "a") {
+	one, again, other := uidOf("a", "b"), uidOf("a", "b"), uidOf("b", "a")
+	if one != again || one == other {
 		t.Error("UIDs are not made of both")
 	}
 }

@@ -4,7 +4,7 @@
 package validation
 
 import (
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -20,7 +20,7 @@ func validateResyncOn(objects []metacontroller.WatchedObject, at *field.Path) fi
 		}
 		if object.Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), "is the name of the object"))
-		} else if len(path.IsValidPathSegmentName(object.Name)) > 0 {
+		} else if len(content.IsPathSegmentName(object.Name)) > 0 {
 			errs = append(errs, field.Invalid(at.Child("name"), object.Name, "must be the name of an object"))
 		}
 	}

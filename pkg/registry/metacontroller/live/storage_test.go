@@ -25,6 +25,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
 // serve serves Pods of this process, and of another replica that does not answer.
@@ -82,14 +83,15 @@ func inNamespace(t *testing.T, namespace string) (context.Context, *warnings) {
 }
 
 // eventually returns the first result that is no 503. The mirror starts in the background.
-func eventually[R any](t *testing.T, ask func() (R, error)) (R, error) {
+func eventually[R any](t *testing.T, ask func() (R, error)) (result R, err error) {
 	t.Helper()
-	for {
-		result, err := ask()
-		if !apierrors.IsServiceUnavailable(err) || t.Context().Err() != nil {
-			return result, err
+	_ = poll.Within(t.Context(), 10*time.Second, func(context.Context) error {
+		if result, err = ask(); apierrors.IsServiceUnavailable(err) {
+			return err
 		}
-	}
+		return nil
+	})
+	return result, err
 }
 
 func TestWhatIsShownCanBeRead(t *testing.T) {
