@@ -17,10 +17,17 @@ diff -r "$work/one/release" "$work/two/deeper/release"
 cd "$work/one/release"
 fail() { echo "$*" >&2; exit 1; }
 sha256sum --check --quiet SHA256SUMS
-[[ $(ls | wc -l) == 13 ]] || fail "the release has not the files that are expected: $(ls)"
+[[ $(ls | wc -l) == 26 ]] || fail "the release has not the files that are expected: $(ls)"
 tar -xOf "metacontroller-apiserver-$VERSION-linux-$(go env GOARCH).tar.gz" metacontroller-apiserver >"$work/program"
 chmod +x "$work/program"
 [[ $("$work/program" --version) == "metacontroller-apiserver $VERSION ($COMMIT) $(go env GOVERSION) "* ]] || fail "the program says it is $("$work/program" --version)"
+tar -xOf "kubectl-metacontroller-$VERSION-linux-$(go env GOARCH).tar.gz" kubectl-metacontroller >"$work/plugin"
+chmod +x "$work/plugin"
+[[ $("$work/plugin" version) == "kubectl-metacontroller $VERSION ($COMMIT) $(go env GOVERSION) "* ]] || fail "the plugin says it is $("$work/plugin" version)"
+for archive in kubectl-metacontroller-*.tar.gz; do
+  grep -q "uri: .*/$archive\$" "metacontroller-krew-$VERSION.yaml" || fail "the manifest for krew has no $archive"
+  grep -q "sha256: $(sha256sum "$archive" | cut -d' ' -f1)\$" "metacontroller-krew-$VERSION.yaml" || fail "the manifest for krew has another checksum of $archive"
+done
 file="metacontroller-$VERSION.yaml"
 [[ $(grep -c "image: metacontroller/metacontroller-apiserver:$VERSION$" "$file") == 1 ]] || fail "$file has another image"
 cd "$OLDPWD"

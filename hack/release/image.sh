@@ -9,7 +9,7 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 programs=()
 for arch in amd64 arm64; do
-  hack/release/build.sh linux $arch "$out/linux-$arch"
+  hack/release/build.sh metacontroller-apiserver linux $arch "$out/linux-$arch"
   programs+=("$out/linux-$arch/metacontroller-apiserver")
 done
 cd hack/image

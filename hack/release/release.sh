@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# release.sh FOLDER: put all files of a release into an empty folder: the program for each platform, the image, the
-# manifests, the chart, what all of it is made of, and checksums. The same commit gives the same bytes.
+# release.sh FOLDER: put all files of a release into an empty folder: the program for each platform, the image, the plugin
+# of kubectl for each platform and its manifest for krew, the manifests, the chart, what all of it is made of, and
+# checksums. The same commit gives the same bytes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . hack/release/source.sh
@@ -24,13 +25,24 @@ pack() {
 hack/release/image.sh "$work"
 mv "$work/$name-image.tar" "$out/$name-$VERSION-image.tar"
 for arch in amd64 arm64; do
-  hack/release/build.sh darwin $arch "$work/darwin-$arch"
+  hack/release/build.sh $name darwin $arch "$work/darwin-$arch"
 done
 for platform in {linux,darwin}-{amd64,arm64}; do
   mv "$work/$platform/$name.cdx.json" "$out/$name-$VERSION-$platform.cdx.json"
   cp LICENSE README.md CHANGELOG.md "$work/$platform/"
   pack "$out/$name-$VERSION-$platform.tar.gz" "$work/$platform" CHANGELOG.md LICENSE README.md $name
 done
+
+plugin=kubectl-metacontroller
+for platform in {linux,darwin,windows}-{amd64,arm64}; do
+  hack/release/build.sh $plugin "${platform%-*}" "${platform#*-}" "$work/plugin-$platform"
+  mv "$work/plugin-$platform/$plugin.cdx.json" "$out/$plugin-$VERSION-$platform.cdx.json"
+  cp LICENSE "$work/plugin-$platform/"
+  [[ $platform == windows-* ]] || cp cmd/$plugin/kubectl_complete-metacontroller "$work/plugin-$platform/"
+  # shellcheck disable=SC2046 # the names have no spaces
+  pack "$out/$plugin-$VERSION-$platform.tar.gz" "$work/plugin-$platform" $(cd "$work/plugin-$platform" && ls)
+done
+hack/release/krew.sh "$out" >"$out/metacontroller-krew-$VERSION.yaml"
 
 sed "s|image: metacontroller/$name:latest|image: metacontroller/$name:$VERSION|" artifacts/deploy/metacontroller.yaml >"$out/metacontroller-$VERSION.yaml"
 grep -q "image: metacontroller/$name:$VERSION" "$out/metacontroller-$VERSION.yaml"

@@ -34,6 +34,9 @@ const ServerUser = "system:serviceaccount:" + aggregation.Namespace + ":metacont
 // binaryVariable names a ready-made server binary, for instance one built with the race detector.
 const binaryVariable = "METACONTROLLER_APISERVER"
 
+// pluginVariable names a ready-made binary of the plugin of kubectl.
+const pluginVariable = "KUBECTL_METACONTROLLER"
+
 // Env is a host cluster with our server joined to it, and clients of a user who may do everything.
 type Env struct {
 	Host   *hostcluster.Cluster
@@ -163,14 +166,23 @@ func (e *Env) start(ctx context.Context, deployed deployment) error {
 // ServerBinary returns the binary under test: the one the environment names, else one built from
 // this source tree.
 func (e *Env) ServerBinary(ctx context.Context) (string, error) {
-	if binary := os.Getenv(binaryVariable); binary != "" {
+	return e.binary(ctx, binaryVariable, "metacontroller-apiserver")
+}
+
+// PluginBinary is ServerBinary for the plugin of kubectl.
+func (e *Env) PluginBinary(ctx context.Context) (string, error) {
+	return e.binary(ctx, pluginVariable, "kubectl-metacontroller")
+}
+
+func (e *Env) binary(ctx context.Context, variable, name string) (string, error) {
+	if binary := os.Getenv(variable); binary != "" {
 		return binary, nil
 	}
-	binary := filepath.Join(e.dir, "metacontroller-apiserver")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/metacontroller-apiserver")
+	binary := filepath.Join(e.dir, name)
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/"+name)
 	build.Dir = hostcluster.RepositoryRoot()
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build metacontroller-apiserver: %w\n%s", err, out)
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return binary, nil
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Key makes digests. Two keys make different ones of the same value.
+// Key makes digests. Two keys make different ones of the same value. With a nil Key, nothing is concealed.
 type Key struct{ key [32]byte }
 
 // NewKey returns a random key.
@@ -40,7 +41,7 @@ func (k *Key) digest(value string) string {
 }
 
 // Concealer conceals the values of the Secrets that it has seen, wherever they are in what it is given. It is not
-// safe for concurrent use.
+// safe for concurrent use. A nil Concealer returns everything as it is.
 type Concealer struct {
 	key *Key
 	// values are the values of Secrets, in their plain form, by their digests.
@@ -49,8 +50,13 @@ type Concealer struct {
 	conceals *strings.Replacer
 }
 
-// New returns a concealer that has seen nothing.
-func (k *Key) New() *Concealer { return &Concealer{key: k, values: map[string]string{}} }
+// New returns a concealer that has seen nothing. That of a nil Key is nil.
+func (k *Key) New() *Concealer {
+	if k == nil {
+		return nil
+	}
+	return &Concealer{key: k, values: map[string]string{}}
+}
 
 // shortest is the length in bytes from which a value is searched for outside of Secrets. A shorter one would be
 // found everywhere.
@@ -58,7 +64,7 @@ const shortest = 6
 
 // Learn adds the values of the Secrets in some JSON. What is no JSON has none.
 func (c *Concealer) Learn(raw []byte) {
-	if !mentionsSecret(raw) {
+	if c == nil || !mentionsSecret(raw) {
 		return
 	}
 	var content any
@@ -78,7 +84,7 @@ func (c *Concealer) Add(values ...string) {
 }
 
 func (c *Concealer) add(value string) {
-	if value != "" {
+	if c != nil && value != "" {
 		c.values[c.key.digest(value)] = value
 		c.conceals = nil
 	}
@@ -88,7 +94,7 @@ func (c *Concealer) add(value string) {
 // base64, as values are, so that hooks can read them. What is no JSON is not shown.
 func (c *Concealer) JSON(raw []byte) []byte {
 	c.Learn(raw)
-	if len(c.values) == 0 && !mentionsSecret(raw) {
+	if c == nil || len(c.values) == 0 && !mentionsSecret(raw) {
 		return raw
 	}
 	var content any
@@ -110,6 +116,9 @@ func (c *Concealer) JSON(raw []byte) []byte {
 
 // Content returns a copy of a decoded object like JSON, with plain digests also in the data of a Secret.
 func (c *Concealer) Content(content map[string]any) map[string]any {
+	if c == nil {
+		return maps.Clone(content)
+	}
 	concealed, _ := walk(content, false, func(value string, encoded bool) string { return c.key.digest(plain(value, encoded)) }, c.Text).(map[string]any)
 	return concealed
 }
@@ -117,7 +126,7 @@ func (c *Concealer) Content(content map[string]any) map[string]any {
 // Text returns a text with digests in the place of the values of the Secrets that were seen. A value that is
 // very short is left.
 func (c *Concealer) Text(text string) string {
-	if len(c.values) == 0 {
+	if c == nil || len(c.values) == 0 {
 		return text
 	}
 	if c.conceals == nil {
@@ -129,7 +138,7 @@ func (c *Concealer) Text(text string) string {
 // Reveal returns some JSON with the values in the place of their digests. It is the answer of a hook that was
 // sent what JSON returned.
 func (c *Concealer) Reveal(raw []byte) []byte {
-	if len(c.values) == 0 || !bytes.Contains(raw, []byte(prefix)) && !bytes.Contains(raw, []byte(encodedPrefix)) {
+	if c == nil || len(c.values) == 0 || !bytes.Contains(raw, []byte(prefix)) && !bytes.Contains(raw, []byte(encodedPrefix)) {
 		return raw
 	}
 	pairs := make([]string, 0, 4*len(c.values))

@@ -103,6 +103,21 @@ func TestWhatMentionsNoSecretStaysAsItIs(t *testing.T) {
 	}
 }
 
+// There is nobody to conceal anything from who has the Secrets in files.
+func TestWithoutAKeyNothingIsConcealed(t *testing.T) {
+	var key *Key
+	concealer := key.New()
+	raw := secret("")
+	concealer.Learn([]byte(raw))
+	concealer.Add(password)
+	content := map[string]any{"kind": "Secret", "data": map[string]any{"password": encoded}}
+	shown := concealer.Content(content)
+	if string(concealer.JSON([]byte(raw))) != raw || string(concealer.Reveal([]byte(raw))) != raw || concealer.Text(password) != password ||
+		shown["data"].(map[string]any)["password"] != encoded {
+		t.Errorf("it is concealed: %v", shown)
+	}
+}
+
 func TestDigestsAreFound(t *testing.T) {
 	concealed := NewKey().New()
 	for name, test := range map[string]struct {

@@ -124,6 +124,14 @@ func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 	return restored, nil
 }
 
+// Recorded returns the paths that a revision was made with: all of spec if it does not record them.
+func Recorded(revision *v1alpha1.ControllerRevision) []string {
+	if paths, found := recordedPaths(revision); found {
+		return paths
+	}
+	return []string{"spec"}
+}
+
 // recordedPaths returns the paths that a revision was made with, and false if it does not
 // record them.
 func recordedPaths(revision *v1alpha1.ControllerRevision) (paths []string, found bool) {

@@ -4,7 +4,7 @@
 // Package transcript plays files of commands, and compares what they print with what the files say.
 //
 // A file is a terminal session of several users. Each paragraph that begins with a prompt is a command
-// and its exact output; other paragraphs are comments:
+// and its exact output; paragraphs that begin with # are comments, and others go on with the output:
 //
 //	# Nobody else changes a controller.
 //

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// paragraph is a part of a file between empty lines. Comments have no user.
+// paragraph is a part of a file between empty lines: a comment, which has no user, or a command. Empty lines in what a
+// command prints belong to it.
 type paragraph struct {
 	prompt string // the first line
 	user   string
@@ -29,9 +30,14 @@ func read(path string) ([]*paragraph, error) {
 	for text := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n\n") {
 		first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 		p := &paragraph{prompt: first, output: rest}
-		if parts := prompt.FindStringSubmatch(first); parts != nil {
+		parts := prompt.FindStringSubmatch(first)
+		if parts != nil {
 			p.user = parts[1]
 			p.command, p.input, _ = strings.Cut(parts[2], " <<< ")
+		}
+		if last := len(all) - 1; parts == nil && last >= 0 && all[last].user != "" && !strings.HasPrefix(text, "#") {
+			all[last].output += "\n\n" + text
+			continue
 		}
 		all = append(all, p)
 	}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,12 +32,22 @@ type Session struct {
 	Objects map[string][]byte
 	// Words stand in files for texts that are long or differ from run to run.
 	Words []Word
+	// Patterns are what else differs from run to run in what commands print.
+	Patterns []Pattern
+	// Path has the folders of programs beside kubectl.
+	Path []string
 	// Update has Play write the files instead of comparing.
 	Update bool
 }
 
 // Word is a word in files, such as $HOOK, and its meaning.
 type Word struct{ Word, Meaning string }
+
+// Pattern is a word in files for all texts that match.
+type Pattern struct {
+	Word  string
+	Match *regexp.Regexp
+}
 
 // Play runs the commands of a file one after the other. The test fails for each that prints something
 // else than the file says.
@@ -71,7 +83,7 @@ func (s *Session) run(t *testing.T, p *paragraph) string {
 		t.Fatalf("nobody has the prompt of %s", p.prompt)
 	}
 	command := s.Env.Host.KubectlCommand(t.Context())
-	command.Env = append(command.Env, "KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(s.Env.Host.Kubectl())+":/usr/bin:/bin")
+	command.Env = append(command.Env, "KUBECONFIG="+kubeconfig, "PATH="+strings.Join(append(slices.Clone(s.Path), filepath.Dir(s.Env.Host.Kubectl()), "/usr/bin", "/bin"), ":"))
 	shell := exec.CommandContext(t.Context(), "sh", "-c", s.Meaning(p.command))
 	shell.Env = command.Env
 	if p.input != "" {
@@ -117,6 +129,9 @@ func (s *Session) Meaning(text string) string {
 func (s *Session) inWords(text string) string {
 	for _, word := range s.Words {
 		text = strings.ReplaceAll(text, word.Meaning, word.Word)
+	}
+	for _, pattern := range s.Patterns {
+		text = pattern.Match.ReplaceAllLiteralString(text, pattern.Word)
 	}
 	return text
 }

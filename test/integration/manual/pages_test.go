@@ -42,14 +42,21 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 		t.Run(page.Path, func(t *testing.T) {
 			reader := readerIn(t, "")
 			anotherPort(t, reader, "8080")
+			anotherPort(t, reader, "8081")
 			reader.Folder = checkout(t, reader)
 			server, err := env.ServerBinary(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			programs := t.TempDir()
-			if err := os.Symlink(server, filepath.Join(programs, "metacontroller-apiserver")); err != nil {
+			plugin, err := env.PluginBinary(t.Context())
+			if err != nil {
 				t.Fatal(err)
+			}
+			programs := t.TempDir()
+			for name, program := range map[string]string{"metacontroller-apiserver": server, "kubectl-metacontroller": plugin} {
+				if err := os.Symlink(program, filepath.Join(programs, name)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for i, variable := range reader.Environment {
 				if path, isPath := strings.CutPrefix(variable, "PATH="); isPath {

@@ -49,7 +49,7 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	}
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()
-	if cache.WaitForCacheSync(ctx.Done(), custom.HasSynced) {
+	if cache.WaitFor(ctx, "", custom.HasSyncedChecker()) {
 		d.custom.set(custom.GetStore(), nil)
 	}
 	<-ctx.Done()

@@ -51,7 +51,7 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 		request.Header.Set("If-None-Match", etag)
 	}
 	if w.preview != nil {
-		request.Header.Set(previewHeader, "true")
+		request.Header.Set(PreviewHeader, "true")
 	}
 	if w.mayCall != nil {
 		if err := w.mayCall(); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// previewHeader marks the calls for previews. Hooks may have effects of their own, which they can leave out
+// PreviewHeader marks the calls for previews. Hooks may have effects of their own, which they can leave out
 // then.
-const previewHeader = "X-Metacontroller-Preview"
+const PreviewHeader = "X-Metacontroller-Preview"
 
 // Preview is how hooks are asked for previews. Its functions may be called concurrently.
 type Preview struct {

@@ -1,0 +1,79 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// pageSize is how many objects are requested at a time.
+const pageSize = 500
+
+// Of returns the children that a parent has of a controller, ordered by kind and name. Types that cannot be listed are left out,
+// and the problems say why.
+func Of(ctx context.Context, client dynamic.Interface, controller *lookup.Controller, parent *unstructured.Unstructured) (all []unstructured.Unstructured, problems []error) {
+	for _, rule := range controller.ChildTypes() {
+		version, err := schema.ParseGroupVersion(rule.APIVersion)
+		if err == nil {
+			var found []unstructured.Unstructured
+			found, err = list(ctx, client.Resource(version.WithResource(rule.Resource)).Namespace(parent.GetNamespace()), controller, parent)
+			all = append(all, found...)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("children of type %s are not shown: %w", rule.Resource, err))
+		}
+	}
+	slices.SortFunc(all, func(a, b unstructured.Unstructured) int {
+		return strings.Compare(a.GetKind()+"/"+a.GetNamespace()+"/"+a.GetName(), b.GetKind()+"/"+b.GetNamespace()+"/"+b.GetName())
+	})
+	return all, problems
+}
+
+// list returns the objects of a type that are children.
+func list(ctx context.Context, client dynamic.ResourceInterface, controller *lookup.Controller, parent *unstructured.Unstructured) (found []unstructured.Unstructured, err error) {
+	options := metav1.ListOptions{Limit: pageSize}
+	if composite, ok := controller.Object.(*v1alpha1.CompositeController); ok && ptr.Deref(composite.Spec.GenerateSelector, false) {
+		options.LabelSelector = "controller-uid=" + string(parent.GetUID())
+	}
+	for {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			if isChild(&item, controller, parent) {
+				found = append(found, item)
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// isChild reports whether an object is a child that the parent has of the controller.
+func isChild(child *unstructured.Unstructured, controller *lookup.Controller, parent *unstructured.Unstructured) bool {
+	owner := metav1.GetControllerOfNoCopy(child)
+	if owner == nil || owner.UID != parent.GetUID() {
+		return false
+	}
+	decorator := child.GetAnnotations()[object.DecoratorAnnotation]
+	if controller.Kind == lookup.Decorator {
+		return decorator == controller.GetName()
+	}
+	return decorator == ""
+}

@@ -1,0 +1,211 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooktest
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
+)
+
+// errNothingExpected is the error of a case without expectations.
+var errNothingExpected = errors.New("nothing is expected: write expect, or run with --update to have it written")
+
+// compare returns the difference between what is expected and what came, as lines of a diff; empty if there is none.
+func compare(expected *Expected, came *Outcome) (string, error) {
+	if expected == nil {
+		return "", errNothingExpected
+	}
+	want, err := fieldsOf(expected)
+	if err != nil {
+		return "", err
+	}
+	got := came.inTheFormOf(want, formOf(expected))
+	if reflect.DeepEqual(want, got) {
+		return "", nil
+	}
+	wanted, err := formatted(want)
+	if err != nil {
+		return "", err
+	}
+	have, err := formatted(got)
+	if err != nil {
+		return "", err
+	}
+	return printing.Difference(string(wanted), string(have)), nil
+}
+
+// fieldsOf returns what is expected as decoded JSON, without the field exact.
+func fieldsOf(expected *Expected) (fields map[string]any, err error) {
+	raw, err := json.Marshal(expected)
+	if err != nil {
+		return nil, err
+	}
+	err = utiljson.Unmarshal(raw, &fields)
+	delete(fields, "exact")
+	return fields, err
+}
+
+// form is how much is shown of an outcome beside what is expected of it.
+type form int
+
+const (
+	// partial shows the fields that are expected.
+	partial form = iota
+	// filling shows the fields that are expected, and all of an object of which none is.
+	filling
+	// whole shows everything.
+	whole
+)
+
+func formOf(expected *Expected) form {
+	if expected.Exact {
+		return whole
+	}
+	return partial
+}
+
+// problems are the fields that are looked at even if nothing is expected of them.
+var problems = []string{"error", "refused", "warnings"}
+
+// inTheFormOf returns the part of the outcome that is comparable with what is expected: the fields that are there, and problems.
+func (o *Outcome) inTheFormOf(want map[string]any, as form) map[string]any {
+	got := map[string]any{}
+	for name, wanted := range want {
+		if value, there := o.fields[name]; there {
+			got[name] = o.field(name, wanted, value, as)
+		}
+	}
+	for _, name := range problems {
+		if value, there := o.fields[name]; there && want[name] == nil {
+			got[name] = value
+		}
+	}
+	return got
+}
+
+func (o *Outcome) field(name string, wanted, value any, as form) any {
+	switch name {
+	case "error", "refused":
+		return withParts(wanted, value)
+	case "steps":
+		return steps(wanted, value, as)
+	case "children":
+		return inOrderOf(wanted, value, as)
+	}
+	return project(wanted, value, as)
+}
+
+// withParts returns a text, or texts, with those in the place of which a part is wanted replaced by that part.
+func withParts(wanted, value any) any {
+	switch value := value.(type) {
+	case string:
+		if part, ok := wanted.(string); ok && strings.Contains(value, part) {
+			return part
+		}
+	case []any:
+		parts, _ := wanted.([]any)
+		var all []any
+		for i, one := range value {
+			if i < len(parts) {
+				one = withParts(parts[i], one)
+			}
+			all = append(all, one)
+		}
+		return all
+	}
+	return value
+}
+
+// steps returns steps in the form in which those are wanted that do the same: as text or as an object.
+func steps(wanted, value any, as form) any {
+	left, _ := wanted.([]any)
+	all := []any{}
+	for _, one := range asList(value) {
+		step, _ := one.(map[string]any)
+		text, shown := step["step"], any(step["step"])
+		for i, want := range left {
+			fields, isObject := want.(map[string]any)
+			if want == text || isObject && fields["step"] == text {
+				if isObject {
+					shown = project(want, step, as)
+				}
+				left = append(append([]any{}, left[:i]...), left[i+1:]...)
+				break
+			}
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// inOrderOf returns objects in the order of those that are wanted, in which hooks may answer them as they like.
+func inOrderOf(wanted, value any, as form) any {
+	left := asList(value)
+	if left == nil {
+		return value
+	}
+	all := []any{}
+	for _, want := range asList(wanted) {
+		for i, one := range left {
+			if identityOf(one) == identityOf(want) {
+				all = append(all, project(want, one, as))
+				left = append(append([]any{}, left[:i]...), left[i+1:]...)
+				break
+			}
+		}
+	}
+	return append(all, left...)
+}
+
+// identity is the name of an object, as far as an answer has it.
+type identity struct{ apiVersion, kind, namespace, name any }
+
+func identityOf(value any) identity {
+	object, _ := value.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	return identity{object["apiVersion"], object["kind"], metadata["namespace"], metadata["name"]}
+}
+
+// project returns a value without the fields of objects that are not wanted.
+func project(wanted, value any, as form) any {
+	if as == whole {
+		return value
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		fields, ok := wanted.(map[string]any)
+		if !ok || as == filling && len(fields) == 0 {
+			return value
+		}
+		kept := map[string]any{}
+		for name, want := range fields {
+			if below, there := value[name]; there {
+				kept[name] = project(want, below, as)
+			}
+		}
+		return kept
+	case []any:
+		items, _ := wanted.([]any)
+		kept := make([]any, len(value))
+		for i, item := range value {
+			if i < len(items) {
+				item = project(items[i], item, as)
+			}
+			kept[i] = item
+		}
+		return kept
+	}
+	return value
+}
+
+func asList(value any) []any {
+	list, _ := value.([]any)
+	return list
+}

@@ -1,0 +1,201 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooktest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
+)
+
+// Record writes a case of a call of a sync or finalize hook into the folder of the cases, and returns its path. What exists is what
+// the hook was sent, and what is expected is what it answered and what follows from that.
+func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string) (path string, err error) {
+	recorded, err := s.read(call)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(s.Folder, casesFolder, name+".yaml")
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is %s already", path)
+	}
+	text, err := formatted(recorded.given(call))
+	if err != nil {
+		return "", err
+	}
+	header := fmt.Sprintf("# Recorded from the call %s.\n", call.Name)
+	if recorded.hasSecrets {
+		header += "# Values of Secrets are blanked. What the hook wants of them, and the steps, are not expected therefore.\n"
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // it is for a repository
+		return "", err
+	}
+	if err := os.WriteFile(path, append([]byte(header), text...), 0o644); err != nil { //nolint:gosec // it is for a repository
+		return "", err
+	}
+	of, err := readCase(path)
+	if err != nil {
+		return path, err
+	}
+	result := s.Run(ctx, of, recorded.hooks)
+	if result.Outcome == nil {
+		return path, result.Err
+	}
+	delete(result.Outcome.fields, "related") // the rules are made up of what they selected
+	if recorded.hasSecrets {
+		result.Outcome.forgetSecrets()
+	}
+	_, err = result.Update()
+	return path, err
+}
+
+// recording is what a call was about.
+type recording struct {
+	parent           map[string]any
+	children, others []any
+	// answer is what the hook answered, and rules select the related objects.
+	answer []byte
+	rules  []any
+	// hasSecrets is true if there are Secrets among the children.
+	hasSecrets bool
+}
+
+// read reads a call.
+func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
+	var request struct {
+		Parent      map[string]any `json:"parent"`
+		Object      map[string]any `json:"object"`
+		Children    groups         `json:"children"`
+		Attachments groups         `json:"attachments"`
+		Related     groups         `json:"related"`
+	}
+	if call.Status.Request == nil || call.Status.Request.Object == nil || call.Status.Response == nil || call.Status.Response.Object == nil {
+		return nil, errors.New("the request or the answer of the call was not kept whole, or is no JSON object")
+	}
+	if err := utiljson.Unmarshal(call.Status.Request.Object.Raw, &request); err != nil {
+		return nil, fmt.Errorf("read the request: %w", err)
+	}
+	r := &recording{parent: request.Parent, answer: call.Status.Response.Object.Raw}
+	if request.Object != nil {
+		r.parent = request.Object
+	}
+	if r.parent == nil {
+		return nil, errors.New("the request has no parent")
+	}
+	clean(r.parent)
+	r.children = append(objectsOf(request.Children), objectsOf(request.Attachments)...)
+	r.others = objectsOf(request.Related)
+	r.hasSecrets = slices.ContainsFunc(r.children, isSecret)
+	var err error
+	r.rules, err = s.rulesOf(request.Related)
+	return r, err
+}
+
+// rulesOf returns rules that select exactly some related objects.
+func (s *Suite) rulesOf(related groups) (rules []any, err error) {
+	for _, group := range slices.Sorted(maps.Keys(related)) {
+		kind, apiVersion, _ := strings.Cut(group, ".")
+		of, err := s.types.Of(schema.FromAPIVersionAndKind(apiVersion, kind))
+		if err != nil {
+			return nil, fmt.Errorf("related objects of type %s: %w", group, err)
+		}
+		names := map[string][]string{} // by namespaces
+		for _, one := range related[group] {
+			object := unstructured.Unstructured{Object: one}
+			names[object.GetNamespace()] = append(names[object.GetNamespace()], object.GetName())
+		}
+		if len(names) == 0 {
+			names[""] = []string{"-"} // which is no name, so it selects nothing
+		}
+		for _, namespace := range slices.Sorted(maps.Keys(names)) {
+			rule := map[string]any{"apiVersion": apiVersion, "resource": of.Name, "names": names[namespace]}
+			if namespace != "" {
+				rule["namespace"] = namespace
+			}
+			rules = append(rules, rule)
+		}
+	}
+	return rules, nil
+}
+
+// groups are objects as requests have them: by type, and by name.
+type groups = map[string]map[string]map[string]any
+
+// objectsOf returns the objects in the groups of a request, in order.
+func objectsOf(groups groups) (all []any) {
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		for _, name := range slices.Sorted(maps.Keys(groups[group])) {
+			clean(groups[group][name])
+			all = append(all, groups[group][name])
+		}
+	}
+	return all
+}
+
+// clean removes what a case need not have: what differs from cluster to cluster, and what kubectl has noted.
+func clean(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	for _, name := range []string{"resourceVersion", "creationTimestamp", "managedFields", "selfLink"} {
+		delete(metadata, name)
+	}
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+}
+
+func isSecret(value any) bool {
+	object, _ := value.(map[string]any)
+	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
+}
+
+// forgetSecrets removes the values of Secrets from an outcome, and the steps, which depend on them.
+func (o *Outcome) forgetSecrets() {
+	delete(o.fields, "steps")
+	for _, child := range asList(o.fields["children"]) {
+		if object, ok := child.(map[string]any); ok && isSecret(child) {
+			delete(object, "data")
+			delete(object, "stringData")
+		}
+	}
+}
+
+// given returns what exists in the case.
+func (r *recording) given(call *v1alpha1.HookCall) map[string]any {
+	given := map[string]any{"controller": call.Spec.Controller.Name, "parent": r.parent}
+	if len(r.children) > 0 {
+		given["children"] = r.children
+	}
+	if len(r.others) > 0 {
+		given["others"] = r.others
+	}
+	return given
+}
+
+// hooks answers as the hook did.
+func (r *recording) hooks(*lookup.Controller) reviews.Caller {
+	return func(_ context.Context, hook string, _ []byte) ([]byte, error) {
+		if hook != "customize" {
+			return r.answer, nil
+		}
+		return json.Marshal(map[string]any{"relatedResources": r.rules})
+	}
+}

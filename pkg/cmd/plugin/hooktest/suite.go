@@ -1,0 +1,145 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooktest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/offline/statichost"
+)
+
+// Settings are how the tests of a folder are run. They are in the file tests/suite.yaml.
+type Settings struct {
+	// HookCommand starts the hook. $PORT in it is the port that the hook has to listen on.
+	HookCommand string `json:"hookCommand,omitempty"`
+	// Filenames are the files and folders with the controllers and their CustomResourceDefinitions, relative to the folder above tests.
+	// None are those in that folder.
+	Filenames []string `json:"filenames,omitempty"`
+	// ApplyStrategy is how children are written whose rules do not say it: dynamic-apply or server-side-apply, as the server's flag.
+	ApplyStrategy controller.ApplyStrategy `json:"applyStrategy,omitempty"`
+}
+
+// Suite are the tests of a folder.
+type Suite struct {
+	Settings
+	// Folder has the controllers, and the hook.
+	Folder      string
+	Cases       []*Case
+	types       *statichost.Types
+	controllers []*testedController
+}
+
+const (
+	// casesFolder is where the cases of a folder are.
+	casesFolder = "tests"
+	// settingsFile is the one with the settings, beside the cases.
+	settingsFile = "suite.yaml"
+)
+
+// Load reads the tests of a folder. The filenames, if any, take the place of those of the settings.
+func Load(folder string, filenames []string) (*Suite, error) {
+	s, err := Begin(folder, filenames)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.readCases()
+}
+
+// Begin is Load for a folder that need not have tests yet, which are not read.
+func Begin(folder string, filenames []string) (*Suite, error) {
+	s := &Suite{Folder: folder}
+	if err := s.readSettings(); err != nil {
+		return nil, err
+	}
+	if len(filenames) == 0 {
+		for _, name := range s.Filenames {
+			filenames = append(filenames, filepath.Join(folder, name))
+		}
+	}
+	if len(filenames) == 0 {
+		filenames = []string{folder}
+	}
+	return s, s.readManifests(filenames)
+}
+
+func (s *Suite) readSettings() error {
+	path := filepath.Join(s.Folder, casesFolder, settingsFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := yaml.UnmarshalStrict(raw, &s.Settings); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// readManifests reads the controllers and the CustomResourceDefinitions in files. Other objects are ignored.
+func (s *Suite) readManifests(filenames []string) error {
+	read, err := lookup.Read(filenames, strings.NewReader(""))
+	if err != nil {
+		return err
+	}
+	var definitions []*unstructured.Unstructured
+	for i := range read {
+		if read[i].GetKind() == "CustomResourceDefinition" {
+			definitions = append(definitions, read[i].Unstructured)
+		}
+	}
+	if s.types, err = statichost.NewTypes(definitions); err != nil {
+		return err
+	}
+	for i := range read {
+		of, err := read[i].Controller()
+		if err != nil {
+			return err
+		}
+		if of == nil {
+			continue
+		}
+		if err := s.types.Complete(read[i].Unstructured); err != nil {
+			return fmt.Errorf("%s: %s: %w", read[i].Path, of, err)
+		}
+		s.controllers = append(s.controllers, &testedController{Controller: of, object: read[i].Unstructured})
+	}
+	if len(s.controllers) == 0 {
+		return fmt.Errorf("there is no CompositeController or DecoratorController in %s", strings.Join(filenames, ", "))
+	}
+	return nil
+}
+
+func (s *Suite) readCases() error {
+	folder := filepath.Join(s.Folder, casesFolder)
+	files, err := lookup.FilesIn(folder)
+	if err != nil {
+		return fmt.Errorf("there are no tests: %w", err)
+	}
+	for _, path := range files {
+		if filepath.Base(path) == settingsFile {
+			continue
+		}
+		one, err := readCase(path)
+		if err != nil {
+			return err
+		}
+		s.Cases = append(s.Cases, one)
+	}
+	if len(s.Cases) == 0 {
+		return fmt.Errorf("there are no tests in %s", folder)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hooktest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// whatIsWritten are the fields that are written for a case that expects nothing yet, if they are there.
+var whatIsWritten = []string{"status", "labels", "annotations", "children", "finalized", "resyncAfter", "related", "steps", "events", "rollout"}
+
+// Update writes what came of the case into its file, in the form of what was expected. All else in the file stays as it is. It
+// reports whether anything has changed.
+func (r *Result) Update() (written bool, err error) {
+	got, err := r.updated()
+	if got == nil || err != nil {
+		return false, err
+	}
+	text, err := formatted(map[string]any{"expect": got})
+	if err != nil {
+		return false, err
+	}
+	before, err := os.ReadFile(r.Path)
+	if err != nil {
+		return false, err
+	}
+	after, err := replaceExpect(before, text)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", r.Path, err)
+	}
+	if bytes.Equal(before, after) {
+		return false, nil
+	}
+	return true, os.WriteFile(r.Path, after, 0o644) //nolint:gosec // it is a file of a repository
+}
+
+// updated returns what is to be expected; nil if it is already.
+func (r *Result) updated() (map[string]any, error) {
+	if r.Expect == nil {
+		return r.Outcome.summary(), nil
+	}
+	want, err := fieldsOf(r.Expect)
+	if err != nil {
+		return nil, err
+	}
+	as := formOf(r.Expect)
+	if as == partial {
+		as = filling
+	}
+	got := r.Outcome.inTheFormOf(want, as)
+	if reflect.DeepEqual(want, got) {
+		return nil, nil
+	}
+	if _, expected := want["warnings"]; !expected && got["warnings"] != nil {
+		got["warnings"] = reasons(got["warnings"])
+	}
+	if r.Expect.Exact {
+		got["exact"] = true
+	}
+	return got, nil
+}
+
+// summary returns what is worth to be expected of an outcome.
+func (o *Outcome) summary() map[string]any {
+	kept := map[string]any{}
+	for _, name := range slices.Concat(whatIsWritten, problems) {
+		if value, there := o.fields[name]; there {
+			kept[name] = value
+		}
+	}
+	if value, there := kept["steps"]; there {
+		kept["steps"] = steps(nil, value, partial)
+	}
+	if rollout, ok := kept["rollout"].(map[string]any); ok {
+		rollout = maps.Clone(rollout)
+		delete(rollout, "message") // it has names that are hashes
+		kept["rollout"] = rollout
+	}
+	if warnings, there := kept["warnings"]; there {
+		kept["warnings"] = reasons(warnings)
+	}
+	return kept
+}
+
+// reasons returns warnings without their messages, which are longer and may change.
+func reasons(warnings any) any {
+	var all []any
+	for _, warning := range asList(warnings) {
+		fields, _ := warning.(map[string]any)
+		all = append(all, map[string]any{"reason": fields["reason"]})
+	}
+	return all
+}
+
+// replaceExpect returns a case with another text in the place of the field expect, or at the end.
+func replaceExpect(file, text []byte) ([]byte, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(file, &document); err != nil {
+		return nil, err
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode || document.Content[0].Style == yaml.FlowStyle {
+		return nil, errors.New("only a case in the block style of YAML can be updated")
+	}
+	lines := strings.SplitAfter(string(file), "\n")
+	begin, end := len(lines), len(lines)
+	fields := document.Content[0].Content
+	for i := 0; i < len(fields); i += 2 {
+		if fields[i].Value != "expect" {
+			continue
+		}
+		begin = fields[i].Line - 1
+		if i+2 < len(fields) {
+			end = fields[i+2].Line - 1
+			if comment := fields[i+2].HeadComment; comment != "" {
+				end -= 1 + strings.Count(comment, "\n")
+			}
+		}
+	}
+	before := strings.Join(lines[:begin], "")
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
+	}
+	return []byte(before + string(text) + strings.Join(lines[end:], "")), nil
+}

@@ -1,0 +1,123 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/scaffold"
+)
+
+// newInit returns the command that begins a controller.
+func newInit(streams Streams) *cobra.Command {
+	i := &initialization{streams: streams}
+	command := &cobra.Command{
+		Use:     "init NAME",
+		GroupID: groupWrite,
+		Short:   "Begin a controller, with a hook that runs and its tests",
+		Long: `Begin a controller, with a hook that runs and its tests.
+
+A new folder NAME gets a CustomResourceDefinition, a CompositeController for it, a hook that makes a Deployment for each object, tests
+of the hook, what it takes to run it in a cluster, a Dockerfile and a README.md. The hook needs nothing but the library of its
+language. NAME is the singular of the new type, in lower case.`,
+		Example: `  # A type Website of the group example.com, with a hook in Python.
+  kubectl metacontroller init website
+
+  # A type DatabaseUser of the group db.example.com, with a hook in Go.
+  kubectl metacontroller init databaseuser --lang go --kind DatabaseUser --group db.example.com`,
+		Args:              oneArg("one NAME"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(command *cobra.Command, args []string) error { return i.run(command, args[0]) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&i.language, "lang", "python", "Language of the hook: "+strings.Join(languages(), ", ")+".")
+	completeFlag(command, "lang", oneOf(languages()...))
+	flags.StringVar(&i.names.Group, "group", "example.com", "API group of the type.")
+	flags.StringVar(&i.names.Kind, "kind", "", "Kind of the type. Without it, NAME with a capital letter.")
+	flags.StringVar(&i.names.Plural, "plural", "", "Plural of the type, in lower case. Without it, NAME with an s.")
+	return command
+}
+
+func languages() []string { return slices.Sorted(maps.Keys(scaffold.Languages())) }
+
+// initialization is the command under way.
+type initialization struct {
+	streams  Streams
+	language string
+	names    scaffold.Names
+}
+
+func (i *initialization) run(command *cobra.Command, name string) error {
+	language, known := scaffold.Languages()[i.language]
+	if !known {
+		return usageError(command, "--lang is %q, it should be one of %s", i.language, strings.Join(languages(), ", "))
+	}
+	folder, name := name, filepath.Base(name)
+	i.names.Singular = name
+	if i.names.Plural == "" {
+		i.names.Plural = plural(name)
+	}
+	if i.names.Kind == "" {
+		i.names.Kind = strings.ToUpper(name[:1]) + name[1:]
+	}
+	if err := i.validate(); err != nil {
+		return usageError(command, "%v", err)
+	}
+	if _, err := scaffold.Write(folder, language, i.names); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(i.streams.Out, `Made %[1]s, with a controller for %[2]s (%[3]s.%[4]s) and a hook in %[5]s.
+
+Test the hook, without a cluster:
+  cd %[1]s
+  kubectl metacontroller test
+
+Run it on this machine:
+  %[6]s 8080
+
+Have a server on this machine call it:
+  kubectl apply -f crd.yaml
+  kubectl apply -f controller.yaml -f example.yaml
+
+README.md says more.
+`, folder, i.names.Kind, i.names.Plural, i.names.Group, language.Name, language.Command)
+	return err
+}
+
+// validate returns an error if a name cannot be one of a type.
+func (i *initialization) validate() error {
+	for _, one := range []struct{ what, name, label string }{
+		{"NAME", i.names.Singular, i.names.Singular}, {"--plural", i.names.Plural, i.names.Plural}, {"--kind", i.names.Kind, strings.ToLower(i.names.Kind)},
+	} {
+		if wrong := validation.IsDNS1035Label(one.label); len(wrong) > 0 {
+			return fmt.Errorf("%s is %q: %s", one.what, one.name, wrong[0])
+		}
+	}
+	if wrong := validation.IsDNS1123Subdomain(i.names.Group); len(wrong) > 0 {
+		return fmt.Errorf("--group is %q: %s", i.names.Group, wrong[0])
+	}
+	if !strings.Contains(i.names.Group, ".") {
+		return errors.New("--group has no dot: groups of this form belong to Kubernetes")
+	}
+	return nil
+}
+
+// plural returns the plural of a name, as far as that can be said without knowing the word.
+func plural(name string) string {
+	switch {
+	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"), strings.HasSuffix(name, "sh"):
+		return name + "es"
+	case strings.HasSuffix(name, "y") && len(name) > 1 && !strings.ContainsAny(name[len(name)-2:len(name)-1], "aeiou"):
+		return strings.TrimSuffix(name, "y") + "ies"
+	}
+	return name + "s"
+}

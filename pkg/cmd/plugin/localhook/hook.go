@@ -1,0 +1,138 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// Hook is where the hooks of controllers are on this machine.
+type Hook struct {
+	base   *url.URL
+	client *http.Client
+}
+
+// defaultTimeout is that of webhooks whose spec has none.
+const defaultTimeout = 10 * time.Second
+
+// maxBytes is how large an answer may be.
+const maxBytes = 32 << 20
+
+// At returns the hook at a URL, such as http://localhost:8080. The paths of webhooks follow behind it.
+func At(address string) (*Hook, error) {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	base, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the hook: %w", err)
+	}
+	if base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("the address of the hook is %q, it should be like http://localhost:8080", address)
+	}
+	return &Hook{base: base, client: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// URL returns where a webhook is called instead of where its spec says.
+func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
+	inSpec, err := (hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}).Parse()
+	if err != nil {
+		return "", err
+	}
+	here := *h.base
+	here.Path, here.RawPath = strings.TrimSuffix(here.Path, "/")+inSpec.Path, ""
+	here.RawQuery = inSpec.RawQuery
+	return here.String(), nil
+}
+
+// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has not.
+type Controller interface {
+	Webhook(name string) *v1alpha1.Webhook
+}
+
+// Of returns what calls the hooks of a controller, by their names.
+func (h *Hook) Of(controller Controller) func(ctx context.Context, name string, request []byte) ([]byte, error) {
+	return func(ctx context.Context, name string, request []byte) ([]byte, error) {
+		webhook := controller.Webhook(name)
+		if webhook == nil {
+			return nil, fmt.Errorf("the controller has no hook %s any more", name)
+		}
+		return h.Call(ctx, webhook, request)
+	}
+}
+
+// Call sends a request to a webhook and returns its answer, which is a JSON object.
+func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []byte) ([]byte, error) {
+	address, err := h.URL(webhook)
+	if err != nil {
+		return nil, err
+	}
+	timeout := defaultTimeout
+	if webhook.Timeout != nil {
+		if given, err := time.ParseDuration(string(*webhook.Timeout)); err == nil && given > 0 {
+			timeout = given
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
+	defer cancel()
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(request))
+	if err != nil {
+		return nil, err
+	}
+	post.Header.Set("Content-Type", "application/json")
+	post.Header.Set(hook.PreviewHeader, "true")
+	response, err := h.client.Do(post)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("call %s: %w", address, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the answer of %s: %w", address, err)
+	case len(answer) > maxBytes:
+		return nil, fmt.Errorf("the answer of %s is larger than %d MiB", address, maxBytes>>20)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s answered %s: %s", address, response.Status, shortened(answer))
+	case !isObject(answer):
+		return nil, fmt.Errorf("%s did not answer a JSON object: %s", address, shortened(answer))
+	}
+	return answer, nil
+}
+
+func isObject(answer []byte) bool {
+	trimmed := bytes.TrimSpace(answer)
+	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed)
+}
+
+// shortened returns the beginning of an answer, to be shown.
+func shortened(answer []byte) string {
+	const longest = 2000
+	text := strings.TrimSpace(string(answer))
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + " ..."
+	}
+	return text
+}

@@ -1,0 +1,77 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package localhook
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// answering is a program of the shell that starts another one, which answers on $PORT, and writes the process of that
+// into a file.
+const answering = `python3 -u -c '
+import http.server, os, sys
+class Hook(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        print("called", flush=True)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+open("pid", "w").write(str(os.getpid()))
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Hook).serve_forever()
+' & wait`
+
+func TestAProgramIsStartedAndEndsWithAllThatItHasStarted(t *testing.T) {
+	folder := t.TempDir()
+	program, err := Start(t.Context(), answering, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := program.Call(t.Context(), &v1alpha1.Webhook{URL: ptr.To("http://hooks/sync")}, nil); err != nil {
+		t.Error(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Stop()
+	if output := program.Output(); !strings.HasPrefix(output, "called") {
+		t.Errorf("it printed %q", output)
+	}
+	pid, err := strconv.Atoi(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := os.ReadFile(filepath.Join("/proc", string(raw), "stat")); err == nil && !strings.Contains(string(stat), ") Z ") && syscall.Kill(pid, 0) == nil {
+		t.Errorf("what the program has started still runs: %s", stat)
+	}
+}
+
+func TestAProgramThatEndsIsAnErrorWithWhatItPrinted(t *testing.T) {
+	_, err := Start(t.Context(), "echo oh no >&2; exit 3", t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "it has ended") || !strings.Contains(err.Error(), "oh no") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestOnlyTheEndOfLongOutputIsKept(t *testing.T) {
+	kept := &tail{}
+	for range 100 {
+		_, _ = kept.Write([]byte(strings.Repeat("x", 1000)))
+	}
+	_, _ = kept.Write([]byte("end"))
+	if output := kept.String(); len(output) != maxTail || !strings.HasSuffix(output, "xend") {
+		t.Errorf("kept are %d bytes", len(output))
+	}
+}

@@ -1,0 +1,174 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+)
+
+// newPause returns the command that has controllers or parents left alone.
+func newPause(c *cluster, streams Streams) *cobra.Command {
+	return newPausing(c, streams, true, &cobra.Command{
+		Use:   "pause CONTROLLER | PARENT ...",
+		Short: "Have a controller stand still, or a parent left alone",
+		Long: `Have a controller stand still, or a parent left alone.
+
+No hook is called and nothing is written meanwhile; finalizers wait. Of a controller, spec.paused is set, and of a parent the
+annotation metacontroller.k8s.io/paused, which counts for all controllers. Whoever applies these from a repository has to change them
+there.`,
+		Example: `  # Leave a Website alone while it is mended by hand.
+  kubectl metacontroller pause website/front -n shop
+
+  # Have a controller stand still.
+  kubectl metacontroller pause cc/websites`,
+	})
+}
+
+// newResume returns the command that takes pause back.
+func newResume(c *cluster, streams Streams) *cobra.Command {
+	return newPausing(c, streams, false, &cobra.Command{
+		Use:   "resume CONTROLLER | PARENT ...",
+		Short: "Have a controller or a parent go on that is paused",
+		Long: `Have a controller or a parent go on that is paused.
+
+All parents of the controller, or the parent, are synced.`,
+		Example: `  kubectl metacontroller resume website/front -n shop
+  kubectl metacontroller resume cc/websites`,
+	})
+}
+
+// pausing is pause or resume under way.
+type pausing struct {
+	*cluster
+	output
+	paused bool
+	dryRun bool
+}
+
+func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command) *cobra.Command {
+	p := &pausing{cluster: c, output: output{streams: streams}, paused: paused}
+	command.GroupID, command.ValidArgsFunction = groupAct, c.completeControllers
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError(command, "give a controller or a parent")
+		}
+		if err := p.output.validate(command); err != nil {
+			return err
+		}
+		return p.run(command.Context(), args)
+	}
+	command.Flags().BoolVar(&p.dryRun, "dry-run", false, "Have the cluster check the change, and store nothing.")
+	p.output.addFlags(command, "name")
+	return command
+}
+
+func (p *pausing) run(ctx context.Context, args []string) error {
+	find, err := p.lookup()
+	if err != nil {
+		return err
+	}
+	for _, argument := range args {
+		if lookup.IsController(argument) {
+			err = p.pauseController(ctx, find, argument)
+		} else {
+			err = p.pauseParent(ctx, find, argument)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pauseController sets or removes spec.paused.
+func (p *pausing) pauseController(ctx context.Context, find *lookup.Lookup, argument string) error {
+	controller, err := find.Controller(ctx, argument)
+	if err != nil {
+		return err
+	}
+	kind := v1alpha1.SchemeGroupVersion.WithKind(controller.Kind)
+	var wanted any
+	if p.paused {
+		wanted = true
+	}
+	return p.patch(ctx, v1alpha1.SchemeGroupVersion.WithResource(controller.Resource()), kind.GroupKind(), "", controller.GetName(),
+		map[string]any{"spec": map[string]any{"paused": wanted}}, controller.IsPaused())
+}
+
+// pauseParent sets or removes the annotation of a parent.
+func (p *pausing) pauseParent(ctx context.Context, find *lookup.Lookup, argument string) error {
+	parent, err := find.Parent(argument)
+	if err != nil {
+		return err
+	}
+	var wanted any
+	if p.paused {
+		wanted = "true"
+	}
+	config, err := p.config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	object, err := client.Resource(parent.Mapping.Resource).Namespace(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return p.patch(ctx, parent.Mapping.Resource, parent.Mapping.GroupVersionKind.GroupKind(), parent.Namespace, parent.Name,
+		map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.PausedAnnotation: wanted}}},
+		object.GetAnnotations()[v1alpha1.PausedAnnotation] == "true")
+}
+
+// patch changes an object unless it is as it should be, and prints what was done.
+func (p *pausing) patch(ctx context.Context, of schema.GroupVersionResource, kind schema.GroupKind, namespace, name string, change any, isPaused bool) error {
+	done := map[bool]string{true: "paused", false: "resumed"}[p.paused]
+	if isPaused == p.paused {
+		done = "unchanged"
+	} else if err := p.send(ctx, of, namespace, name, change); err != nil {
+		return err
+	}
+	if p.format == "name" {
+		return p.printName(kind, name)
+	}
+	if p.dryRun {
+		done += " (dry run)"
+	}
+	_, err := fmt.Fprintf(p.streams.Out, "%s %s\n", nameOf(kind, name), done)
+	return err
+}
+
+func (p *pausing) send(ctx context.Context, of schema.GroupVersionResource, namespace, name string, change any) error {
+	config, err := p.config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	options := metav1.PatchOptions{FieldManager: "kubectl-metacontroller"}
+	if p.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err = client.Resource(of).Namespace(namespace).Patch(ctx, name, types.MergePatchType, body, options)
+	return err
+}

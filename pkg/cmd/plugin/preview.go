@@ -1,0 +1,246 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
+)
+
+const (
+	// reviewTimeout is how long the server may take for one review, in seconds: as long as it allows.
+	reviewTimeout = 30
+	// parentsPerReview is how many parents there are in one review.
+	parentsPerReview = 50
+)
+
+// newPreview returns the command that shows what syncs would do.
+func newPreview(c *cluster, streams Streams) *cobra.Command {
+	p := &preview{cluster: c, output: output{streams: streams}}
+	command := &cobra.Command{
+		Use:     "preview [CONTROLLER] [PARENT ...]",
+		GroupID: groupLook,
+		Short:   "Show what syncs would write, before it happens",
+		Long: `Show what syncs would write, before it happens.
+
+The controller's hook is called with what exists now, and what would follow is printed as a diff: each write with its reason
+and with what it changes. Nothing is written, and no call counts as a sync.
+
+ * With -f, a controller or parents are taken as they are in the file, and not as they are stored.
+ * With --hook, the hook on this machine is called in the place of the one that the controller names. The cluster need not
+   reach it. Values of Secrets are replaced by digests in what it is sent.
+ * With --dry-run, each write is sent to the cluster with dryRun=All, so that its defaults, admission and quotas speak.
+
+Without parents, all parents of the controller are previewed: in all namespaces, unless there is --namespace.
+
+The exit code is 0 if nothing would change, 1 if something would, and above 1 if a sync would fail or there is another error.`,
+		Example: `  # What would the next sync of a Website write?
+  kubectl metacontroller preview website/shop -n shop
+
+  # What would a change of the controller do, for all its parents?
+  kubectl metacontroller preview -f controller.yaml
+
+  # What would the hook do that runs on this machine, for all parents with a label?
+  kubectl metacontroller preview cc/websites --hook http://localhost:8080 -l tier=front
+
+  # What would come of a change of a parent, or of a new one, and would the cluster accept it?
+  kubectl metacontroller preview -f shop.yaml --dry-run
+
+  # Print everything: requests, answers and steps.
+  kubectl metacontroller preview cc/websites shop -n shop -o yaml`,
+		ValidArgsFunction: c.completeSubjects,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := p.validate(command, args); err != nil {
+				return &exit{code: codeFailed, err: err}
+			}
+			return p.run(command.Context(), args)
+		},
+	}
+	flags := command.Flags()
+	addFilename(flags, &p.filenames, "Controllers or parents to preview as they are there.")
+	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
+	flags.StringVar(&p.hook, "hook", "", "URL of a hook on this machine, such as http://localhost:8080; the paths of the controller's webhooks follow behind it.")
+	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster in a dry run.")
+	p.output.addFlags(command, "json", "yaml", "name")
+	return command
+}
+
+// The exit codes of preview, as those of kubectl diff.
+const (
+	codeChanges = 1
+	codeFailed  = 2
+)
+
+// preview is the command under way.
+type preview struct {
+	*cluster
+	output
+	filenames      []string
+	selector, hook string
+	dryRun         bool
+
+	local *localhook.Hook
+	// labels is the selector; nil for all.
+	labels  *metav1.LabelSelector
+	summary v1alpha1.SyncReviewSummary
+}
+
+func (p *preview) validate(command *cobra.Command, args []string) (err error) {
+	if err := p.output.validate(command); err != nil {
+		return err
+	}
+	if len(args) == 0 && len(p.filenames) == 0 {
+		return usageError(command, "give a controller, a parent, or a file with one of them")
+	}
+	if p.hook != "" {
+		if p.local, err = localhook.At(p.hook); err != nil {
+			return err
+		}
+	}
+	if p.selector != "" {
+		p.labels, err = metav1.ParseToLabelSelector(p.selector)
+	}
+	return err
+}
+
+func (p *preview) run(ctx context.Context, args []string) error {
+	subjects, err := p.subjects(ctx, args)
+	if err != nil {
+		return &exit{code: codeFailed, err: err}
+	}
+	client, err := p.client()
+	if err != nil {
+		return &exit{code: codeFailed, err: err}
+	}
+	for _, subject := range subjects {
+		if err := p.review(ctx, client.MetacontrollerV1alpha1().SyncReviews(), subject); err != nil {
+			return &exit{code: codeFailed, err: err}
+		}
+	}
+	return p.conclude(len(subjects))
+}
+
+// review previews a subject and prints it.
+func (p *preview) review(ctx context.Context, reviewer reviews.Reviewer, of subject) error {
+	spec := v1alpha1.SyncReviewSpec{
+		Controller: of.controller.InReview(), Parent: of.parent, Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
+	}
+	if of.controller.Candidate != nil {
+		spec.Candidate = &runtime.RawExtension{Raw: of.controller.Candidate}
+	}
+	switch {
+	case of.object != nil:
+		spec.Object = &runtime.RawExtension{Raw: of.object}
+	case of.parent == nil:
+		spec.Parents = &v1alpha1.SyncReviewParents{Namespace: p.namespaceOrAll(), LabelSelector: p.labels, Limit: ptr.To[int32](parentsPerReview)}
+	}
+	if p.dryRun {
+		spec.Until = v1alpha1.SyncReviewUntilDryRun
+	}
+	if p.format != "yaml" && p.format != "json" {
+		spec.Details = v1alpha1.SyncReviewDetailsSteps
+	}
+	var call reviews.Caller
+	if p.local != nil {
+		call = p.local.Of(of.controller)
+	}
+	progress := p.newProgress(of)
+	defer progress.end()
+	err := reviews.Each(ctx, reviewer, spec, call, func(review *v1alpha1.SyncReview) error {
+		progress.end()
+		reviews.Add(&p.summary, review.Status.Summary)
+		if err := p.show(of.controller, review); err != nil {
+			return err
+		}
+		progress.add(len(review.Status.Syncs))
+		return nil
+	})
+	if of.optional && apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// show prints one answer.
+func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncReview) error {
+	switch p.format {
+	case "yaml", "json":
+		return p.print(review)
+	case "name":
+		return p.showNames(review)
+	}
+	style := p.style()
+	for i := range review.Status.Syncs {
+		sync := &review.Status.Syncs[i]
+		if sync.Result == v1alpha1.ReviewedUnchanged && review.Spec.Parents != nil && len(sync.Warnings) == 0 {
+			continue // it is in the summary
+		}
+		if err := style.Sync(p.streams.Out, controller.String(), sync); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.streams.Out); err != nil {
+			return err
+		}
+	}
+	for _, note := range review.Status.Notes {
+		if _, err := fmt.Fprintln(p.streams.ErrOut, "note: "+note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showNames prints the names of the parents whose syncs would change something, or fail.
+func (p *preview) showNames(review *v1alpha1.SyncReview) error {
+	for _, sync := range review.Status.Syncs {
+		if sync.Result == v1alpha1.ReviewedUnchanged {
+			continue
+		}
+		version, err := schema.ParseGroupVersion(sync.Parent.APIVersion)
+		if err != nil {
+			return err
+		}
+		if err := p.printName(schema.GroupKind{Group: version.Group, Kind: sync.Parent.Kind}, sync.Parent.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude prints the summary and returns the exit code as an error.
+func (p *preview) conclude(subjects int) error {
+	if p.format == "" {
+		if _, err := fmt.Fprintln(p.streams.Out, p.style().Summary(&p.summary)); err != nil {
+			return &exit{code: codeFailed, err: err}
+		}
+	}
+	if p.summary.Parents == 0 && subjects > 1 {
+		return &exit{code: codeFailed, err: errors.New("no controller has this parent: their selectors or namespaces leave it out")}
+	}
+	return exitOf(&p.summary)
+}
+
+// exitOf returns the exit code for a summary as an error.
+func exitOf(summary *v1alpha1.SyncReviewSummary) error {
+	switch {
+	case summary.Failed > 0 || summary.Undecided > 0:
+		return &exit{code: codeFailed}
+	case summary.Changed > 0:
+		return &exit{code: codeChanges}
+	}
+	return nil
+}

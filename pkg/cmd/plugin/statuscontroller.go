@@ -1,0 +1,213 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// shownParents is how many parents of a controller are listed.
+const shownParents = 20
+
+// showController prints how a controller does, and which of its parents are not as they should be.
+func (s *status) showController(ctx context.Context, controller *lookup.Controller) error {
+	switch s.format {
+	case "json", "yaml":
+		return s.print(controller.Stored())
+	case "name":
+		return s.printName(v1alpha1.SchemeGroupVersion.WithKind(controller.Kind).GroupKind(), controller.GetName())
+	}
+	rows := [][]string{{controller.String(), s.stateOf(controller)}, {"  age", age(controller.GetCreationTimestamp())}}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{"  " + name, value})
+		}
+	}
+	add("parents", s.parents(controller))
+	add("children", strings.Join(typeNames(controller.ChildTypes()), ", "))
+	for _, name := range []string{"sync", "finalize", "customize"} {
+		add(name+" hook", addressOf(controller.Webhook(name)))
+	}
+	for _, condition := range controller.GetStatus().Conditions {
+		if condition.Status != metav1.ConditionTrue && condition.Type != v1alpha1.ConditionReady {
+			add(condition.Type, s.style().Warning(withReason(condition)))
+		}
+	}
+	if err := printTable(s.streams.Out, rows); err != nil {
+		return err
+	}
+	return s.showTroubled(ctx, controller)
+}
+
+// stateOf returns the state of a controller in a line.
+func (s *status) stateOf(controller *lookup.Controller) string {
+	conditions := controller.GetStatus().Conditions
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	switch paused := meta.FindStatusCondition(conditions, v1alpha1.ConditionPaused); {
+	case controller.GetDeletionTimestamp() != nil:
+		return s.style().Warning("is being deleted")
+	case paused != nil && paused.Status == metav1.ConditionTrue && controller.IsPaused():
+		return s.style().Warning("Paused since " + age(paused.LastTransitionTime))
+	case ready == nil:
+		return s.style().Warning("not seen yet")
+	case ready.Status == metav1.ConditionTrue:
+		return s.style().Good("Ready")
+	default:
+		return s.style().Bad("not ready: " + withReason(*ready))
+	}
+}
+
+func withReason(condition metav1.Condition) string {
+	return condition.Reason + ": " + strings.Join(strings.Fields(condition.Message), " ")
+}
+
+// parents returns the types of the parents and how they do.
+func (s *status) parents(controller *lookup.Controller) string {
+	text := strings.Join(typeNames(controller.ParentTypes()), ", ")
+	counts := parentCounts(controller)
+	parts := []string{}
+	for _, part := range []struct {
+		count int32
+		words string
+	}{{counts.Synced, "synced"}, {counts.Failing, "failing"}, {counts.Paused, "paused"}, {counts.Warned, "with a warning"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.words))
+		}
+	}
+	text += fmt.Sprintf(": %d", counts.Total)
+	if len(parts) > 0 {
+		text += ", of which " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+func typeNames(rules []v1alpha1.ResourceRule) (names []string) {
+	for _, rule := range rules {
+		names = append(names, rule.GroupResource().String())
+	}
+	return names
+}
+
+// addressOf returns where a webhook is called; empty if there is none. Passwords are not shown.
+func addressOf(webhook *v1alpha1.Webhook) string {
+	if webhook == nil {
+		return ""
+	}
+	address, err := (hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}).Parse()
+	if err != nil {
+		return "cannot be called: " + err.Error()
+	}
+	return address.Redacted()
+}
+
+// showTroubled prints the parents that are not synced.
+func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller) error {
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"PARENT", "CHILDREN", "LAST", "STATE"}}
+	more := 0
+	options := metav1.ListOptions{FieldSelector: selectorOf(controller), Limit: 500}
+	for {
+		page, err := client.MetacontrollerV1alpha1().Syncs(s.namespaceOrAll()).List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("list the parents: %w", err)
+		}
+		for i := range page.Items {
+			row := &page.Items[i]
+			switch {
+			case row.Status.State == v1alpha1.SyncStateSynced && len(row.Status.Warnings) == 0:
+			case len(rows) > shownParents:
+				more++
+			default:
+				rows = append(rows, []string{parentName(&row.Spec.Parent), asWanted(row.Status.Children), ago(row.Status.LastSyncTime), s.stateOfSync(row)})
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(s.streams.Out); err != nil {
+		return err
+	}
+	if err := printTable(s.streams.Out, rows); err != nil {
+		return err
+	}
+	if more > 0 {
+		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n", more, options.FieldSelector)
+	}
+	return err
+}
+
+// selectorOf selects the Syncs of a controller.
+func selectorOf(controller *lookup.Controller) string {
+	return "controller=" + controller.GetName() + ",kind=" + controller.Kind
+}
+
+// stateOfSync returns the state of a parent in a line.
+func (s *status) stateOfSync(row *v1alpha1.Sync) string {
+	text := string(row.Status.State)
+	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
+		text += ": " + message
+	}
+	switch row.Status.State {
+	case v1alpha1.SyncStateSynced:
+		if len(row.Status.Warnings) > 0 {
+			return s.style().Warning(text)
+		}
+		return s.style().Good(text)
+	case v1alpha1.SyncStateFailing:
+		return s.style().Bad(text)
+	default:
+		return s.style().Warning(text)
+	}
+}
+
+func parentName(of *v1alpha1.ParentReference) string {
+	if of.Namespace == "" {
+		return of.Kind + " " + of.Name
+	}
+	return of.Kind + " " + of.Namespace + "/" + of.Name
+}
+
+func asWanted(of *v1alpha1.SyncChildren) string {
+	if of == nil {
+		return "<unknown>"
+	}
+	return fmt.Sprintf("%d/%d", of.AsWanted, of.Wanted)
+}
+
+func number(of int32) string { return strconv.Itoa(int(of)) }
+
+// age returns how long ago a time is, as kubectl prints it.
+func age(at metav1.Time) string {
+	if at.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(at.Time))
+}
+
+func ago(at *metav1.MicroTime) string {
+	if at == nil {
+		return "<none>"
+	}
+	return duration.HumanDuration(time.Since(at.Time))
+}

@@ -1,0 +1,267 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/hooktest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
+)
+
+// newTest returns the command that tests hooks without a cluster.
+func newTest(streams Streams) *cobra.Command {
+	t := &test{output: output{streams: streams}}
+	command := &cobra.Command{
+		Use:     "test [FOLDER ...]",
+		GroupID: groupWrite,
+		Short:   "Test a hook without a cluster, by cases that are files",
+		Long: `Test a hook without a cluster, by cases that are files.
+
+A FOLDER, by default the present one, has a controller with the CustomResourceDefinitions of its types. In the folder tests below it is
+a file for each case, which says what exists and what is expected. The hook is called, and what the controller would do with its
+answer is worked out by the code that does it in a cluster: selectors, adoption, merging, rolling updates, finalizers.
+
+  # tests/first.yaml
+  parent: ../my-website.yaml        # an object, or a file with one
+  children: []                      # of the parent, as the controller has made them
+  others: []                        # what else exists, such as objects for a customize hook
+  expect:
+    status: {ready: 0}
+    children:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: shop}}
+    steps:
+    - create ConfigMap shop
+    - update status of Website shop
+
+Fields of objects that are not in expect are not looked at, unless it has exact: true. The file tests/suite.yaml says how the hook is
+started:
+
+  hookCommand: python3 hook.py $PORT
+
+The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cannot be run.`,
+		Example: `  # Run all cases in the folder tests, with the hook that suite.yaml starts.
+  kubectl metacontroller test
+
+  # Run those with "scale" in their names against a hook that runs already.
+  kubectl metacontroller test --hook http://localhost:8080 --run scale
+
+  # Write what comes of the cases into their files, and look at the changes.
+  kubectl metacontroller test --update && git diff
+
+  # Write the results for a build server.
+  kubectl metacontroller test --junit results.xml`,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := t.validate(command); err != nil {
+				return &exit{code: codeCannotRun, err: err}
+			}
+			return t.run(command.Context(), args)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it runs already.")
+	flags.StringVar(&t.hookCommand, "hook-command", "", "Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
+	addFilename(flags, &t.filenames, "The controllers and their CustomResourceDefinitions, if they are not in the folder.")
+	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
+	flags.BoolVar(&t.update, "update", false, "Write what comes of the cases into their files.")
+	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")
+	t.output.addColor(command)
+	return command
+}
+
+// The exit codes of test.
+const (
+	codeCasesFailed = 1
+	codeCannotRun   = 2
+)
+
+// test is the command under way.
+type test struct {
+	output
+	hook, hookCommand string
+	filenames         []string
+	pattern           string
+	update            bool
+	junit             string
+
+	names *regexp.Regexp
+}
+
+func (t *test) validate(command *cobra.Command) (err error) {
+	if t.hook != "" && t.hookCommand != "" {
+		return usageError(command, "give --hook or --hook-command, not both")
+	}
+	if t.names, err = regexp.Compile(t.pattern); err != nil {
+		return usageError(command, "--run: %v", err)
+	}
+	return t.output.validate(command)
+}
+
+func (t *test) run(ctx context.Context, folders []string) error {
+	if len(folders) == 0 {
+		folders = []string{"."}
+	}
+	var all []*hooktest.Report
+	for _, folder := range folders {
+		prefix := ""
+		if len(folders) > 1 {
+			prefix = filepath.ToSlash(filepath.Clean(folder)) + "/"
+		}
+		report, err := t.runFolder(ctx, folder, prefix)
+		if err != nil {
+			return &exit{code: codeCannotRun, err: fmt.Errorf("%s: %w", folder, err)}
+		}
+		all = append(all, report)
+	}
+	if t.junit != "" {
+		if err := t.writeJUnit(all); err != nil {
+			return &exit{code: codeCannotRun, err: err}
+		}
+	}
+	return t.conclude(all)
+}
+
+// runFolder runs the cases of a folder and prints the results, with a prefix before the names.
+func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.Report, error) {
+	suite, err := hooktest.Load(folder, t.filenames)
+	if err != nil {
+		return nil, err
+	}
+	suite.Cases = slices.DeleteFunc(suite.Cases, func(one *hooktest.Case) bool { return !t.names.MatchString(one.Name) })
+	report := &hooktest.Report{Folder: folder}
+	if len(suite.Cases) == 0 {
+		return report, nil
+	}
+	hook, said, stop, err := t.openHook(ctx, suite)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	for result := range runAll(ctx, suite, hook) {
+		report.Results = append(report.Results, result)
+		if err := t.show(result, prefix); err != nil {
+			return nil, err
+		}
+	}
+	if said() != "" && slices.ContainsFunc(report.Results, (*hooktest.Result).Failed) && !t.update {
+		_, err = fmt.Fprintf(t.streams.Out, "The hook printed:\n%s\n", indented(said(), "  "))
+	}
+	return report, err
+}
+
+// openHook returns the hook of a suite, which it starts unless its address is given, and what returns its output.
+func (t *test) openHook(ctx context.Context, suite *hooktest.Suite) (hook *localhook.Hook, said func() string, stop func(), err error) {
+	if t.hook != "" {
+		hook, err = localhook.At(t.hook)
+		return hook, func() string { return "" }, func() {}, err
+	}
+	command := t.hookCommand
+	if command == "" {
+		command = suite.HookCommand
+	}
+	if command == "" {
+		return nil, nil, nil, errors.New("how is the hook started? Give --hook-command or --hook, or write hookCommand into tests/suite.yaml")
+	}
+	program, err := localhook.Start(ctx, command, suite.Folder)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return program.Hook, program.Output, program.Stop, nil
+}
+
+// runAll runs the cases of a suite, several at once, and yields the results in their order.
+func runAll(ctx context.Context, suite *hooktest.Suite, hook *localhook.Hook) func(yield func(*hooktest.Result) bool) {
+	return func(yield func(*hooktest.Result) bool) {
+		results := make([]chan *hooktest.Result, len(suite.Cases))
+		places := make(chan struct{}, runtime.GOMAXPROCS(0))
+		var running sync.WaitGroup
+		defer running.Wait()
+		for i, one := range suite.Cases {
+			results[i] = make(chan *hooktest.Result, 1)
+			running.Go(func() {
+				places <- struct{}{}
+				defer func() { <-places }()
+				results[i] <- suite.Run(ctx, one, func(controller *lookup.Controller) reviews.Caller { return hook.Of(controller) })
+			})
+		}
+		for _, result := range results {
+			if !yield(<-result) {
+				return
+			}
+		}
+	}
+}
+
+// show prints a result, and writes it into the file of the case if that is asked for.
+func (t *test) show(result *hooktest.Result, prefix string) error {
+	style, state, more := t.style(), "", ""
+	switch {
+	case t.update && result.Outcome != nil:
+		written, err := result.Update()
+		if err != nil {
+			return err
+		}
+		state = style.Good("same   ")
+		if written {
+			state = style.Warning("updated")
+		}
+	case result.Err != nil:
+		state, more = style.Bad("FAIL"), indented(result.Err.Error(), "      ")+"\n"
+	case result.Difference != "":
+		state, more = style.Bad("FAIL"), "      what is expected (-) and what came (+):\n"+indented(style.Diff(result.Difference), "      ")+"\n"
+	default:
+		state = style.Good("ok  ")
+	}
+	_, err := fmt.Fprintf(t.streams.Out, "%s  %s%s %s\n%s", state, prefix, result.Name, style.Faint(fmt.Sprintf("(%d ms)", result.Duration.Milliseconds())), more)
+	return err
+}
+
+// conclude prints how many cases passed, and returns the exit code as an error.
+func (t *test) conclude(all []*hooktest.Report) error {
+	passed, failed := 0, 0
+	for _, report := range all {
+		for _, result := range report.Results {
+			if result.Failed() && (!t.update || result.Outcome == nil) {
+				failed++
+			} else {
+				passed++
+			}
+		}
+	}
+	switch {
+	case passed+failed == 0:
+		return &exit{code: codeCannotRun, err: fmt.Errorf("no case has a name that matches %q", t.pattern)}
+	case failed > 0:
+		_, _ = fmt.Fprintf(t.streams.Out, "%d failed, %d passed.\n", failed, passed)
+		return &exit{code: codeCasesFailed}
+	}
+	_, err := fmt.Fprintf(t.streams.Out, "%d passed.\n", passed)
+	return err
+}
+
+func (t *test) writeJUnit(all []*hooktest.Report) error {
+	file, err := os.Create(t.junit)
+	if err != nil {
+		return err
+	}
+	return errors.Join(hooktest.WriteJUnit(file, all), file.Close())
+}
+
+// indented returns lines with an indent.
+func indented(text, indent string) string {
+	return indent + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
+}

@@ -1,0 +1,151 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// run runs a command and returns its exit code and what it printed.
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = Main(Streams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, args)
+	return code, stdout.String(), stderr.String()
+}
+
+// The examples in the repository are tested as their users test them.
+func TestTheHooksOfTheExamples(t *testing.T) {
+	hooks, err := filepath.Glob("../../../artifacts/examples/*/controller.yaml")
+	if err != nil || len(hooks) == 0 {
+		t.Fatalf("there are no examples (%v)", err)
+	}
+	for _, hook := range hooks {
+		example := filepath.Dir(hook)
+		if filepath.Base(example) == "webhook-auth" {
+			continue // it is about connections, and its hook takes none without a client certificate
+		}
+		t.Run(filepath.Base(example), func(t *testing.T) {
+			t.Parallel()
+			if code, out, errOut := run(t, "test", example); code != 0 {
+				t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+			}
+		})
+	}
+}
+
+// project is a folder with a controller, a hook in Python, a case that passes and one that does not.
+func project(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"controller.yaml": `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: labels}
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  hooks: {sync: {version: v2, webhook: {url: "http://labels.default/sync"}}}
+`,
+		"hook.py": `
+import json, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        print("somebody asks", flush=True)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"labels":{"seen":"yes"}}')
+    def log_message(self, *args): pass
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Hook).serve_forever()
+`,
+		"tests/suite.yaml": "hookCommand: python3 hook.py $PORT\n",
+		"tests/good.yaml":  "parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {labels: {seen: \"yes\"}, steps: [update metadata of Pod a]}\n",
+		"tests/wrong.yaml": "parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {labels: {seen: \"no\"}}\n",
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+var tookPattern = regexp.MustCompile(`\(\d+ ms\)`)
+
+func TestTest(t *testing.T) {
+	folder := project(t)
+	junit := filepath.Join(folder, "junit.xml")
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--run", "good"}, 0, "ok    good (? ms)\n1 passed.\n"},
+		{[]string{"--junit", junit}, 1, `ok    good (? ms)
+FAIL  wrong (? ms)
+      what is expected (-) and what came (+):
+        labels:
+      -   seen: "no"
+      +   seen: "yes"
+The hook printed:
+  somebody asks
+  somebody asks
+1 failed, 1 passed.
+`},
+		{[]string{"--run", "none"}, 2, ""},
+		{[]string{"--hook", "http://127.0.0.1:1", "--run", "good"}, 1, `FAIL  good (? ms)
+      what is expected (-) and what came (+):
+      - labels:
+      -   seen: "yes"
+      - steps:
+      - - update metadata of Pod a
+      + error: 'sync hook: call http://127.0.0.1:1/sync: dial tcp 127.0.0.1:1: connect: connection refused'
+      + steps: []
+1 failed, 0 passed.
+`},
+		{[]string{"--update"}, 0, "same     good (? ms)\nupdated  wrong (? ms)\n2 passed.\n"},
+		{nil, 0, "ok    good (? ms)\nok    wrong (? ms)\n2 passed.\n"},
+	} {
+		code, out, errOut := run(t, append([]string{"test", folder}, test.args...)...)
+		if diff := cmp.Diff(test.want, tookPattern.ReplaceAllString(out, "(? ms)")); diff != "" || code != test.code {
+			t.Errorf("%v: exit code %d (-want +got):\n%s%s", test.args, code, diff, errOut)
+		}
+	}
+	if raw, err := os.ReadFile(junit); err != nil || !strings.Contains(string(raw), `tests="2" failures="1"`) {
+		t.Errorf("the file of JUnit is %s (%v)", raw, err)
+	}
+}
+
+func TestTestsThatCannotBeRun(t *testing.T) {
+	folder := project(t)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no folder":               {[]string{"test", filepath.Join(folder, "none")}, "no such file"},
+		"a hook that ends":        {[]string{"test", folder, "--hook-command", "false"}, "it has ended"},
+		"two ways to the hook":    {[]string{"test", folder, "--hook-command", "false", "--hook", "a:1"}, "not both"},
+		"an address that is none": {[]string{"test", folder, "--hook", "ftp://a"}, "address of the hook"},
+		"a pattern that is none":  {[]string{"test", folder, "--run", "["}, "--run"},
+		"a color that is none":    {[]string{"test", folder, "--color", "red"}, "--color"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if code, _, errOut := run(t, test.args...); code != 2 || !strings.Contains(errOut, test.want) {
+				t.Errorf("exit code %d: %s", code, errOut)
+			}
+		})
+	}
+}
