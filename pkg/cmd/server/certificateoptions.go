@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
 
@@ -118,6 +119,11 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 		DNSNames: o.names(), IPs: o.ips(nil), // replicas bind different addresses
 		Kube: kube, Dynamic: objects,
 	})
+}
+
+// registration returns by which registration at the host this server is known to be the one that acts.
+func (o *CertificateOptions) registration() registration.Config {
+	return registration.Config{APIService: apiServiceName, Namespace: o.ServiceNamespace, Service: o.ServiceName}
 }
 
 // apiServiceName is the name of the APIService by which the host finds this server.

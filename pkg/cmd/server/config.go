@@ -66,7 +66,9 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if host != nil {
 		registry := prometheus.NewRegistry()
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
-		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Options: o.Controllers.Options}
+		controllers := controller.Config{
+			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: o.Certificate.registration(), Options: o.Controllers.Options,
+		}
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}

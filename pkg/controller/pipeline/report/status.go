@@ -131,6 +131,7 @@ const (
 	ReasonCredentialsStale   = "CredentialsStale"
 	ReasonHookDown           = "HookDown"
 	ReasonNotSelected        = "NotSelected"
+	ReasonHeld               = "Held"
 	ReasonWatchFailed        = "WatchFailed"
 	ReasonTypesNotListed     = "TypesNotListed"
 	ReasonAllSynced          = "AllSynced"
