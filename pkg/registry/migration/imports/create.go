@@ -1,0 +1,113 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package imports
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration"
+)
+
+// Create imports an object, also one that was imported before. The answer says what that did. The object comes before its
+// record: if the server ends in between, the next import finds the object as it should be.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	request := obj.(*migration.Import)
+	from, err := r.read(request)
+	if err != nil {
+		return nil, err
+	}
+	if from.object != nil {
+		errs, warnings := from.Check(from.object)
+		if len(errs) > 0 {
+			return nil, apierrors.NewInvalid(metacontroller.SchemeGroupVersion.WithKind(from.Kind).GroupKind(), from.name, errs)
+		}
+		for _, text := range warnings {
+			warning.AddWarning(ctx, "", text)
+		}
+	}
+	if validate != nil {
+		if err := validate(ctx, obj.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	result, err := r.put(ctx, from, request.Spec.Overwrite, dryrun.IsDryRun(options.DryRun))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.answer(ctx, from)
+	if err == nil {
+		answer.Status.Result = result
+	}
+	return answer, err
+}
+
+// put brings an object into the storage, if it must, and notes from where it came.
+func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (migration.ImportResult, error) {
+	stored, err := from.Get(ctx, from.namespace, from.name)
+	if err != nil {
+		return "", err
+	}
+	known, err := r.record(ctx, string(from.uid))
+	if err != nil {
+		return "", err
+	}
+	now := situation{source: from.state, deleted: from.object == nil, overwrite: overwrite}
+	if known != nil {
+		now.imported = &state{resourceVersion: known.Status.SourceResourceVersion, fingerprint: known.Status.Fingerprint}
+	}
+	if stored != nil {
+		is, err := r.stateOf(stored)
+		if err != nil {
+			return "", err
+		}
+		now.stored = &is
+	}
+	result, err := now.decide()
+	if err != nil {
+		return "", apierrors.NewConflict(from.Resource, from.name, err)
+	}
+	switch result {
+	case migration.ImportCreated:
+		_, err = from.Put(ctx, from.object.DeepCopyObject(), nil, dryRun)
+	case migration.ImportUpdated:
+		var updated runtime.Object
+		if updated, err = from.over(stored); err == nil {
+			_, err = from.Put(ctx, updated, stored, dryRun)
+		}
+	case migration.ImportDeleted:
+		err = from.Importer.Delete(ctx, stored, dryRun)
+	}
+	if err != nil || dryRun {
+		return result, err
+	}
+	if from.object == nil {
+		return result, r.forget(ctx, string(from.uid))
+	}
+	return result, r.note(ctx, from)
+}
+
+// over returns the object as it takes the place of the stored one, which keeps its status.
+func (s *source) over(stored runtime.Object) (runtime.Object, error) {
+	object := s.object.DeepCopyObject()
+	s.KeepStatus(object, stored)
+	of, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	before, err := meta.Accessor(stored)
+	if err != nil {
+		return nil, err
+	}
+	of.SetManagedFields(append(withoutStatus(of.GetManagedFields()), ofStatus(before.GetManagedFields())...))
+	return object, nil
+}
