@@ -37,6 +37,10 @@ type ExtraConfig struct {
 	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
 
+	// Leading returns a context that ends when the host no longer finds the API at this server. The watches of
+	// those who found it here then end. If it is nil, that is not known.
+	Leading func() context.Context
+
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.
 	Metrics []prometheus.Gatherer
@@ -53,10 +57,11 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 		info.Title = Name
 		info.Version = version.Get().Version
 	}
+	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(handler), config)
+		return genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
 	}
-	return &Config{GenericConfig: generic, scheme: scheme}
+	return made
 }
 
 type completedConfig struct {

@@ -27,7 +27,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
@@ -65,10 +64,6 @@ func run(ctx context.Context, config Config, as *term) error {
 	if err != nil {
 		return fmt.Errorf("target label selector: %w", err)
 	}
-	registered, err := registration.New(clients.hostConfig, config.Registration)
-	if err != nil {
-		return err
-	}
 	var reconcilers []*lifecycle.Reconciler
 	dependencies, release, err := newDependencies(ctx, config, clients, fence, func(group string) {
 		for _, reconciler := range reconcilers {
@@ -79,12 +74,7 @@ func run(ctx context.Context, config Config, as *term) error {
 		return err
 	}
 	defer release()
-	dependencies.Held = registered.Held
-	registered.OnChange(func() {
-		for _, reconciler := range reconcilers {
-			reconciler.HoldChanged()
-		}
-	})
+	dependencies.Held = config.Registration.Held
 	informers := newInformers(clients.own, selector)
 	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
 	reconcilers = []*lifecycle.Reconciler{
@@ -95,7 +85,12 @@ func run(ctx context.Context, config Config, as *term) error {
 	if as != nil {
 		sharing = lifecycle.Share(as.membership, as.metrics, reconcilers...)
 	}
-	return runUntilEnd(ctx, config, clients, dependencies, registered, informers, drainer, reconcilers, sharing)
+	config.Registration.OnChange(func() {
+		for _, reconciler := range reconcilers {
+			reconciler.HoldChanged()
+		}
+	})
+	return runUntilEnd(ctx, config, clients, dependencies, informers, drainer, reconcilers, sharing)
 }
 
 // clients are the clients of the two API servers that the controllers use.
@@ -230,7 +225,7 @@ func withoutManagedFields(obj any) (any, error) {
 
 // runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
 // one of them fails, and waits until all have stopped.
-func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies, registered *registration.Registration,
+func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
 	informers externalversions.SharedInformerFactory, drainer *drain.Drainer, reconcilers []*lifecycle.Reconciler, sharing *lifecycle.Sharing) error {
 	given := ctx
 	ctx, stop := context.WithCancelCause(given)
@@ -256,10 +251,9 @@ func runUntilEnd(ctx context.Context, config Config, clients *clients, dependenc
 	if config.DiscoveryInterval > 0 {
 		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
 	}
-	start(registered.Run)
 	for _, reconciler := range reconcilers {
 		start(func(ctx context.Context) error {
-			if !registered.WaitUntilKnown(ctx) {
+			if !config.Registration.WaitUntilKnown(ctx) {
 				return nil
 			}
 			return reconciler.Run(ctx)

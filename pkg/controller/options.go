@@ -25,8 +25,8 @@ type Config struct {
 	Host *rest.Config
 	// Loopback is the API server of this process. It stores the controller objects.
 	Loopback *rest.Config
-	// Registration is the APIService that says whether controllers may run.
-	Registration registration.Config
+	// Registration says whether controllers may run. The caller runs it.
+	Registration *registration.Registration
 	// Metrics is where controllers register their metrics while they run.
 	Metrics prometheus.Registerer
 	// Settled keeps which parents are settled; nil if that is not kept.

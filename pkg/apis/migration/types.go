@@ -23,6 +23,7 @@ type ImportSpec struct {
 	Object    runtime.RawExtension
 	Deleted   bool
 	Overwrite bool
+	Exported  bool
 }
 
 // ImportStatus is what became of it here.

@@ -118,7 +118,7 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 	return servingcert.NewSecretProvider(servingcert.SecretConfig{
 		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName, Service: o.ServiceName,
 		OtherAPIServices: []string{migrationAPIServiceName},
-		DNSNames: o.names(), IPs: o.ips(nil), // replicas bind different addresses
+		DNSNames:         o.names(), IPs: o.ips(nil), // replicas bind different addresses
 		Kube: kube, Dynamic: objects,
 	})
 }

@@ -39,8 +39,19 @@ type Registration struct {
 	known chan struct{}
 
 	mu      sync.Mutex
-	held    error
+	now     state
 	changed func()
+	// leading ends when the APIService no longer leads to this server.
+	leading    context.Context
+	endLeading context.CancelFunc
+}
+
+// state is what an APIService says.
+type state struct {
+	// leadsHere is true if it leads to this server.
+	leadsHere bool
+	// held is why no controller may run; nil if they may.
+	held error
 }
 
 // New returns a Registration that has to be run.
@@ -49,17 +60,30 @@ func New(host *rest.Config, config Config) (*Registration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the APIService: %w", err)
 	}
-	return &Registration{
+	return newRegistration(client, config), nil
+}
+
+func newRegistration(client dynamic.Interface, config Config) *Registration {
+	r := &Registration{
 		config: config, client: client, known: make(chan struct{}), changed: func() {},
-		held: errors.New("it is not known yet where the APIService leads to"),
-	}, nil
+		now: state{held: errors.New("it is not known yet where the APIService leads to")},
+	}
+	r.leading, r.endLeading = context.WithCancel(context.Background())
+	return r
 }
 
 // Held returns why no controller of this process may run; nil if they may.
 func (r *Registration) Held() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.held
+	return r.now.held
+}
+
+// Leading returns a context that ends when the APIService leads to this server no longer.
+func (r *Registration) Leading() context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leading
 }
 
 // WaitUntilKnown waits until the host has said for the first time where the APIService leads to. It reports whether that is
@@ -73,8 +97,12 @@ func (r *Registration) WaitUntilKnown(ctx context.Context) bool {
 	}
 }
 
-// OnChange has a function called when the answer of Held has changed. It must be called before Run.
-func (r *Registration) OnChange(changed func()) { r.changed = changed }
+// OnChange has a function called when the answer of Held has changed, instead of the one before.
+func (r *Registration) OnChange(changed func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = changed
+}
 
 // Run follows the APIService until ctx ends.
 func (r *Registration) Run(ctx context.Context) error {
@@ -86,9 +114,9 @@ func (r *Registration) Run(ctx context.Context) error {
 		return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
 	}
 	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(found any) { r.set(ctx, r.config.heldBy(found.(*unstructured.Unstructured))) },
-		UpdateFunc: func(_, found any) { r.set(ctx, r.config.heldBy(found.(*unstructured.Unstructured))) },
-		DeleteFunc: func(any) { r.set(ctx, r.config.heldBy(nil)) },
+		AddFunc:    func(found any) { r.set(ctx, r.config.read(found.(*unstructured.Unstructured))) },
+		UpdateFunc: func(_, found any) { r.set(ctx, r.config.read(found.(*unstructured.Unstructured))) },
+		DeleteFunc: func(any) { r.set(ctx, r.config.read(nil)) },
 	})
 	if err != nil {
 		return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
@@ -96,7 +124,7 @@ func (r *Registration) Run(ctx context.Context) error {
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
 	if cache.WaitFor(ctx, "the APIService", registered.HasSyncedChecker()) && len(informer.GetStore().ListKeys()) == 0 {
-		r.set(ctx, r.config.heldBy(nil))
+		r.set(ctx, r.config.read(nil))
 	}
 	<-ctx.Done()
 	return nil
@@ -109,31 +137,35 @@ func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, e
 	case <-r.known:
 	default:
 		if apierrors.IsForbidden(err) {
-			r.set(ctx, fmt.Errorf("the server needs the right to get, list and watch the APIService %s, which says whether it is the one to act: %w", r.config.APIService, err))
+			r.set(ctx, state{held: fmt.Errorf("the server needs the right to get, list and watch the APIService %s, which says whether it is the one to act: %w", r.config.APIService, err)})
 		}
 	}
 }
 
-// set notes why controllers are held, nil if they are not.
-func (r *Registration) set(ctx context.Context, held error) {
+// set notes what the APIService says.
+func (r *Registration) set(ctx context.Context, now state) {
 	r.mu.Lock()
-	before := r.held
-	r.held = held
+	before, changed := r.now, r.changed
+	r.now = now
+	if before.leadsHere && !now.leadsHere {
+		r.endLeading()
+		r.leading, r.endLeading = context.WithCancel(context.Background())
+	}
 	r.mu.Unlock()
 	select {
 	case <-r.known:
-		if text(before) == text(held) {
+		if text(before.held) == text(now.held) {
 			return
 		}
 	default:
 		close(r.known)
 	}
-	if held != nil {
-		klog.FromContext(ctx).Info("Controllers are held", "because", held.Error())
-	} else if before != nil {
+	if now.held != nil {
+		klog.FromContext(ctx).Info("Controllers are held", "because", now.held.Error())
+	} else if before.held != nil {
 		klog.FromContext(ctx).Info("Controllers may run", "apiService", r.config.APIService)
 	}
-	r.changed()
+	changed()
 }
 
 func text(err error) string {
@@ -143,23 +175,23 @@ func text(err error) string {
 	return err.Error()
 }
 
-// heldBy returns why an APIService has controllers held, nil if it does not. There is no APIService if found is nil.
-func (c Config) heldBy(found *unstructured.Unstructured) error {
+// read returns what an APIService says. There is none if found is nil.
+func (c Config) read(found *unstructured.Unstructured) state {
 	if found == nil {
-		return fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService)
+		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService)}
 	}
 	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
 	switch why := found.GetAnnotations()[v1alpha1.HoldAnnotation]; {
 	case name == "":
-		return fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, so another program acts", c.APIService)
+		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, so another program acts", c.APIService)}
 	case namespace != c.Namespace || name != c.Service:
-		return fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server, so another program acts",
-			c.APIService, namespace, name, c.Namespace, c.Service)
+		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server, so another program acts",
+			c.APIService, namespace, name, c.Namespace, c.Service)}
 	case why != "" && why != "false":
-		return fmt.Errorf("the APIService %s has the annotation %s: %q; controllers run when it is removed", c.APIService, v1alpha1.HoldAnnotation, why)
+		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; controllers run when it is removed", c.APIService, v1alpha1.HoldAnnotation, why)}
 	}
-	return nil
+	return state{leadsHere: true}
 }
 
 func apiServices() schema.GroupVersionResource {

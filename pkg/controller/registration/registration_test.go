@@ -52,7 +52,7 @@ func TestWhoMayAct(t *testing.T) {
 		"the annotation says that it is not": {apiService(ours, map[string]string{annotation: "false"}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held := config.heldBy(test.found)
+			held := config.read(test.found).held
 			if (held == nil) != (test.held == "") || held != nil && !strings.Contains(held.Error(), test.held) {
 				t.Errorf("controllers are held by %v, want %q", held, test.held)
 			}
@@ -73,7 +73,7 @@ func follow(t *testing.T, prepare func(*fake.FakeDynamicClient), objects ...runt
 	kinds := map[schema.GroupVersionResource]string{apiServices(): "APIServiceList"}
 	f := &followed{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)}
 	prepare(f.client)
-	f.Registration = &Registration{config: config, client: f.client, known: make(chan struct{}), held: context.Canceled}
+	f.Registration = newRegistration(f.client, config)
 	f.OnChange(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -123,18 +123,26 @@ func TestTheRegistrationIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.until(t, "CustomResourceDefinitions")
+	leading := f.Leading()
 	for _, step := range []struct {
-		to   *unstructured.Unstructured
-		says string
+		to    *unstructured.Unstructured
+		says  string
+		leads bool
 	}{
-		{apiService("metacontroller/metacontroller-apiserver", map[string]string{"metacontroller.k8s.io/hold": "migration"}), "migration"},
-		{apiService("metacontroller/metacontroller-apiserver", nil), ""},
-		{apiService("", nil), "CustomResourceDefinitions"},
+		{apiService("metacontroller/metacontroller-apiserver", map[string]string{"metacontroller.k8s.io/hold": "migration"}), "migration", true},
+		{apiService("metacontroller/metacontroller-apiserver", nil), "", true},
+		{apiService("", nil), "CustomResourceDefinitions", false},
 	} {
 		if _, err := client.Update(t.Context(), step.to, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		f.until(t, step.says)
+		if leads := leading.Err() == nil; leads != step.leads {
+			t.Errorf("when it says %q, the APIService leads here is %v", step.says, leads)
+		}
+	}
+	if f.Leading().Err() != nil {
+		t.Error("there is no new context for the next time")
 	}
 	if err := client.Delete(t.Context(), config.APIService, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -2307,6 +2307,13 @@ func schema_pkg_apis_migration_v1alpha1_ImportSpec(ref common.ReferenceCallback)
 							Format:      "",
 						},
 					},
+					"exported": {
+						SchemaProps: spec.SchemaProps{
+							Description: "exported is true if the other server has just got its object from here. Nothing is stored but that the two are the same now. The UID of its object may be another one than here. Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"object"},
 			},

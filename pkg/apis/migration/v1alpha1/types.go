@@ -45,6 +45,12 @@ type ImportSpec struct {
 	// Default: false.
 	// +optional
 	Overwrite bool `json:"overwrite,omitempty"`
+
+	// exported is true if the other server has just got its object from here. Nothing is stored but that the two are the same now. The
+	// UID of its object may be another one than here.
+	// Default: false.
+	// +optional
+	Exported bool `json:"exported,omitempty"`
 }
 
 // ImportStatus is what became of an object here.

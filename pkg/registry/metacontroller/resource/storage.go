@@ -15,10 +15,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
-
-// category is the word for all kinds of the group in kubectl get.
-const category = "metacontroller"
 
 // Storage is the REST storage of one kind.
 type Storage struct {
@@ -86,7 +84,7 @@ func (r *REST) ShortNames() []string {
 // Categories returns the words that stand for a group of resources, in kubectl get, to which the
 // resource belongs.
 func (r *REST) Categories() []string {
-	return []string{category}
+	return []string{v1alpha1.Category}
 }
 
 // StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers

@@ -5,6 +5,7 @@ package imports
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,7 +41,11 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 			return nil, err
 		}
 	}
-	result, err := r.put(ctx, from, request.Spec.Overwrite, dryrun.IsDryRun(options.DryRun))
+	put := r.put
+	if request.Spec.Exported {
+		put = r.noteExport
+	}
+	result, err := put(ctx, from, request.Spec.Overwrite, dryrun.IsDryRun(options.DryRun))
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +99,29 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (m
 		return result, r.forget(ctx, string(from.uid))
 	}
 	return result, r.note(ctx, from)
+}
+
+// noteExport notes that the other server has the object as it is here.
+func (r *REST) noteExport(ctx context.Context, from *source, _, dryRun bool) (migration.ImportResult, error) {
+	stored, err := from.Get(ctx, from.namespace, from.name)
+	if err != nil {
+		return "", err
+	}
+	if stored == nil {
+		return "", apierrors.NewNotFound(from.Resource, from.name)
+	}
+	is, err := r.stateOf(stored)
+	if err != nil {
+		return "", err
+	}
+	if is.uid != from.uid {
+		return "", apierrors.NewConflict(from.Resource, from.name, fmt.Errorf("it has the UID %s, not %s", is.uid, from.uid))
+	}
+	if dryRun {
+		return migration.ImportUnchanged, nil
+	}
+	from.fingerprint = is.fingerprint
+	return migration.ImportUnchanged, r.note(ctx, from)
 }
 
 // over returns the object as it takes the place of the stored one, which keeps its status.

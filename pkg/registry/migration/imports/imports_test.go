@@ -282,6 +282,27 @@ func TestImportsFollowTheOtherServer(t *testing.T) {
 	}
 }
 
+func TestWhatWasExportedIsTheSameHereAndThere(t *testing.T) {
+	s := newServer(t)
+	made, err := s.composites.Create(t.Context(), object(t, composite, func(of *unstructured.Unstructured) {
+		of.SetAPIVersion(v1alpha1.SchemeGroupVersion.String())
+		of.SetResourceVersion("")
+	}), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported := made.DeepCopy()
+	exported.SetResourceVersion("4711")
+	s.mustCreate(t, migration.ImportUnchanged, exported, "exported")
+	if all := s.list(t, 0); len(all) != 1 || all[0].Status.Changed || all[0].Status.SourceResourceVersion != "4711" {
+		t.Errorf("there are %+v", all)
+	}
+	exported.SetUID("0c6ef91c-17c1-4f1c-9d2b-6cf2a7a5b1f6")
+	if _, err := s.create(t, exported, "exported"); !apierrors.IsConflict(err) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // The server writes the status of what it has imported.
 func TestTheStatusStaysWhenAnObjectIsImportedAgain(t *testing.T) {
 	s := newServer(t)

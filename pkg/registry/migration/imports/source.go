@@ -48,6 +48,10 @@ func (r *REST) read(of *migration.Import) (*source, error) {
 	if of.Spec.Deleted {
 		return read, nil
 	}
+	if of.Spec.Exported {
+		read.resourceVersion = content.GetResourceVersion()
+		return read, nil
+	}
 	if of.Name == "" || of.Name != string(content.GetUID()) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s has the UID %q: that must be the name of the Import, which is %q", read, content.GetUID(), of.Name))
 	}
