@@ -84,7 +84,11 @@ func (m *Migration) ensureImports(ctx context.Context) error {
 		return err
 	}
 	if !found.exists() {
-		_, err := m.dynamic.Resource(apiServices()).Create(ctx, m.importsAPIService(), metav1.CreateOptions{})
+		authority, err := m.authority(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = m.dynamic.Resource(apiServices()).Create(ctx, m.importsAPIService(authority), metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("register the API of the migration: %w", err)
 		}
@@ -102,13 +106,29 @@ func (m *Migration) ensureImports(ctx context.Context) error {
 	})
 }
 
-func (m *Migration) importsAPIService() *unstructured.Unstructured {
+// authority returns the authority of the server's certificate in PEM: the given one, or that in the Secret of a server that makes its
+// certificates. Without one, the server writes it into the APIService, which the cluster then trusts a moment later.
+func (m *Migration) authority(ctx context.Context) ([]byte, error) {
+	if len(m.config.CABundle) > 0 {
+		return m.config.CABundle, nil
+	}
+	secret, err := m.kube.CoreV1().Secrets(m.config.Service.Namespace).Get(ctx, m.config.Service.Name+"-certificates", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the Secret with the certificate of the server: %w", err)
+	}
+	return secret.Data["ca.crt"], nil
+}
+
+func (m *Migration) importsAPIService(authority []byte) *unstructured.Unstructured {
 	spec := map[string]any{
 		"group": migration.GroupName, "version": "v1alpha1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
 		"service": map[string]any{"namespace": m.config.Service.Namespace, "name": m.config.Service.Name, "port": int64(m.config.Port)},
 	}
-	if len(m.config.CABundle) > 0 {
-		spec["caBundle"] = base64.StdEncoding.EncodeToString(m.config.CABundle)
+	if len(authority) > 0 {
+		spec["caBundle"] = base64.StdEncoding.EncodeToString(authority)
 	}
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	made.SetGroupVersionKind(apiServices().GroupVersion().WithKind("APIService"))

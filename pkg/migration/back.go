@@ -84,11 +84,10 @@ func (m *Migration) giveBack(ctx context.Context) error {
 	if err := m.leadBack(ctx); err != nil {
 		return err
 	}
-	m.say("the APIService %s leads to the CustomResourceDefinitions", apiServiceName)
 	if err := m.until(ctx, "that the definitions serve the API", m.servedThere); err != nil {
 		return err
 	}
-	m.say("they served the API after %s", spent(began))
+	m.say("the APIService %s leads to the CustomResourceDefinitions; they served the API after %s", apiServiceName, spent(began))
 	return nil
 }
 
@@ -97,8 +96,12 @@ func (m *Migration) servedThere(ctx context.Context) error {
 	if m.servedHere(ctx) == nil {
 		return errors.New("the server still serves it")
 	}
-	_, err := m.read(ctx, servedVersion)
-	return err
+	for _, kind := range kinds() {
+		if _, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // exportRest writes into the definitions what was still on its way to this server when the APIService was switched.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -77,27 +78,51 @@ func (m *Migration) copyRest(ctx context.Context) error {
 	return m.copyUntilQuiet(ctx, false)
 }
 
-// copyUntilQuiet copies in rounds, until one has nothing to do. With overwrite, the objects here become what they are there.
+// copyUntilQuiet copies in rounds, until one has nothing to do, or not much less than the one before: then they are only changed
+// faster than they are copied. With overwrite, the objects here become what they are there.
 func (m *Migration) copyUntilQuiet(ctx context.Context, overwrite bool) error {
 	copied, err := m.newCopy(ctx, overwrite)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	for rounds := 1; ; rounds++ {
-		done, err := copied.round(ctx)
+	rounds, err := untilQuiet(ctx, copied.round)
+	if err != nil {
+		return err
+	}
+	m.say("copied in %s: %s", rounds, copied)
+	if overwrite && len(copied.others) > 0 {
+		return fmt.Errorf("the server has %d objects that the definitions do not have, and that would come alive: %s; --discard-others removes them",
+			len(copied.others), enumerate.First(maxNamed, copied.others))
+	}
+	return copied.conflict()
+}
+
+// rounds is what it took until nothing was left to do.
+type rounds struct {
+	count, left int
+	took        string
+}
+
+func (r rounds) String() string {
+	text := fmt.Sprintf("%s and %d rounds", r.took, r.count)
+	if r.left > 0 {
+		text += fmt.Sprintf(", while about %d objects were changed in each", r.left)
+	}
+	return text
+}
+
+// untilQuiet does rounds until one has nothing to do, or more than half of what the one before had to do.
+func untilQuiet(ctx context.Context, round func(context.Context) (done int, err error)) (rounds, error) {
+	began, last := time.Now(), math.MaxInt
+	for count := 1; ; count++ {
+		done, err := round(ctx)
 		if err != nil {
-			return err
+			return rounds{}, err
 		}
-		if done > 0 {
-			continue
+		if done == 0 || done > last/2 {
+			return rounds{count, done, spent(began)}, nil
 		}
-		m.say("copied in %s and %d rounds: %s", spent(began), rounds, copied)
-		if overwrite && len(copied.others) > 0 {
-			return fmt.Errorf("the server has %d objects that the definitions do not have, and that would come alive: %s; --discard-others removes them",
-				len(copied.others), enumerate.First(maxNamed, copied.others))
-		}
-		return copied.conflict()
+		last = done
 	}
 }
 

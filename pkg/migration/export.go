@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,20 +30,19 @@ const (
 	sinceExported
 )
 
-// exportUntilQuiet writes objects of this server into the definitions, in rounds, until one has nothing to do.
+// exportUntilQuiet writes objects of this server into the definitions, in rounds as copyUntilQuiet.
 func (m *Migration) exportUntilQuiet(ctx context.Context, mode exportMode) error {
-	began := time.Now()
 	e := &exporting{Migration: m, mode: mode, said: map[string]bool{}}
-	for rounds := 1; ; rounds++ {
+	rounds, err := untilQuiet(ctx, func(ctx context.Context) (int, error) {
 		done, err := e.round(ctx)
-		if err != nil {
-			return err
-		}
-		if e.written += done; done == 0 {
-			m.say("wrote %d objects into the CustomResourceDefinitions in %s and %d rounds", e.written, spent(began), rounds)
-			return e.conflict()
-		}
+		e.written += done
+		return done, err
+	})
+	if err != nil {
+		return err
 	}
+	m.say("wrote %d objects into the CustomResourceDefinitions in %s", e.written, rounds)
+	return e.conflict()
 }
 
 // exporting is an export that is under way.

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json" // integers stay integers
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ForeignFieldsAnnotation is on objects in the definitions that had fields here which the definitions do not have. Its value is
@@ -115,7 +113,7 @@ func export(of *unstructured.Unstructured, in definition) (*unstructured.Unstruc
 	exported.SetManagedFields(nil)
 	delete(exported.Object, "status")
 	// Metacontroller would not remove it, and the object could never be deleted.
-	finalizers := slices.DeleteFunc(exported.GetFinalizers(), func(name string) bool { return name == v1alpha1.DrainFinalizer })
+	finalizers := withoutDrain(exported.GetFinalizers())
 	if exported.SetFinalizers(nil); len(finalizers) > 0 {
 		exported.SetFinalizers(finalizers)
 	}

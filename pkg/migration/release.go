@@ -19,22 +19,13 @@ func (m *Migration) Release(ctx context.Context) error {
 	}
 	switch now.phase() {
 	case PhaseHeld:
+		if err := m.release(ctx); err != nil {
+			return err
+		}
 	case PhaseRunning, PhaseFinished:
-		m.say("the controllers of the server run already")
-		return m.sayNotReady(ctx)
 	default:
 		return errors.New("the server does not serve the API yet: migrate switch does that")
 	}
-	if err := m.ensureOriginalStopped(ctx); err != nil {
-		return err
-	}
-	if err := m.Verify(ctx); err != nil && !m.config.Force {
-		return fmt.Errorf("%w\nmend this, or let the controllers run all the same with --force", err)
-	}
-	if err := m.setHold(ctx, false); err != nil {
-		return err
-	}
-	m.say("removed the annotation that held the controllers of the server")
 	err = m.until(ctx, "the start of all controllers", func(ctx context.Context) error {
 		list, err := m.notRunning(ctx, func(of object) error { return isReleased(of.Unstructured) })
 		if err == nil && len(list) > 0 {
@@ -46,6 +37,21 @@ func (m *Migration) Release(ctx context.Context) error {
 		return err
 	}
 	return m.sayNotReady(ctx)
+}
+
+// release removes what holds the controllers, if everything is as it should be.
+func (m *Migration) release(ctx context.Context) error {
+	if err := m.ensureOriginalStopped(ctx); err != nil {
+		return err
+	}
+	if err := m.Verify(ctx); err != nil && !m.config.Force {
+		return fmt.Errorf("%w\nmend this, or let the controllers run all the same with --force", err)
+	}
+	if err := m.setHold(ctx, false); err != nil {
+		return err
+	}
+	m.say("removed the annotation that held the controllers of the server")
+	return nil
 }
 
 // sayNotReady lists the controllers that are not ready.

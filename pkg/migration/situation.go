@@ -86,6 +86,16 @@ func (s *situation) phase() Phase {
 // leadsHere reports whether this server serves the API.
 func (s *situation) leadsHere() bool { return s.api.exists() && s.api.service() == s.service }
 
+// keeps reports whether there is a definition of a kind that is not being deleted.
+func (s *situation) keeps(name string) bool {
+	for _, kind := range kinds() {
+		if of, found := s.definitions[kind.resource]; found && kind.name == name {
+			return of.GetDeletionTimestamp() == nil
+		}
+	}
+	return false
+}
+
 // mayCopy returns why nothing can be copied; nil if it can.
 func (s *situation) mayCopy() error {
 	switch s.phase() {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	migration "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 )
 
@@ -60,13 +61,16 @@ func (m *Migration) Verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	compared, err := m.compare(ctx, there)
+	compared, err := m.compare(ctx, now, there)
 	if err != nil {
 		return err
 	}
 	m.say("compared %d objects: %d are the same, %d were changed here since, %d differ", len(compared.differences)+compared.same+len(compared.changed), compared.same, len(compared.changed), len(compared.differences))
-	for _, changed := range compared.changed {
+	for _, changed := range compared.changed[:min(len(compared.changed), maxNamed)] {
 		m.say("  %s", changed)
+	}
+	if more := len(compared.changed) - maxNamed; more > 0 {
+		m.say("  and %d more", more)
 	}
 	if len(compared.differences) > 0 {
 		return &DifferenceError{compared.differences}
@@ -83,13 +87,22 @@ type comparison struct {
 	differences []Difference
 }
 
-func (m *Migration) compare(ctx context.Context, there objects) (*comparison, error) {
+// compare compares the objects of kinds whose definitions are there and not about to go.
+func (m *Migration) compare(ctx context.Context, now *situation, there objects) (*comparison, error) {
 	c, seen := &comparison{}, map[types.UID]bool{}
 	var failure error
 	err := m.imports.list(ctx, func(item *migration.Import) {
+		reference := &unstructured.Unstructured{}
+		if err := reference.UnmarshalJSON(item.Spec.Object.Raw); err != nil {
+			failure = err
+			return
+		}
 		uid := types.UID(item.Name)
 		seen[uid] = true
-		if err := c.add(item, there[uid]); err != nil {
+		if !now.keeps(reference.GetKind()) {
+			return
+		}
+		if err := c.add(item, reference, there[uid]); err != nil {
 			failure = err
 		}
 	})
@@ -97,7 +110,7 @@ func (m *Migration) compare(ctx context.Context, there objects) (*comparison, er
 		err = failure
 	}
 	for uid, object := range there {
-		if !seen[uid] {
+		if !seen[uid] && now.keeps(object.kind.name) {
 			c.differences = append(c.differences, Difference{object.String(), "is not here", "it was never copied"})
 		}
 	}
@@ -108,11 +121,7 @@ func (m *Migration) compare(ctx context.Context, there objects) (*comparison, er
 }
 
 // add compares one object.
-func (c *comparison) add(item *migration.Import, there object) error {
-	reference := &unstructured.Unstructured{}
-	if err := reference.UnmarshalJSON(item.Spec.Object.Raw); err != nil {
-		return err
-	}
+func (c *comparison) add(item *migration.Import, reference *unstructured.Unstructured, there object) error {
 	name := object{kind{name: reference.GetKind()}, reference}.String()
 	imported := item.Status.SourceResourceVersion
 	switch {
@@ -162,14 +171,23 @@ func (c *comparison) note(onPurpose bool, difference Difference) {
 	c.differences = append(c.differences, difference)
 }
 
-// comparable returns what must be the same on both sides.
+// comparable returns what must be the same on both sides. The finalizer that this server puts on controllers is not there on
+// the way back.
 func comparable(of *unstructured.Unstructured) map[string]any {
 	content := of.DeepCopy()
 	content.SetAPIVersion("")
 	content.SetResourceVersion("")
 	content.SetManagedFields(nil)
 	delete(content.Object, "status")
+	finalizers := withoutDrain(content.GetFinalizers())
+	if content.SetFinalizers(nil); len(finalizers) > 0 {
+		content.SetFinalizers(finalizers)
+	}
 	return content.Object
+}
+
+func withoutDrain(finalizers []string) []string {
+	return slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return name == v1alpha1.DrainFinalizer })
 }
 
 // differingPaths returns the paths of the fields in which two objects differ, in order.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -52,7 +53,11 @@ type world struct {
 // newWorld returns a world whose server has more flags, if any. It goes with the test.
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
-	w := &world{T: t, dir: t.TempDir(), args: args}
+	dir, err := os.MkdirTemp(env.Host.Dir(), "world-") // in memory, if that is
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, dir: dir, args: args}
 	t.Cleanup(w.clean)
 	env.InstallRights(t)
 	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "pkg", "migration", "crds"))
@@ -73,7 +78,6 @@ kind: Service
 metadata: {name: %s, namespace: %s}
 spec: {type: ExternalName, externalName: localhost}
 `, aggregation.ServiceName, aggregation.Namespace))
-	var err error
 	if w.port, err = process.FreePort(); err != nil {
 		t.Fatal(err)
 	}

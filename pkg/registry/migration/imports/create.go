@@ -49,11 +49,9 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.answer(ctx, from)
-	if err == nil {
-		answer.Status.Result = result
-	}
-	return answer, err
+	answer := &migration.Import{ObjectMeta: metav1.ObjectMeta{Name: string(from.uid)}, Spec: request.Spec}
+	answer.Status = migration.ImportStatus{Result: result, SourceResourceVersion: from.resourceVersion}
+	return answer, nil
 }
 
 // put brings an object into the storage, if it must, and notes from where it came.

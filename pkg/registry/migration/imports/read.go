@@ -46,18 +46,6 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 	return nil, apierrors.NewNotFound(r.records.DefaultQualifiedResource, name)
 }
 
-// answer returns the Import of an object that has just been imported.
-func (r *REST) answer(ctx context.Context, from *source) (*migration.Import, error) {
-	known, err := r.record(ctx, string(from.uid))
-	if err != nil {
-		return nil, err
-	}
-	if known == nil { // it is deleted, or this is a dry run
-		return &migration.Import{ObjectMeta: metav1.ObjectMeta{Name: string(from.uid)}, Status: migration.ImportStatus{SourceResourceVersion: from.resourceVersion}}, nil
-	}
-	return r.complete(ctx, known)
-}
-
 // complete fills in what became of the object of a record.
 func (r *REST) complete(ctx context.Context, record *migration.Import) (*migration.Import, error) {
 	var of metav1.PartialObjectMetadata
