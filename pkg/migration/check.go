@@ -134,12 +134,14 @@ func managerOf(of *unstructured.Unstructured) string {
 // findObjects asks the server about each object whether it would take it.
 func (m *Migration) findObjects(ctx context.Context, now *situation, found *findings) error {
 	from := servedVersion
-	if of, exists := now.definitions[kinds()[0].resource]; exists && of.serves(copyVersion) {
+	if now.leadsHere() {
 		from = copyVersion
-	}
-	if now.leadsHere() && from == servedVersion {
-		found.add(blocks, "", "the APIService leads to the server already, and the definitions serve no version %s: migrate switch adds it", copyVersion)
-		return nil
+		for _, of := range now.definitions {
+			if !of.serves(copyVersion) {
+				found.add(warns, "", "the APIService leads to the server already, and the CustomResourceDefinition %s does not serve %s: migrate switch completes the switch", of.GetName(), copyVersion)
+				return nil
+			}
+		}
 	}
 	all, err := m.read(ctx, from)
 	if err != nil {
