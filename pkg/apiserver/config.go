@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -40,6 +41,9 @@ type ExtraConfig struct {
 	// Leading returns a context that ends when the host no longer finds the API at this server. The watches of
 	// those who found it here then end. If it is nil, that is not known.
 	Leading func() context.Context
+
+	// Reviews answers SyncReviews; nil if there is no controller loop.
+	Reviews syncreview.Reviewer
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.

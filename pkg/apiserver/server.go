@@ -23,7 +23,7 @@ type Server struct {
 
 // New returns a server, with the group installed and the storage open.
 func (c CompletedConfig) New() (_ *Server, err error) {
-	group, importers, err := rest.StorageProvider{Scheme: c.scheme}.NewRESTStorage(c.generic.RESTOptionsGetter)
+	group, importers, err := rest.StorageProvider{Scheme: c.scheme, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}

@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
@@ -28,6 +26,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
@@ -90,7 +89,16 @@ func run(ctx context.Context, config Config, as *term) error {
 			reconciler.HoldChanged()
 		}
 	})
-	return runUntilEnd(ctx, config, clients, dependencies, informers, drainer, reconcilers, sharing)
+	reviews, err := newReviews(clients.hostConfig)
+	if err != nil {
+		return err
+	}
+	running := &loop{
+		reviews: review.New(config.Loopback, reviews, reconcilers...),
+		config:  config, clients: clients, dependencies: dependencies, informers: informers,
+		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
+	}
+	return running.run(ctx)
 }
 
 // clients are the clients of the two API servers that the controllers use.
@@ -221,49 +229,4 @@ func withoutManagedFields(obj any) (any, error) {
 		object.SetManagedFields(nil)
 	}
 	return obj, nil
-}
-
-// runUntilEnd runs the reconcilers, and what they and the controllers depend on, until ctx ends or
-// one of them fails, and waits until all have stopped.
-func runUntilEnd(ctx context.Context, config Config, clients *clients, dependencies hosted.Dependencies,
-	informers externalversions.SharedInformerFactory, drainer *drain.Drainer, reconcilers []*lifecycle.Reconciler, sharing *lifecycle.Sharing) error {
-	given := ctx
-	ctx, stop := context.WithCancelCause(given)
-	defer stop(nil)
-	informers.Start(ctx.Done())
-	defer informers.Shutdown()
-	var running sync.WaitGroup
-	start := func(run func(context.Context) error) {
-		running.Go(func() {
-			if err := run(ctx); err != nil {
-				stop(err)
-			}
-		})
-	}
-	running.Go(func() { dependencies.Revisions.Run(ctx) })
-	running.Go(func() { dependencies.Permissions.Run(ctx) })
-	running.Go(func() { drainer.Run(ctx) })
-	running.Go(func() { announce(ctx, informers, config.Replicas.Enabled) })
-	if sharing != nil {
-		start(sharing.Run)
-	}
-	start(func(ctx context.Context) error { return dependencies.Discovery.Follow(ctx, clients.hostConfig) })
-	if config.DiscoveryInterval > 0 {
-		running.Go(func() { dependencies.Discovery.Refresh(ctx, config.DiscoveryInterval) })
-	}
-	for _, reconciler := range reconcilers {
-		start(func(ctx context.Context) error {
-			if !config.Registration.WaitUntilKnown(ctx) {
-				return nil
-			}
-			return reconciler.Run(ctx)
-		})
-	}
-	<-ctx.Done()
-	running.Wait()
-	klog.FromContext(ctx).Info("All controllers have stopped")
-	if given.Err() != nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }

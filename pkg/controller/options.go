@@ -33,6 +33,8 @@ type Config struct {
 	Settled hosted.SettledStore
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
+	// Handle reaches the loop while it runs; nil if nothing has to.
+	Handle *Handle
 	Options
 }
 

@@ -65,5 +65,7 @@ func explainModel(t *testing.T, model string, definition common.OpenAPIDefinitio
 
 // isStatus reports whether the server writes the model. Such models have no defaults.
 func isStatus(model string) bool {
-	return slices.Contains([]string{"ControllerStatus", "ShardStatus", "ParentCounts", "LastSyncError", "ControllerRevision", "ControllerRevisionChildren"}, model)
+	return strings.HasPrefix(model, "Reviewed") || slices.Contains([]string{
+		"ControllerStatus", "ShardStatus", "ParentCounts", "LastSyncError", "ControllerRevision", "ControllerRevisionChildren", "SyncReviewStatus", "SyncReviewSummary",
+	}, model)
 }

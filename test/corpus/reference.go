@@ -41,6 +41,7 @@ func apiReference() string {
 	r.text.WriteString(referenceHead)
 	for _, kind := range []reflect.Type{
 		reflect.TypeFor[v1alpha1.CompositeController](), reflect.TypeFor[v1alpha1.DecoratorController](), reflect.TypeFor[v1alpha1.ControllerRevision](),
+		reflect.TypeFor[v1alpha1.SyncReview](),
 	} {
 		r.add(kind)
 	}

@@ -29,6 +29,7 @@ func kinds() map[string]kind {
 		"compositecontrollers": {"CompositeController", reflect.TypeFor[v1alpha1.CompositeController]()},
 		"decoratorcontrollers": {"DecoratorController", reflect.TypeFor[v1alpha1.DecoratorController]()},
 		"controllerrevisions":  {"ControllerRevision", reflect.TypeFor[v1alpha1.ControllerRevision]()},
+		"syncreviews":          {"SyncReview", reflect.TypeFor[v1alpha1.SyncReview]()},
 	}
 }
 

@@ -74,9 +74,11 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 			return nil, err
 		}
 		config.ExtraConfig.Leading = registered.Leading
+		handle := &controller.Handle{}
 		controllers := controller.Config{
-			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Options: o.Controllers.Options,
+			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, Options: o.Controllers.Options,
 		}
+		config.ExtraConfig.Reviews = handle
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}

@@ -25,6 +25,8 @@ type Writer struct {
 	owner string
 	// user is who makes the requests; empty is the server itself.
 	user string
+	// dryRun has the host store nothing.
+	dryRun bool
 }
 
 // NewWriter returns a writer that has at most so many writes under way in parallel. The process has
@@ -37,13 +39,25 @@ func NewWriter(client *Client, parallel int) *Writer {
 // fairly: a controller has at most as many writes under way as more could be, so one whose writes
 // are slow leaves room for the others.
 func (w *Writer) For(controller string) *Writer {
-	return &Writer{client: w.client, slots: w.slots, owner: controller, user: w.user}
+	of := *w
+	of.owner = controller
+	return &of
 }
 
 // As returns a writer all of whose requests are made as an account. It shares the connections and the
 // bound with the other writers.
 func (w *Writer) As(account Account) *Writer {
-	return &Writer{client: w.client, slots: w.slots, owner: w.owner, user: account.username()}
+	of := *w
+	of.user = account.username()
+	return &of
+}
+
+// DryRun returns a writer that asks the host to do everything but store the results. Its requests have a
+// share of the bound of their own.
+func (w *Writer) DryRun() *Writer {
+	of := *w
+	of.owner, of.dryRun = w.owner+" (dry run)", true
+	return &of
 }
 
 // Managers returns the field managers of the writer.
@@ -78,7 +92,7 @@ func (w *Writer) Create(ctx context.Context, of object.Type, namespace string, b
 // TryCreate is a dry run of Create: it returns the result and changes nothing. Its warnings are those of
 // the write that may follow, so they are dropped.
 func (w *Writer) TryCreate(ctx context.Context, of object.Type, namespace string, body []byte) (*object.Object, error) {
-	return w.write(withoutWarnings(ctx), w.create(of, namespace, body).Param("dryRun", metav1.DryRunAll))
+	return w.DryRun().write(withoutWarnings(ctx), w.create(of, namespace, body))
 }
 
 func (w *Writer) create(of object.Type, namespace string, body []byte) *rest.Request {
@@ -118,7 +132,7 @@ func (w *Writer) Apply(ctx context.Context, of object.Type, name types.Namespace
 // TryApply is a dry run of Apply: it returns the result and changes nothing. Its warnings are dropped,
 // like those of TryCreate.
 func (w *Writer) TryApply(ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
-	return w.send(withoutWarnings(ctx), w.apply(of, name, configuration).Param("dryRun", metav1.DryRunAll))
+	return w.DryRun().send(withoutWarnings(ctx), w.apply(of, name, configuration))
 }
 
 func (w *Writer) apply(of object.Type, name types.NamespacedName, configuration []byte) *rest.Request {
@@ -128,11 +142,15 @@ func (w *Writer) apply(of object.Type, name types.NamespacedName, configuration 
 
 // Delete deletes the object if it has this UID. The host deletes its dependents in the background.
 func (w *Writer) Delete(ctx context.Context, of object.Type, name types.NamespacedName, uid types.UID) error {
-	body, err := json.Marshal(&metav1.DeleteOptions{
+	options := &metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
-	})
+	}
+	if w.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	body, err := json.Marshal(options)
 	if err != nil {
 		return err
 	}
@@ -141,6 +159,9 @@ func (w *Writer) Delete(ctx context.Context, of object.Type, name types.Namespac
 	}
 	defer w.slots.release(w.owner)
 	request := named(w.client.rest.Delete(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body)
+	if w.dryRun {
+		request = request.Param("dryRun", metav1.DryRunAll) // for those who read logs; the host reads the body
+	}
 	return impersonate(request, w.user).Do(ctx).Error()
 }
 
@@ -153,5 +174,8 @@ func (w *Writer) send(ctx context.Context, request *rest.Request) (*object.Objec
 		return nil, err
 	}
 	defer w.slots.release(w.owner)
+	if w.dryRun {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
 	return w.client.parse(impersonate(request, w.user).Do(ctx))
 }

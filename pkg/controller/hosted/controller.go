@@ -20,7 +20,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
@@ -71,19 +70,14 @@ type Dependencies struct {
 // Controller is one running CompositeController or DecoratorController.
 type Controller struct {
 	Dependencies
-	spec     *Spec
-	observer observe.Observer
-	hooks    hooks
-	// related is nil without a customize hook.
-	related *related.Observer
+	line
 	// lastRefusal is the last problem that related objects were refused.
 	lastRefusal atomic.Pointer[report.Problem]
 
-	strategies plan.Strategies
-	queue      *syncqueue.Queue
-	parents    *parentStates
-	settled    *settledParents
-	health     *syncHealth
+	queue   *syncqueue.Queue
+	parents *parentStates
+	settled *settledParents
+	health  *syncHealth
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
 	Reads *permissions.Requirement
@@ -93,8 +87,6 @@ type Controller struct {
 	guard            *writeloop.Guard
 	hookCalls        hookCalls
 	staleCredentials staleCredentials
-	// objectJSON is the CompositeController or DecoratorController as it is sent to hooks.
-	objectJSON atomic.Pointer[[]byte]
 }
 
 // New returns a controller that has acquired its views and is not running. The caller must either
@@ -111,10 +103,11 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	}
 	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name+" "+spec.Name, AccountOf(&spec.Access))
 	c := &Controller{
-		Dependencies:  dependencies,
-		spec:          spec,
-		hooks:         hooks,
-		strategies:    spec.strategiesWithEngine(dependencies.Engine),
+		Dependencies: dependencies,
+		line: line{
+			spec: spec, hooks: hooks, strategies: spec.strategiesWithEngine(dependencies.Engine),
+			revisions: dependencies.Revisions, objectJSON: &atomic.Pointer[[]byte]{},
+		},
 		parents:       newParentStates(),
 		health:        newSyncHealth(),
 		settled:       newSettledParents(dependencies.Settled, spec),
@@ -122,6 +115,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		guard:         writeloop.New(),
 	}
 	c.SetObject(spec.Object)
+	c.called = c.hookCalls.update
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Shard.Name(spec.Name), dependencies.Workers, dependencies.Tracer, c.sync)
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
@@ -131,7 +125,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		Shard:      spec.Shard,
 		Schemas:    observe.NewSchemas(spec.Schemas),
 	}
-	c.related = c.newRelatedObserver()
+	c.related = c.newRelatedObserver(c.customize, func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
 	for _, target := range spec.Targets {
 		c.observer.Targets = append(c.observer.Targets, &observe.Target{
 			View:  c.observer.AcquireParents(dependencies.Informers, target.Type, target.Rules),

@@ -21,17 +21,27 @@ import (
 // missing or invalid.
 func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
+	return c.connect(ctx, func(webhook *hook.Webhook, err error) {
+		before := c.staleCredentials.set(webhook, err)
+		if err == nil {
+			logger.Info("Credentials of a hook are valid again", "previousError", before)
+			return
+		}
+		logger.Error(err, "Failed to take over the credentials of a hook, the last good ones stay in use")
+		c.Events.CredentialsStale(object, err)
+	})
+}
+
+// ConnectForPreviews is Connect for a controller that is not run. Nothing is told of its credentials.
+func (c *Controller) ConnectForPreviews(ctx context.Context) error {
+	return c.connect(ctx, func(*hook.Webhook, error) {})
+}
+
+// connect makes the hooks read their credentials. It calls stale when those of a hook become unusable, and
+// without an error when they are usable again.
+func (c *Controller) connect(ctx context.Context, stale func(*hook.Webhook, error)) error {
 	for _, webhook := range c.hooks.all() {
-		err := webhook.Connect(ctx, func(err error) {
-			before := c.staleCredentials.set(webhook, err)
-			if err == nil {
-				logger.Info("Credentials of a hook are valid again", "previousError", before)
-				return
-			}
-			logger.Error(err, "Failed to take over the credentials of a hook, the last good ones stay in use")
-			c.Events.CredentialsStale(object, err)
-		})
-		if err != nil {
+		if err := webhook.Connect(ctx, func(err error) { stale(webhook, err) }); err != nil {
 			return err
 		}
 	}

@@ -194,7 +194,7 @@ func TestParentsAreUncountedUntilTheHandlersHaveSeenThem(t *testing.T) {
 func TestHowTheLastSyncsEnded(t *testing.T) {
 	a, b := web("a"), web("b")
 	h := newSyncHealth()
-	c := &Controller{spec: &Spec{}, health: h}
+	c := &Controller{line: line{spec: &Spec{}}, health: h}
 	h.update(a, nil)
 	h.update(b, errors.New("no"))
 	if !h.parents[a].succeeded || h.parents[b].succeeded || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {

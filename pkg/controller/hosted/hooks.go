@@ -4,7 +4,6 @@
 package hosted
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
 // namedHook is a hook of a spec with its name.
@@ -82,41 +79,4 @@ func (h hooks) close() {
 	for _, webhook := range h.all() {
 		webhook.Close()
 	}
-}
-
-// hookResponses are the responses of the hooks about one parent: one response or, while its
-// children roll out, one for each version of the parent that they are at.
-type hookResponses struct {
-	responses []*pipeline.Response
-	// rollout knows the versions; nil if no children roll out.
-	rollout *rollout.Rollout
-	// planInputs is the hash of the inputs of the plan other than the response, and of the warnings
-	// about the answer of the customize hook. It is set if rollout is nil.
-	planInputs uint64
-}
-
-// callHooks calls the webhook about the snapshot's parent.
-func (c *Controller) callHooks(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*hookResponses, error) {
-	if rules := c.spec.Rollout; rules != nil && rules.Active(snapshot) {
-		return c.callHooksOfRollout(ctx, state, snapshot, webhook)
-	}
-	answer := c.customizeAnswerOf(state)
-	if err := c.observeRelated(ctx, answer, snapshot); err != nil {
-		return nil, err
-	}
-	planInputs := c.spec.Kind.PlanInputsHash(snapshot) + answer.WarningsHash()
-	snapshot.NoOp = state.noOp.matching(planInputs)
-	response, err := c.callHook(ctx, answer, webhook, snapshot)
-	return &hookResponses{responses: []*pipeline.Response{response}, planInputs: planInputs}, err
-}
-
-// callHook calls the webhook about the snapshot's parent. The response has the warnings about the
-// answer of the customize hook, too.
-func (c *Controller) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
-	response, err := c.spec.Kind.CallHook(webhook, ctx, snapshot)
-	c.hookCalls.update(webhook.Name(), snapshot, err)
-	if err == nil && !response.IsNoOp {
-		response.Warnings = append(response.Warnings, answer.Warnings()...)
-	}
-	return response, err
 }

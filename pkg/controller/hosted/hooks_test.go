@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
@@ -45,7 +46,7 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	ask()
 	ask()
 	c.observer.Targets[0].Rules[0].Labels = labels.Nothing()
-	c.sync(t.Context(), name)
+	c.sync(t.Context(), name, syncqueue.ParentChanged)
 	c.observer.Targets[0].Rules[0].Labels = labels.Everything()
 	ask()
 	ask()

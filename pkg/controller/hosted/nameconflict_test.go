@@ -152,7 +152,7 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	t.Cleanup(wanting.Close)
 	config, _ := hostOf(t)
 	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
-	if result := c.sync(t.Context(), web("a")); result.Within(time.Minute) != syncqueue.Backoff(0).Within(time.Minute) {
+	if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result.Within(time.Minute) != syncqueue.Backoff(0).Within(time.Minute) {
 		t.Fatalf("the result is %v, want one that is tried again", result)
 	}
 	holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}`))

@@ -23,8 +23,11 @@ import (
 )
 
 // parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
-// parent uses it, but for settled. There is one for each parent, so what few parents need is behind a pointer.
+// parent uses it, but for settled, and for previews while no sync is under way. There is one for each parent, so
+// what few parents need is behind a pointer.
 type parentState struct {
+	// mu is held during a sync of the parent, and while a preview copies the state.
+	mu sync.Mutex
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
 	// settled is the hash of the inputs of the last sync if that left the parent settled, else zero.
@@ -140,6 +143,13 @@ func (p *parentStates) get(parent object.Key) *parentState {
 		p.byKey[parent] = state
 	}
 	return state
+}
+
+// find returns the state of a parent; nil if there is none.
+func (p *parentStates) find(parent object.Key) *parentState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byKey[parent]
 }
 
 func (p *parentStates) forget(parent object.Key) {

@@ -12,10 +12,12 @@ import (
 // finalizer neither. When that ends, an event of the parent or another spec has it synced.
 func (c *Controller) isPaused(key object.Key) bool {
 	parent := c.observer.Get(key)
-	if parent == nil || !c.spec.Paused && parent.Annotations[v1alpha1.PausedAnnotation] != "true" {
-		return false
-	}
-	return c.observer.Handles(parent)
+	return parent != nil && c.pauses(parent) && c.observer.Handles(parent)
+}
+
+// pauses reports whether the controller, or the parent, is paused.
+func (c *Controller) pauses(parent *object.Object) bool {
+	return c.spec.Paused || parent.Annotations[v1alpha1.PausedAnnotation] == "true"
 }
 
 // pause notes that a parent is paused. How its last sync ended does not count any more.

@@ -6,7 +6,6 @@ package hosted
 import (
 	"context"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -15,18 +14,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// newRelatedObserver returns the observer of related objects; nil without a customize hook.
-func (c *Controller) newRelatedObserver() *related.Observer {
+// newRelatedObserver returns an observer of related objects, which asks the customize hook by ask, and tells
+// of parents whose related objects may have changed. It is nil without a customize hook.
+func (c *Controller) newRelatedObserver(ask related.AskFunc, changed func(parents ...object.Key)) *related.Observer {
 	if c.hooks.customize == nil {
 		return nil
 	}
 	config := related.Config{
 		Informers:   c.Informers,
 		Resolve:     c.resolveRelated,
-		Ask:         c.customize,
+		Ask:         ask,
 		Confinement: confinement(c.spec),
 		Namespaces:  c.spec.Namespaces,
-		Changed:     func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) },
+		Changed:     changed,
 		Types:       c.spec.Access.RelatedResources,
 	}
 	if account := c.spec.Access.ServiceAccount; account != nil {
@@ -44,33 +44,33 @@ func (c *Controller) resolveRelated(ctx context.Context, apiVersion, resource st
 }
 
 // customize calls the customize hook.
-func (c *Controller) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
-	rules, warnings, err := c.hooks.customize.Customize(ctx, snapshot)
-	c.hookCalls.update(hook.Customize, snapshot, err)
+func (l *line) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
+	rules, warnings, err := l.hooks.customize.Customize(ctx, snapshot)
+	l.called(hook.Customize, snapshot, err)
 	return rules, warnings, err
 }
 
 // customizeAnswerOf returns the customize hook's answer about a parent, empty before its first
 // call; nil without a customize hook.
-func (c *Controller) customizeAnswerOf(state *parentState) *related.Answer {
-	if c.related != nil && state.customizeAnswer == nil {
+func (l *line) customizeAnswerOf(state *parentState) *related.Answer {
+	if l.related != nil && state.customizeAnswer == nil {
 		state.customizeAnswer = &related.Answer{}
 	}
 	return state.customizeAnswer
 }
 
 // observeRelated adds the parent's related objects to the snapshot.
-func (c *Controller) observeRelated(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
-	if c.related == nil {
+func (l *line) observeRelated(ctx context.Context, answer *related.Answer, snapshot *pipeline.Snapshot) error {
+	if l.related == nil {
 		return nil
 	}
-	return c.related.Observe(ctx, answer, snapshot)
+	return l.related.Observe(ctx, answer, snapshot)
 }
 
 // forgetAnswer releases what was observed because of an answer of the customize hook.
-func (c *Controller) forgetAnswer(answer *related.Answer) {
-	if c.related != nil {
-		c.related.Forget(answer)
+func (l *line) forgetAnswer(answer *related.Answer) {
+	if l.related != nil {
+		l.related.Forget(answer)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAPanicInOneCallAboutARevisionWaitsForTheOthers(t *testing.T) {
 		t.Run("the call about the "+panics+" version", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var ended atomic.Int64
-				c := &Controller{spec: &Spec{Kind: Kind{CallHook: func(_ *hook.Webhook, _ context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+				l := &line{called: func(string, *pipeline.Snapshot, error) {}, spec: &Spec{Kind: Kind{CallHook: func(_ *hook.Webhook, _ context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 					if snapshot.Parent.Name == panics {
 						panic("boom")
 					}
@@ -37,7 +37,7 @@ func TestAPanicInOneCallAboutARevisionWaitsForTheOthers(t *testing.T) {
 				versions := []*rollout.Revision{
 					{Parent: snapshot.Parent}, {Parent: snapshotOf("earlier").Parent, Name: "r1"}, {Parent: snapshotOf("oldest").Parent, Name: "r2"},
 				}
-				_, err := c.callHookPerRevision(t.Context(), &parentState{}, snapshot, versions, &hook.Webhook{})
+				_, err := l.callHookPerRevision(t.Context(), &parentState{}, snapshot, versions, &hook.Webhook{})
 				if ended.Load() != 2 || err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%d calls have ended, want 2; the error is %v, want %s", ended.Load(), err, want)
 				}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -75,9 +76,9 @@ func (p *process) sync(t *testing.T) (first, second int32) {
 	}, &spec)
 	c.settled.load(t.Context(), c.resyncPeriods())
 	c.settled.startedAt(p.started)
-	c.sync(t.Context(), web("a"))
+	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
 	first = calls.Load()
-	c.sync(t.Context(), web("a"))
+	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
 	c.settled.save(t.Context(), c.parents.settled())
 	return first, calls.Load() - first
 }

@@ -30,7 +30,7 @@ type reporter struct {
 }
 
 func newReporter(t *testing.T) *reporter {
-	return &reporter{&Controller{spec: &Spec{}, health: newSyncHealth(), guard: writeloop.New()}, t, &parentState{}}
+	return &reporter{&Controller{line: line{spec: &Spec{}}, health: newSyncHealth(), guard: writeloop.New()}, t, &parentState{}}
 }
 
 func (r *reporter) reports(result syncResult) syncqueue.Result {
@@ -139,7 +139,7 @@ func TestTheEndOfTheMinuteIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newReporter(t)
-				queue := syncqueue.New(t.Name(), 1, nil, func(context.Context, object.Key) syncqueue.Result { return r.reports(unfinished) })
+				queue := syncqueue.New(t.Name(), 1, nil, func(context.Context, object.Key, syncqueue.Cause) syncqueue.Result { return r.reports(unfinished) })
 				ended := make(chan struct{})
 				ctx, stop := context.WithCancel(t.Context())
 				go func() {

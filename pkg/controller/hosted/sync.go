@@ -39,10 +39,12 @@ const (
 
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
-func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Result {
+func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state := c.parents.get(parent)
+	state.mu.Lock()
+	defer state.mu.Unlock()
 	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
 		return c.report(ctx, parent, state, syncResult{err: err})
 	} else if wait {
@@ -55,7 +57,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key) syncqueue.Resu
 		c.pause(parent, state)
 		return syncqueue.Done(0)
 	}
-	result := c.syncParent(ctx, parent, state)
+	result := c.syncParent(ctx, parent, state, triggerOf(cause))
 	if c.DeveloperMode {
 		logSync(logger, parent, result.outcomes)
 	}
@@ -132,7 +134,7 @@ type syncResult struct {
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
 // of the result.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState) (result syncResult) {
+func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, trigger pipeline.Trigger) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started, isFirst := time.Now(), state.uid == ""
 	snapshot, webhook, err := c.observe(ctx, state, parent)
@@ -144,6 +146,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case webhook == nil:
 		return syncResult{}
 	}
+	snapshot.Trigger = trigger
 	inputs := c.settledHash(snapshot)
 	if isFirst && c.settled.wasSettled(inputs) {
 		return syncResult{inputs: inputs}
@@ -177,16 +180,11 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
 		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
 	}
-	webhook := c.hooks.forSnapshot(snapshot)
-	if webhook == nil {
-		return snapshot, nil, nil
+	webhook, err := c.observeChildren(snapshot)
+	if webhook != nil {
+		c.reportFinalizing(state, snapshot)
 	}
-	if err := c.observer.Claim(snapshot); err != nil {
-		return nil, nil, err
-	}
-	c.reportFinalizing(state, snapshot)
-	snapshot.Controller = *c.objectJSON.Load()
-	return snapshot, webhook, nil
+	return snapshot, webhook, err
 }
 
 // planAndAct makes one plan of the responses of the hooks and takes its steps.
@@ -252,18 +250,6 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return result
-}
-
-// plan compares a response with what is there.
-func (c *Controller) plan(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, response *pipeline.Response) (*pipeline.Plan, error) {
-	_, span := tracing.Start(ctx, "plan")
-	defer span.End()
-	planned, err := c.spec.Kind.Plan(snapshot, response, c.strategies, &state.upToDate)
-	span.Fail(err)
-	if err == nil && span.IsRecorded() {
-		span.Set(tracing.Steps.Int(len(planned.Steps)))
-	}
-	return planned, err
 }
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It

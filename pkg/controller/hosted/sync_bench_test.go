@@ -17,7 +17,7 @@ func BenchmarkQuietSync(b *testing.B) {
 	c := controllerOfTen(b, hookOfTen(b))
 	b.ReportAllocs()
 	for b.Loop() {
-		if result := c.sync(b.Context(), web("a")); result != syncqueue.Done(0) {
+		if result := c.sync(b.Context(), web("a"), syncqueue.ParentChanged); result != syncqueue.Done(0) {
 			b.Fatal(result, c.Health().LastError)
 		}
 	}
@@ -33,7 +33,7 @@ func TestAQuietSyncLeavesLittleGarbage(t *testing.T) {
 	for range syncs {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if result := c.sync(t.Context(), web("a")); result != syncqueue.Done(0) {
+		if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result != syncqueue.Done(0) {
 			t.Fatal(result, c.Health().LastError)
 		}
 		runtime.ReadMemStats(&after)

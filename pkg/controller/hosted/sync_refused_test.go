@@ -37,7 +37,7 @@ func TestNoHookIsCalledOnceTheAccountMayNotReadWhatItNeeds(t *testing.T) {
 	account := &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}
 	c.Reads = permissions.New(refusing{}).Require(account, []rights.Required{read}, func() {})
 	t.Cleanup(c.Reads.Close)
-	if result := c.sync(t.Context(), web("a")); result != syncqueue.RequeueAfter(refusedInterval) {
+	if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result != syncqueue.RequeueAfter(refusedInterval) {
 		t.Errorf("the result is %+v", result)
 	}
 	if health := c.Health(); health.Failing != 0 {

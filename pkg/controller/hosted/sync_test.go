@@ -30,7 +30,7 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	c.parentChanged(nil, c.observer.Get(web("a")))
 	c.objectJSON.Store(nil) // the bug
 
-	if result := c.sync(t.Context(), web("a")); result != syncqueue.Backoff(0) {
+	if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result != syncqueue.Backoff(0) {
 		t.Errorf("the result is %v, want a failure", result)
 	}
 	event := <-sent

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -83,7 +84,7 @@ func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
 			}, specOf(at(wanting.URL), pods))
 			var lines []string
 			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-			c.sync(klog.NewContext(t.Context(), logger), web("a"))
+			c.sync(klog.NewContext(t.Context(), logger), web("a"), syncqueue.ParentChanged)
 			var want []string
 			if developer {
 				want = []string{`"level"=0 "msg"="Web default/a: did not create, because its name was taken a moment ago, Pod b; left alone, because it has changed meanwhile, status"`}

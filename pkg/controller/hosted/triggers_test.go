@@ -21,7 +21,7 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
 	c := &Controller{
-		observer:      observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
+		line:          line{observer: observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)}},
 		nameConflicts: newNameConflicts(),
 	}
 	c.nameConflicts.set(web("p"), []object.Key{child("ConfigMap", "default", "wanted")})

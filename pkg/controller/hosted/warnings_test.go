@@ -48,7 +48,7 @@ func TestWhichWarningsAreTold(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			events, sent := eventsOf(t)
-			c := &Controller{spec: &Spec{}, Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
+			c := &Controller{line: line{spec: &Spec{}}, Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
 			state, parent := &parentState{}, withUpdated(t, "")
 			for _, round := range test.syncs {
 				c.reportFindings(state, parent, round.planned, 0)
@@ -70,7 +70,7 @@ func TestWhichWarningsAreTold(t *testing.T) {
 }
 
 func TestWarningsOfWritesAreFindings(t *testing.T) {
-	c := &Controller{spec: &Spec{}, health: newSyncHealth()}
+	c := &Controller{line: line{spec: &Spec{}}, health: newSyncHealth()}
 	state := &parentState{told: toldWarnings{ofWrites: sets.New[string]()}}
 	unknown := pipeline.UnknownFieldWarning(pods.GroupKind(), "spec.x", "no x")
 	old := pipeline.Warning{Reason: pipeline.ClusterWarning, Message: "old"}
@@ -100,7 +100,7 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 	deleted := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: misspelt.Message, Message: "all are deleted", EachTime: true}
 	other := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "comment is not read"}
 	events, sent := eventsOf(t)
-	c := &Controller{spec: &Spec{}, Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
+	c := &Controller{line: line{spec: &Spec{}}, Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
 	state, parent := &parentState{}, withUpdated(t, "")
 	for i, round := range []struct {
 		findings []pipeline.Warning
@@ -137,7 +137,7 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 
 func TestWarningsOfWritesDoNotGrow(t *testing.T) {
 	events, _ := eventsOf(t)
-	c, state := &Controller{spec: &Spec{}, health: newSyncHealth(), Dependencies: Dependencies{Events: events}}, &parentState{}
+	c, state := &Controller{line: line{spec: &Spec{}}, health: newSyncHealth(), Dependencies: Dependencies{Events: events}}, &parentState{}
 	for i := range 5 * maxToldOfWrites {
 		c.reportWriteWarnings(state, withUpdated(t, ""), nil, []pipeline.Warning{{Reason: pipeline.ClusterWarning, Message: fmt.Sprint(i)}}, 0)
 		if known := len(state.told.ofWrites); known > maxToldOfWrites {
@@ -162,7 +162,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	c := made(t)
 	c.Close()
 	synced := make(chan object.Key, 10)
-	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key) syncqueue.Result {
+	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key, _ syncqueue.Cause) syncqueue.Result {
 		synced <- parent
 		return syncqueue.Done(0)
 	})

@@ -24,8 +24,11 @@ type Snapshot struct {
 	// target of a DecoratorController.
 	Parent *object.Object
 	// Present is the parent as it is now, if Parent is an earlier version of it out of a
-	// ControllerRevision; else nil.
-	Present *object.Object
+	// ControllerRevision, whose name is Revision; else nil.
+	Present  *object.Object
+	Revision string
+	// Trigger is why the parent is synced. Hooks are told it for information; empty is not told.
+	Trigger Trigger
 	// Selector selects the parent's children. Desired children must match it. That of a
 	// decorator selects everything: an annotation identifies its attachments.
 	Selector labels.Selector
@@ -61,6 +64,26 @@ type Snapshot struct {
 	// none is known.
 	NoOp *NoOp
 }
+
+// Trigger is why a parent is synced, as hooks are told.
+type Trigger string
+
+const (
+	// TriggerRequest: a user asked for it.
+	TriggerRequest Trigger = "request"
+	// TriggerParent: the parent changed, or the controller started.
+	TriggerParent Trigger = "parent"
+	// TriggerChild: a child changed, or a name that a child wants became free.
+	TriggerChild Trigger = "child"
+	// TriggerRelated: a related object changed.
+	TriggerRelated Trigger = "related"
+	// TriggerSchema: the cluster describes a type in another way.
+	TriggerSchema Trigger = "schema"
+	// TriggerResync: a period has passed, or the time that an answer asked for.
+	TriggerResync Trigger = "resync"
+	// TriggerRetry: the last sync failed, or had to wait.
+	TriggerRetry Trigger = "retry"
+)
 
 // Group is what a sync saw of one child type.
 type Group struct {

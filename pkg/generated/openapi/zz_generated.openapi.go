@@ -51,10 +51,21 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.DecoratorControllerSpec{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref),
 		v1alpha1.EndpointConfig{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref),
 		v1alpha1.Hook{}.OpenAPIModelName():                                        schema_pkg_apis_metacontroller_v1alpha1_Hook(ref),
+		v1alpha1.JSONValue{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_JSONValue(ref),
 		v1alpha1.LastSyncError{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref),
 		v1alpha1.ParentCounts{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref),
 		v1alpha1.ResourceKeyRef{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref),
+		v1alpha1.ReviewedCall{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref),
+		v1alpha1.ReviewedChange{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedChange(ref),
+		v1alpha1.ReviewedDryRun{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref),
+		v1alpha1.ReviewedEvent{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_ReviewedEvent(ref),
+		v1alpha1.ReviewedObject{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedObject(ref),
+		v1alpha1.ReviewedRollout{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ReviewedRollout(ref),
+		v1alpha1.ReviewedStep{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref),
+		v1alpha1.ReviewedStepCount{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_ReviewedStepCount(ref),
+		v1alpha1.ReviewedSync{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref),
+		v1alpha1.ReviewedWarning{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref),
 		v1alpha1.Runner{}.OpenAPIModelName():                                      schema_pkg_apis_metacontroller_v1alpha1_Runner(ref),
 		v1alpha1.SecretKeyRef{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref),
 		v1alpha1.SecretRef{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref),
@@ -62,6 +73,14 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ServiceReference{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref),
 		v1alpha1.ShardStatus{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref),
 		v1alpha1.StatusConditionCheck{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref),
+		v1alpha1.SyncReview{}.OpenAPIModelName():                                  schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref),
+		v1alpha1.SyncReviewController{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_SyncReviewController(ref),
+		v1alpha1.SyncReviewParent{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref),
+		v1alpha1.SyncReviewParents{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref),
+		v1alpha1.SyncReviewResponse{}.OpenAPIModelName():                          schema_pkg_apis_metacontroller_v1alpha1_SyncReviewResponse(ref),
+		v1alpha1.SyncReviewSpec{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref),
+		v1alpha1.SyncReviewStatus{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref),
+		v1alpha1.SyncReviewSummary{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
 		v1alpha1.WebhookEtagConfig{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref),
 		migrationv1alpha1.Import{}.OpenAPIModelName():                             schema_pkg_apis_migration_v1alpha1_Import(ref),
@@ -1612,6 +1631,18 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 	}
 }
 
+func schema_pkg_apis_metacontroller_v1alpha1_JSONValue(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JSONValue is any JSON value: text, a number, true, false, null, a list or an object.",
+				Type:        v1alpha1.JSONValue{}.OpenAPISchemaType(),
+				Format:      v1alpha1.JSONValue{}.OpenAPISchemaFormat(),
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1777,6 +1808,638 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 					},
 				},
 				Required: []string{"apiVersion", "resource"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedCall is the call of a hook.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"hook": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hook that is called: sync, finalize or customize.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for the parent as it is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"source": {
+						SchemaProps: spec.SchemaProps{
+							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` : the answer is in the spec of the review.\n - `\"Hook\"` : the hook was called.\n - `\"Missing\"` : no hook was called, and the spec of the review has no answer for this call.\n - `\"NotCalled\"` : the review ends before the call.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Given", "Hook", "Missing", "NotCalled"},
+						},
+					},
+					"request": {
+						SchemaProps: spec.SchemaProps{
+							Description: "request is what the hook is sent.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"response": {
+						SchemaProps: spec.SchemaProps{
+							Description: "response is what the hook answers.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"error": {
+						SchemaProps: spec.SchemaProps{
+							Description: "error is why the call failed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"hook", "source"},
+			},
+		},
+		Dependencies: []string{
+			runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedChange is a field that a write changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path of the field, for instance \"spec.replicas\" or \"spec.containers[name=web].image\"; empty for all of a new object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the value that the field has; absent if it has none.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is the value that the field gets; absent if it is removed.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"path"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JSONValue{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedDryRun is what the cluster said to a write with dryRun=All.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"outcome": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outcome is what would come of the write.\n\nPossible enum values:\n - `\"Accepted\"` : the cluster would make the write.\n - `\"ChangesNothing\"` : the cluster would accept the write, and the object would stay as it is.\n - `\"Conflict\"` : the object is not as it was observed, and the sync would be tried again.\n - `\"NotSent\"` : the write was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` : the cluster would refuse the write.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Accepted", "ChangesNothing", "Conflict", "NotSent", "Refused"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the write would not be made.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are those of the cluster.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"outcome"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedEvent(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedEvent is an event that a hook answers.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is Normal or Warning.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is a word in CamelCase.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is what the event says.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"child": {
+						SchemaProps: spec.SchemaProps{
+							Description: "child is the child that the event is about; absent for the parent.",
+							Ref:         ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"type", "reason", "message"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedObject names an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; absent if it is cluster-scoped.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object, without its namespace.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedRollout(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedRollout is how far the rolling update of the children of a parent would be.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is that of the condition Updated which the parent would get: RolloutProgressing, RolloutWaiting or OnLatestRevision.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what the rollout waits for, or which children it moves.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"moves": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "moves are the children that would move to the latest version of the parent now.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"behind": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "behind are the children that would stay at an earlier version.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"reason", "message"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedStep is a write.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"operation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operation is what the write does.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` has the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Adopt", "Apply", "Create", "Delete", "Recreate", "Release", "ToDynamicApply", "ToServerSideApply", "Update", "UpdateFinalizers", "UpdateMetadata", "UpdateStatus"},
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; absent if it is cluster-scoped.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object, without its namespace.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"why": {
+						SchemaProps: spec.SchemaProps{
+							Description: "why is what makes the write necessary.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changes are the fields that the write changes. Of a new object, all of it is one change. Those of Recreate are to the object that is created later. After a dry run, they are what the cluster would have stored. Values of Secrets are replaced by digests: the same value has the same digest.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedChange{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"postponed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "postponed is true if the write would wait, because such writes were repeated too often.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"dryRun": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dryRun is what the cluster said to the write.",
+							Ref:         ref(v1alpha1.ReviewedDryRun{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"operation", "apiVersion", "kind", "name", "why"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedChange{}.OpenAPIModelName(), v1alpha1.ReviewedDryRun{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStepCount(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedStepCount is a number of writes of one sort.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"operation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operation is what the writes do.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` has the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Adopt", "Apply", "Create", "Delete", "Recreate", "Release", "ToDynamicApply", "ToServerSideApply", "Update", "UpdateFinalizers", "UpdateMetadata", "UpdateStatus"},
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the objects.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the objects.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"count": {
+						SchemaProps: spec.SchemaProps{
+							Description: "count is the number of the writes.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"operation", "apiVersion", "kind", "count"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedSync is what the sync of one parent would do.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the parent.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is what would come of the sync.\n\nPossible enum values:\n - `\"Changed\"` is the result of a sync that would write something.\n - `\"Failed\"` is the result of a sync that would fail, or would leave out something that the hook wants.\n - `\"Unchanged\"` is the result of a sync that would write nothing.\n - `\"Undecided\"` is the result of a sync of which it is not known, because an answer is missing or the review ends before the plan.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Changed", "Failed", "Unchanged", "Undecided"},
+						},
+					},
+					"error": {
+						SchemaProps: spec.SchemaProps{
+							Description: "error is why the sync would fail.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"refused": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "refused says of each child that would be left out why it would.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"hook": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hook is the hook that decides: sync, or finalize.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"steps": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "steps are the writes in their order. Those of children that are in a row are made at once.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedStep{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"rollout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rollout is how far the rolling update of the children would be.",
+							Ref:         ref(v1alpha1.ReviewedRollout{}.OpenAPIModelName()),
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are about what is probably a mistake.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedWarning{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"events": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "events are what the hook wants to be told.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedEvent{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"resyncAfter": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncAfter is when the parent would be synced again although nothing changes, for instance \"30s\".",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"calls": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "calls are the calls of hooks. Values of Secrets in them are replaced by digests.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedCall{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"truncated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "truncated is true if something was left out, because the answer would be too large.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"parent", "result"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedCall{}.OpenAPIModelName(), v1alpha1.ReviewedEvent{}.OpenAPIModelName(), v1alpha1.ReviewedObject{}.OpenAPIModelName(), v1alpha1.ReviewedRollout{}.OpenAPIModelName(), v1alpha1.ReviewedStep{}.OpenAPIModelName(), v1alpha1.ReviewedWarning{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedWarning is something that is probably a mistake.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is that of the event that the sync would write about it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what is wrong and what to do.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"reason", "message"},
 			},
 		},
 	}
@@ -2063,6 +2726,476 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 				Required: []string{"type"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and answers, and which writes would follow, each with its reason and what it changes. It is created and answered, and never stored: \"kubectl create -f review.yaml -o yaml\" prints it with its status. Nothing is written to the cluster, no event is told, and no call counts as a sync.\n\nWho creates a SyncReview needs the right to get the controller, and every parent, child and related object that is shown.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. A review needs no name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what is reviewed: which controller, which parents, and how far.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncReviewSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncReviewStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncReviewSpec{}.OpenAPIModelName(), v1alpha1.SyncReviewStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewController(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewController names a controller.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the controller: CompositeController or DecoratorController.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the controller, which may be new if there is a candidate.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewParent names a parent.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the parent, for instance \"apps/v1\". Default: absent, that of the controller's parents. Required is it only if a DecoratorController has several types of the same kind.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the parent, for instance \"Deployment\". Default: absent, that of the controller's parents. Required is it only if a DecoratorController is for several kinds.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the parent. Default: absent, for a cluster-scoped parent.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the parent, without its namespace.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewParents selects some of the parents that a controller has.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the parents. Default: absent, parents in all namespaces.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}. Default: absent, all parents.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"limit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "limit is the most parents in one answer, from 1 to 100. status.continue is for the others. Default: 20.",
+							Default:     20,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is the status.continue of the answer before: the review goes on with the parents after those. Default: absent, the review begins with the first.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewResponse(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewResponse is the answer of a hook to one of the calls of a review.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"hook": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hook that was called: sync, finalize or customize.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about, as the call has it. Default: absent, the parent as it is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the parent that the call is about. Default: absent, any parent.",
+							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
+						},
+					},
+					"response": {
+						SchemaProps: spec.SchemaProps{
+							Description: "response is the JSON object that the hook answered.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"hook", "response"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncReviewParent{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewSpec says what is reviewed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"controller": {
+						SchemaProps: spec.SchemaProps{
+							Description: "controller is the controller whose syncs are reviewed. It must exist unless there is a candidate.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncReviewController{}.OpenAPIModelName()),
+						},
+					},
+					"candidate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "candidate is a spec that the controller might have, with the fields of the spec of its kind. It is reviewed instead of the stored spec. Everything is checked that would be if the controller were created with it, or updated to it: the rights of whoever asks, the fields, and what admission says. Default: absent, the stored spec is reviewed.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the one parent that is reviewed, for instance {namespace: shop, name: web}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
+						},
+					},
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents selects the parents that are reviewed among those that the controller has. For instance {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Ref:         ref(v1alpha1.SyncReviewParents{}.OpenAPIModelName()),
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is a whole parent that need not exist. If a parent of its name exists, the review shows what would happen after an update to this object: what an update leaves alone, such as the uid and the status, is that of the existing one. Who asks needs the right to create, or to update, such an object. Of an object that does not exist, children have no owner yet: the uid in their references to it is 00000000-0000-0000-0000-000000000000. Default: absent. Exactly one of parent, parents and object must be set.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"response": {
+						SchemaProps: spec.SchemaProps{
+							Description: "response is what the sync hook, or the finalize hook if the parent is finalized, is taken to have answered about the parent as it is. The hook is not called about it. Default: absent, the hook is called unless calls is None.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"responses": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "responses are what hooks are taken to have answered to other calls: to those of the customize hook, and during a rolling update to those about earlier versions of a parent. The first one that fits a call is used. Default: empty.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncReviewResponse{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"request": {
+						SchemaProps: spec.SchemaProps{
+							Description: "request is sent to the sync or finalize hook in the place of the request that is made from what exists, for instance one that was sent before. The answer is planned for what exists. Default: absent, the request is made from what exists.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"calls": {
+						SchemaProps: spec.SchemaProps{
+							Description: "calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose answer is not in response or responses is listed in the status as Missing, with its request. Whoever reviews can then ask a hook that the server does not reach, and send the review again with the answer, until none is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that are not given.\n - `\"None\"` calls no hook.",
+							Default:     "All",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "None"},
+						},
+					},
+					"until": {
+						SchemaProps: spec.SchemaProps{
+							Description: "until is how far the syncs are followed. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each of these writes to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas speak. Nothing is stored.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the sync or finalize hook is called, and shows its request. A customize hook is called.\n - `\"Response\"` stops when the hooks have answered.",
+							Default:     "Plan",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"DryRun", "Plan", "Request", "Response"},
+						},
+					},
+					"details": {
+						SchemaProps: spec.SchemaProps{
+							Description: "details says how much is shown of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` leaves out the requests and answers of hooks.",
+							Default:     "All",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Steps"},
+						},
+					},
+					"timeoutSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends then with those that it has come to, and continue for the others. Default: 20.",
+							Default:     20,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"controller"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncReviewController{}.OpenAPIModelName(), v1alpha1.SyncReviewParent{}.OpenAPIModelName(), v1alpha1.SyncReviewParents{}.OpenAPIModelName(), v1alpha1.SyncReviewResponse{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewStatus is the answer to a SyncReview.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"summary": {
+						SchemaProps: spec.SchemaProps{
+							Description: "summary counts the parents and the writes.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncReviewSummary{}.OpenAPIModelName()),
+						},
+					},
+					"controller": {
+						SchemaProps: spec.SchemaProps{
+							Description: "controller is what has answered: Running is the controller that runs in the server, which remembers what earlier syncs found to need no write. Temporary is one that was made for the review, because there is a candidate, or because another replica of the server runs the controller, or none does.\n\nPossible enum values:\n - `\"Running\"` is the controller that runs in the server.\n - `\"Temporary\"` is one that was made for the review.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Running", "Temporary"},
+						},
+					},
+					"syncs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "syncs are the syncs, one for each parent.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedSync{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"continue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "continue is there if there are more parents: put it into spec.parents.continue.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes say why the answer is not complete.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"summary"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedSync{}.OpenAPIModelName(), v1alpha1.SyncReviewSummary{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncReviewSummary counts what is in an answer.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents is the number of parents in this answer.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"changed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changed is the number of parents whose sync would write something.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"unchanged": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unchanged is the number of parents whose sync would write nothing.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"failed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failed is the number of parents whose sync would fail, or would leave out something that the hook wants.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"undecided": {
+						SchemaProps: spec.SchemaProps{
+							Description: "undecided is the number of parents of which it is not known, because an answer is missing or the review ends before the plan.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"steps": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "steps counts the writes by operation and kind.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedStepCount{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"parents", "changed", "unchanged", "failed"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedStepCount{}.OpenAPIModelName()},
 	}
 }
 

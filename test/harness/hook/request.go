@@ -26,6 +26,7 @@ type CompositeRequest struct {
 	Children   map[string]map[string]Object `json:"children"`
 	Related    map[string]map[string]Object `json:"related"`
 	Finalizing bool                         `json:"finalizing"`
+	Trigger    string                       `json:"trigger"`
 }
 
 // About implements Request.
@@ -40,6 +41,7 @@ type DecoratorRequest struct {
 	// Parent is the target in requests to a customize hook.
 	Parent     unstructured.Unstructured `json:"parent"`
 	Finalizing bool                      `json:"finalizing"`
+	Trigger    string                    `json:"trigger"`
 }
 
 // About implements Request.

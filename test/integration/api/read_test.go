@@ -112,6 +112,10 @@ func TestExplainReadsTheFields(t *testing.T) {
 		{[]string{"cc.spec.hooks.sync.webhook.timeout"}, []string{"connecting to the last byte", `"30s"`, "Default: 10s"}},
 		{[]string{"dec.spec"}, []string{"attachments", "resources", "Default: absent, no periodic sync"}},
 		{[]string{"controllerrevisions", "--api-version=metacontroller.k8s.io/v1alpha1"}, []string{"parentPatch", "children"}},
+		{[]string{"syncreviews"}, []string{"what syncs of a controller would do, before it happens", "kubectl create -f review.yaml -o yaml", "needs the right to get"}},
+		{[]string{"syncreviews.spec"}, []string{"candidate", "enum: DryRun, Plan, Request, Response", "Default: Plan.", "Exactly one of parent, parents and object must be set", "-required-"}},
+		{[]string{"syncreviews.spec.parents.limit"}, []string{"from 1 to 100", "Default: 20."}},
+		{[]string{"syncreviews.status.syncs.steps"}, []string{"operation", "why", "changes", "dryRun"}},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			text := strings.Join(strings.Fields(env.Kubectl(t, append([]string{"explain"}, test.args...)...)), " ")
@@ -130,6 +134,7 @@ func TestAPIResources(t *testing.T) {
 		{"compositecontrollers", "cc,cctl", "false", "CompositeController"},
 		{"controllerrevisions", "", "true", "ControllerRevision"},
 		{"decoratorcontrollers", "dec,decorators", "false", "DecoratorController"},
+		{"syncreviews", "", "false", "SyncReview"},
 	}
 	var got []row
 	table := env.Kubectl(t, "api-resources", "--api-group=metacontroller.k8s.io", "--no-headers", "--sort-by=name")

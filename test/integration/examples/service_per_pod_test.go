@@ -79,6 +79,14 @@ func deleteInOrder(t *testing.T, namespace string) {
 // createPod does the work of the controller of StatefulSets.
 func createPod(t *testing.T, namespace, name string) {
 	t.Helper()
+	if _, err := env.Kube.CoreV1().Pods(namespace).Create(t.Context(), podOfSet(t, namespace, name), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podOfSet returns a Pod of the StatefulSet. It can be created.
+func podOfSet(t *testing.T, namespace, name string) *corev1.Pod {
+	t.Helper()
 	waitFor(t, namespace, "serviceaccount/default", "{.metadata.name}", "default") // without it there can be no Pod
 	set, err := env.Kube.AppsV1().StatefulSets(namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
@@ -86,7 +94,5 @@ func createPod(t *testing.T, namespace, name string) {
 	}
 	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: set.Spec.Template.Spec}
 	pod.Name = name
-	if _, err := env.Kube.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	return pod
 }

@@ -17,9 +17,22 @@ import (
 // public version defaults, because an empty value would not survive a round trip.
 func Funcs(serializer.CodecFactory) []any {
 	return []any{
-		func(revision *metacontroller.ControllerRevision, c randfill.Continue) {
-			c.FillNoCustom(revision)
-			revision.ParentPatch = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, c.Intn(100))}
+		func(extension *runtime.RawExtension, c randfill.Continue) {
+			*extension = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":%d}`, c.Intn(100))}
+		},
+		func(value *metacontroller.JSONValue, c randfill.Continue) {
+			*value = metacontroller.JSONValue{Raw: fmt.Appendf(nil, `[%d,"a",true]`, c.Intn(100))}
+		},
+		func(spec *metacontroller.SyncReviewSpec, c randfill.Continue) {
+			c.FillNoCustom(spec)
+			fillEmpty(c, (*string)(&spec.Calls))
+			fillEmpty(c, (*string)(&spec.Until))
+			fillEmpty(c, (*string)(&spec.Details))
+			fillNil(c, &spec.TimeoutSeconds)
+		},
+		func(parents *metacontroller.SyncReviewParents, c randfill.Continue) {
+			c.FillNoCustom(parents)
+			fillNil(c, &parents.Limit)
 		},
 		func(hook *metacontroller.Hook, c randfill.Continue) {
 			c.FillNoCustom(hook)
@@ -46,6 +59,13 @@ func Funcs(serializer.CodecFactory) []any {
 			fillEmpty(c, &auth.UsernameKey)
 			fillEmpty(c, &auth.PasswordKey)
 		},
+	}
+}
+
+func fillNil(c randfill.Continue, number **int32) {
+	if *number == nil {
+		*number = new(int32)
+		c.Fill(*number)
 	}
 }
 

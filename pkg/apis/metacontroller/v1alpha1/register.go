@@ -40,6 +40,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ControllerRevisionList{},
 		&DecoratorController{},
 		&DecoratorControllerList{},
+		&SyncReview{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

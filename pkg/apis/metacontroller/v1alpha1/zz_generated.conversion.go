@@ -313,6 +313,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*JSONValue)(nil), (*metacontroller.JSONValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_JSONValue_To_metacontroller_JSONValue(a.(*JSONValue), b.(*metacontroller.JSONValue), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.JSONValue)(nil), (*JSONValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_JSONValue_To_v1alpha1_JSONValue(a.(*metacontroller.JSONValue), b.(*JSONValue), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*LastSyncError)(nil), (*metacontroller.LastSyncError)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_LastSyncError_To_metacontroller_LastSyncError(a.(*LastSyncError), b.(*metacontroller.LastSyncError), scope)
 	}); err != nil {
@@ -350,6 +360,106 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*metacontroller.ResourceRule)(nil), (*ResourceRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_metacontroller_ResourceRule_To_v1alpha1_ResourceRule(a.(*metacontroller.ResourceRule), b.(*ResourceRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedCall)(nil), (*metacontroller.ReviewedCall)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedCall_To_metacontroller_ReviewedCall(a.(*ReviewedCall), b.(*metacontroller.ReviewedCall), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedCall)(nil), (*ReviewedCall)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedCall_To_v1alpha1_ReviewedCall(a.(*metacontroller.ReviewedCall), b.(*ReviewedCall), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedChange)(nil), (*metacontroller.ReviewedChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedChange_To_metacontroller_ReviewedChange(a.(*ReviewedChange), b.(*metacontroller.ReviewedChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedChange)(nil), (*ReviewedChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedChange_To_v1alpha1_ReviewedChange(a.(*metacontroller.ReviewedChange), b.(*ReviewedChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedDryRun)(nil), (*metacontroller.ReviewedDryRun)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedDryRun_To_metacontroller_ReviewedDryRun(a.(*ReviewedDryRun), b.(*metacontroller.ReviewedDryRun), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedDryRun)(nil), (*ReviewedDryRun)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedDryRun_To_v1alpha1_ReviewedDryRun(a.(*metacontroller.ReviewedDryRun), b.(*ReviewedDryRun), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedEvent)(nil), (*metacontroller.ReviewedEvent)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedEvent_To_metacontroller_ReviewedEvent(a.(*ReviewedEvent), b.(*metacontroller.ReviewedEvent), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedEvent)(nil), (*ReviewedEvent)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedEvent_To_v1alpha1_ReviewedEvent(a.(*metacontroller.ReviewedEvent), b.(*ReviewedEvent), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedObject)(nil), (*metacontroller.ReviewedObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedObject_To_metacontroller_ReviewedObject(a.(*ReviewedObject), b.(*metacontroller.ReviewedObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedObject)(nil), (*ReviewedObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedObject_To_v1alpha1_ReviewedObject(a.(*metacontroller.ReviewedObject), b.(*ReviewedObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedRollout)(nil), (*metacontroller.ReviewedRollout)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedRollout_To_metacontroller_ReviewedRollout(a.(*ReviewedRollout), b.(*metacontroller.ReviewedRollout), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedRollout)(nil), (*ReviewedRollout)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedRollout_To_v1alpha1_ReviewedRollout(a.(*metacontroller.ReviewedRollout), b.(*ReviewedRollout), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedStep)(nil), (*metacontroller.ReviewedStep)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedStep_To_metacontroller_ReviewedStep(a.(*ReviewedStep), b.(*metacontroller.ReviewedStep), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedStep)(nil), (*ReviewedStep)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedStep_To_v1alpha1_ReviewedStep(a.(*metacontroller.ReviewedStep), b.(*ReviewedStep), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedStepCount)(nil), (*metacontroller.ReviewedStepCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedStepCount_To_metacontroller_ReviewedStepCount(a.(*ReviewedStepCount), b.(*metacontroller.ReviewedStepCount), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedStepCount)(nil), (*ReviewedStepCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedStepCount_To_v1alpha1_ReviewedStepCount(a.(*metacontroller.ReviewedStepCount), b.(*ReviewedStepCount), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedSync)(nil), (*metacontroller.ReviewedSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedSync_To_metacontroller_ReviewedSync(a.(*ReviewedSync), b.(*metacontroller.ReviewedSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedSync)(nil), (*ReviewedSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedSync_To_v1alpha1_ReviewedSync(a.(*metacontroller.ReviewedSync), b.(*ReviewedSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ReviewedWarning)(nil), (*metacontroller.ReviewedWarning)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ReviewedWarning_To_metacontroller_ReviewedWarning(a.(*ReviewedWarning), b.(*metacontroller.ReviewedWarning), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.ReviewedWarning)(nil), (*ReviewedWarning)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_ReviewedWarning_To_v1alpha1_ReviewedWarning(a.(*metacontroller.ReviewedWarning), b.(*ReviewedWarning), scope)
 	}); err != nil {
 		return err
 	}
@@ -420,6 +530,86 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*metacontroller.StatusConditionCheck)(nil), (*StatusConditionCheck)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_metacontroller_StatusConditionCheck_To_v1alpha1_StatusConditionCheck(a.(*metacontroller.StatusConditionCheck), b.(*StatusConditionCheck), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReview)(nil), (*metacontroller.SyncReview)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReview_To_metacontroller_SyncReview(a.(*SyncReview), b.(*metacontroller.SyncReview), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReview)(nil), (*SyncReview)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReview_To_v1alpha1_SyncReview(a.(*metacontroller.SyncReview), b.(*SyncReview), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewController)(nil), (*metacontroller.SyncReviewController)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewController_To_metacontroller_SyncReviewController(a.(*SyncReviewController), b.(*metacontroller.SyncReviewController), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewController)(nil), (*SyncReviewController)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewController_To_v1alpha1_SyncReviewController(a.(*metacontroller.SyncReviewController), b.(*SyncReviewController), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewParent)(nil), (*metacontroller.SyncReviewParent)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewParent_To_metacontroller_SyncReviewParent(a.(*SyncReviewParent), b.(*metacontroller.SyncReviewParent), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewParent)(nil), (*SyncReviewParent)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewParent_To_v1alpha1_SyncReviewParent(a.(*metacontroller.SyncReviewParent), b.(*SyncReviewParent), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewParents)(nil), (*metacontroller.SyncReviewParents)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewParents_To_metacontroller_SyncReviewParents(a.(*SyncReviewParents), b.(*metacontroller.SyncReviewParents), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewParents)(nil), (*SyncReviewParents)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewParents_To_v1alpha1_SyncReviewParents(a.(*metacontroller.SyncReviewParents), b.(*SyncReviewParents), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewResponse)(nil), (*metacontroller.SyncReviewResponse)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewResponse_To_metacontroller_SyncReviewResponse(a.(*SyncReviewResponse), b.(*metacontroller.SyncReviewResponse), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewResponse)(nil), (*SyncReviewResponse)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewResponse_To_v1alpha1_SyncReviewResponse(a.(*metacontroller.SyncReviewResponse), b.(*SyncReviewResponse), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewSpec)(nil), (*metacontroller.SyncReviewSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewSpec_To_metacontroller_SyncReviewSpec(a.(*SyncReviewSpec), b.(*metacontroller.SyncReviewSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewSpec)(nil), (*SyncReviewSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewSpec_To_v1alpha1_SyncReviewSpec(a.(*metacontroller.SyncReviewSpec), b.(*SyncReviewSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewStatus)(nil), (*metacontroller.SyncReviewStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewStatus_To_metacontroller_SyncReviewStatus(a.(*SyncReviewStatus), b.(*metacontroller.SyncReviewStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewStatus)(nil), (*SyncReviewStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewStatus_To_v1alpha1_SyncReviewStatus(a.(*metacontroller.SyncReviewStatus), b.(*SyncReviewStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncReviewSummary)(nil), (*metacontroller.SyncReviewSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncReviewSummary_To_metacontroller_SyncReviewSummary(a.(*SyncReviewSummary), b.(*metacontroller.SyncReviewSummary), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*metacontroller.SyncReviewSummary)(nil), (*SyncReviewSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_metacontroller_SyncReviewSummary_To_v1alpha1_SyncReviewSummary(a.(*metacontroller.SyncReviewSummary), b.(*SyncReviewSummary), scope)
 	}); err != nil {
 		return err
 	}
@@ -1060,6 +1250,26 @@ func Convert_metacontroller_Hook_To_v1alpha1_Hook(in *metacontroller.Hook, out *
 	return autoConvert_metacontroller_Hook_To_v1alpha1_Hook(in, out, s)
 }
 
+func autoConvert_v1alpha1_JSONValue_To_metacontroller_JSONValue(in *JSONValue, out *metacontroller.JSONValue, s conversion.Scope) error {
+	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
+	return nil
+}
+
+// Convert_v1alpha1_JSONValue_To_metacontroller_JSONValue is an autogenerated conversion function.
+func Convert_v1alpha1_JSONValue_To_metacontroller_JSONValue(in *JSONValue, out *metacontroller.JSONValue, s conversion.Scope) error {
+	return autoConvert_v1alpha1_JSONValue_To_metacontroller_JSONValue(in, out, s)
+}
+
+func autoConvert_metacontroller_JSONValue_To_v1alpha1_JSONValue(in *metacontroller.JSONValue, out *JSONValue, s conversion.Scope) error {
+	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
+	return nil
+}
+
+// Convert_metacontroller_JSONValue_To_v1alpha1_JSONValue is an autogenerated conversion function.
+func Convert_metacontroller_JSONValue_To_v1alpha1_JSONValue(in *metacontroller.JSONValue, out *JSONValue, s conversion.Scope) error {
+	return autoConvert_metacontroller_JSONValue_To_v1alpha1_JSONValue(in, out, s)
+}
+
 func autoConvert_v1alpha1_LastSyncError_To_metacontroller_LastSyncError(in *LastSyncError, out *metacontroller.LastSyncError, s conversion.Scope) error {
 	*out = *(*metacontroller.LastSyncError)(unsafe.Pointer(in))
 	return nil
@@ -1138,6 +1348,206 @@ func autoConvert_metacontroller_ResourceRule_To_v1alpha1_ResourceRule(in *metaco
 // Convert_metacontroller_ResourceRule_To_v1alpha1_ResourceRule is an autogenerated conversion function.
 func Convert_metacontroller_ResourceRule_To_v1alpha1_ResourceRule(in *metacontroller.ResourceRule, out *ResourceRule, s conversion.Scope) error {
 	return autoConvert_metacontroller_ResourceRule_To_v1alpha1_ResourceRule(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedCall_To_metacontroller_ReviewedCall(in *ReviewedCall, out *metacontroller.ReviewedCall, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedCall)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedCall_To_metacontroller_ReviewedCall is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedCall_To_metacontroller_ReviewedCall(in *ReviewedCall, out *metacontroller.ReviewedCall, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedCall_To_metacontroller_ReviewedCall(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedCall_To_v1alpha1_ReviewedCall(in *metacontroller.ReviewedCall, out *ReviewedCall, s conversion.Scope) error {
+	*out = *(*ReviewedCall)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedCall_To_v1alpha1_ReviewedCall is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedCall_To_v1alpha1_ReviewedCall(in *metacontroller.ReviewedCall, out *ReviewedCall, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedCall_To_v1alpha1_ReviewedCall(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedChange_To_metacontroller_ReviewedChange(in *ReviewedChange, out *metacontroller.ReviewedChange, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedChange_To_metacontroller_ReviewedChange is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedChange_To_metacontroller_ReviewedChange(in *ReviewedChange, out *metacontroller.ReviewedChange, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedChange_To_metacontroller_ReviewedChange(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedChange_To_v1alpha1_ReviewedChange(in *metacontroller.ReviewedChange, out *ReviewedChange, s conversion.Scope) error {
+	*out = *(*ReviewedChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedChange_To_v1alpha1_ReviewedChange is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedChange_To_v1alpha1_ReviewedChange(in *metacontroller.ReviewedChange, out *ReviewedChange, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedChange_To_v1alpha1_ReviewedChange(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedDryRun_To_metacontroller_ReviewedDryRun(in *ReviewedDryRun, out *metacontroller.ReviewedDryRun, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedDryRun)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedDryRun_To_metacontroller_ReviewedDryRun is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedDryRun_To_metacontroller_ReviewedDryRun(in *ReviewedDryRun, out *metacontroller.ReviewedDryRun, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedDryRun_To_metacontroller_ReviewedDryRun(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedDryRun_To_v1alpha1_ReviewedDryRun(in *metacontroller.ReviewedDryRun, out *ReviewedDryRun, s conversion.Scope) error {
+	*out = *(*ReviewedDryRun)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedDryRun_To_v1alpha1_ReviewedDryRun is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedDryRun_To_v1alpha1_ReviewedDryRun(in *metacontroller.ReviewedDryRun, out *ReviewedDryRun, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedDryRun_To_v1alpha1_ReviewedDryRun(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedEvent_To_metacontroller_ReviewedEvent(in *ReviewedEvent, out *metacontroller.ReviewedEvent, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedEvent)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedEvent_To_metacontroller_ReviewedEvent is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedEvent_To_metacontroller_ReviewedEvent(in *ReviewedEvent, out *metacontroller.ReviewedEvent, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedEvent_To_metacontroller_ReviewedEvent(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedEvent_To_v1alpha1_ReviewedEvent(in *metacontroller.ReviewedEvent, out *ReviewedEvent, s conversion.Scope) error {
+	*out = *(*ReviewedEvent)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedEvent_To_v1alpha1_ReviewedEvent is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedEvent_To_v1alpha1_ReviewedEvent(in *metacontroller.ReviewedEvent, out *ReviewedEvent, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedEvent_To_v1alpha1_ReviewedEvent(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedObject_To_metacontroller_ReviewedObject(in *ReviewedObject, out *metacontroller.ReviewedObject, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedObject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedObject_To_metacontroller_ReviewedObject is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedObject_To_metacontroller_ReviewedObject(in *ReviewedObject, out *metacontroller.ReviewedObject, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedObject_To_metacontroller_ReviewedObject(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedObject_To_v1alpha1_ReviewedObject(in *metacontroller.ReviewedObject, out *ReviewedObject, s conversion.Scope) error {
+	*out = *(*ReviewedObject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedObject_To_v1alpha1_ReviewedObject is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedObject_To_v1alpha1_ReviewedObject(in *metacontroller.ReviewedObject, out *ReviewedObject, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedObject_To_v1alpha1_ReviewedObject(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedRollout_To_metacontroller_ReviewedRollout(in *ReviewedRollout, out *metacontroller.ReviewedRollout, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedRollout)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedRollout_To_metacontroller_ReviewedRollout is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedRollout_To_metacontroller_ReviewedRollout(in *ReviewedRollout, out *metacontroller.ReviewedRollout, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedRollout_To_metacontroller_ReviewedRollout(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedRollout_To_v1alpha1_ReviewedRollout(in *metacontroller.ReviewedRollout, out *ReviewedRollout, s conversion.Scope) error {
+	*out = *(*ReviewedRollout)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedRollout_To_v1alpha1_ReviewedRollout is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedRollout_To_v1alpha1_ReviewedRollout(in *metacontroller.ReviewedRollout, out *ReviewedRollout, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedRollout_To_v1alpha1_ReviewedRollout(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedStep_To_metacontroller_ReviewedStep(in *ReviewedStep, out *metacontroller.ReviewedStep, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedStep)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedStep_To_metacontroller_ReviewedStep is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedStep_To_metacontroller_ReviewedStep(in *ReviewedStep, out *metacontroller.ReviewedStep, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedStep_To_metacontroller_ReviewedStep(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedStep_To_v1alpha1_ReviewedStep(in *metacontroller.ReviewedStep, out *ReviewedStep, s conversion.Scope) error {
+	*out = *(*ReviewedStep)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedStep_To_v1alpha1_ReviewedStep is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedStep_To_v1alpha1_ReviewedStep(in *metacontroller.ReviewedStep, out *ReviewedStep, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedStep_To_v1alpha1_ReviewedStep(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedStepCount_To_metacontroller_ReviewedStepCount(in *ReviewedStepCount, out *metacontroller.ReviewedStepCount, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedStepCount)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedStepCount_To_metacontroller_ReviewedStepCount is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedStepCount_To_metacontroller_ReviewedStepCount(in *ReviewedStepCount, out *metacontroller.ReviewedStepCount, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedStepCount_To_metacontroller_ReviewedStepCount(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedStepCount_To_v1alpha1_ReviewedStepCount(in *metacontroller.ReviewedStepCount, out *ReviewedStepCount, s conversion.Scope) error {
+	*out = *(*ReviewedStepCount)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedStepCount_To_v1alpha1_ReviewedStepCount is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedStepCount_To_v1alpha1_ReviewedStepCount(in *metacontroller.ReviewedStepCount, out *ReviewedStepCount, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedStepCount_To_v1alpha1_ReviewedStepCount(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedSync_To_metacontroller_ReviewedSync(in *ReviewedSync, out *metacontroller.ReviewedSync, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedSync)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedSync_To_metacontroller_ReviewedSync is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedSync_To_metacontroller_ReviewedSync(in *ReviewedSync, out *metacontroller.ReviewedSync, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedSync_To_metacontroller_ReviewedSync(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedSync_To_v1alpha1_ReviewedSync(in *metacontroller.ReviewedSync, out *ReviewedSync, s conversion.Scope) error {
+	*out = *(*ReviewedSync)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedSync_To_v1alpha1_ReviewedSync is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedSync_To_v1alpha1_ReviewedSync(in *metacontroller.ReviewedSync, out *ReviewedSync, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedSync_To_v1alpha1_ReviewedSync(in, out, s)
+}
+
+func autoConvert_v1alpha1_ReviewedWarning_To_metacontroller_ReviewedWarning(in *ReviewedWarning, out *metacontroller.ReviewedWarning, s conversion.Scope) error {
+	*out = *(*metacontroller.ReviewedWarning)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ReviewedWarning_To_metacontroller_ReviewedWarning is an autogenerated conversion function.
+func Convert_v1alpha1_ReviewedWarning_To_metacontroller_ReviewedWarning(in *ReviewedWarning, out *metacontroller.ReviewedWarning, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ReviewedWarning_To_metacontroller_ReviewedWarning(in, out, s)
+}
+
+func autoConvert_metacontroller_ReviewedWarning_To_v1alpha1_ReviewedWarning(in *metacontroller.ReviewedWarning, out *ReviewedWarning, s conversion.Scope) error {
+	*out = *(*ReviewedWarning)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_ReviewedWarning_To_v1alpha1_ReviewedWarning is an autogenerated conversion function.
+func Convert_metacontroller_ReviewedWarning_To_v1alpha1_ReviewedWarning(in *metacontroller.ReviewedWarning, out *ReviewedWarning, s conversion.Scope) error {
+	return autoConvert_metacontroller_ReviewedWarning_To_v1alpha1_ReviewedWarning(in, out, s)
 }
 
 func autoConvert_v1alpha1_Runner_To_metacontroller_Runner(in *Runner, out *metacontroller.Runner, s conversion.Scope) error {
@@ -1278,6 +1688,178 @@ func autoConvert_metacontroller_StatusConditionCheck_To_v1alpha1_StatusCondition
 // Convert_metacontroller_StatusConditionCheck_To_v1alpha1_StatusConditionCheck is an autogenerated conversion function.
 func Convert_metacontroller_StatusConditionCheck_To_v1alpha1_StatusConditionCheck(in *metacontroller.StatusConditionCheck, out *StatusConditionCheck, s conversion.Scope) error {
 	return autoConvert_metacontroller_StatusConditionCheck_To_v1alpha1_StatusConditionCheck(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReview_To_metacontroller_SyncReview(in *SyncReview, out *metacontroller.SyncReview, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SyncReviewSpec_To_metacontroller_SyncReviewSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SyncReviewStatus_To_metacontroller_SyncReviewStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SyncReview_To_metacontroller_SyncReview is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReview_To_metacontroller_SyncReview(in *SyncReview, out *metacontroller.SyncReview, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReview_To_metacontroller_SyncReview(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReview_To_v1alpha1_SyncReview(in *metacontroller.SyncReview, out *SyncReview, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_metacontroller_SyncReviewSpec_To_v1alpha1_SyncReviewSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_metacontroller_SyncReviewStatus_To_v1alpha1_SyncReviewStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_metacontroller_SyncReview_To_v1alpha1_SyncReview is an autogenerated conversion function.
+func Convert_metacontroller_SyncReview_To_v1alpha1_SyncReview(in *metacontroller.SyncReview, out *SyncReview, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReview_To_v1alpha1_SyncReview(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewController_To_metacontroller_SyncReviewController(in *SyncReviewController, out *metacontroller.SyncReviewController, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewController)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewController_To_metacontroller_SyncReviewController is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewController_To_metacontroller_SyncReviewController(in *SyncReviewController, out *metacontroller.SyncReviewController, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewController_To_metacontroller_SyncReviewController(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewController_To_v1alpha1_SyncReviewController(in *metacontroller.SyncReviewController, out *SyncReviewController, s conversion.Scope) error {
+	*out = *(*SyncReviewController)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewController_To_v1alpha1_SyncReviewController is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewController_To_v1alpha1_SyncReviewController(in *metacontroller.SyncReviewController, out *SyncReviewController, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewController_To_v1alpha1_SyncReviewController(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewParent_To_metacontroller_SyncReviewParent(in *SyncReviewParent, out *metacontroller.SyncReviewParent, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewParent)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewParent_To_metacontroller_SyncReviewParent is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewParent_To_metacontroller_SyncReviewParent(in *SyncReviewParent, out *metacontroller.SyncReviewParent, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewParent_To_metacontroller_SyncReviewParent(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewParent_To_v1alpha1_SyncReviewParent(in *metacontroller.SyncReviewParent, out *SyncReviewParent, s conversion.Scope) error {
+	*out = *(*SyncReviewParent)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewParent_To_v1alpha1_SyncReviewParent is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewParent_To_v1alpha1_SyncReviewParent(in *metacontroller.SyncReviewParent, out *SyncReviewParent, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewParent_To_v1alpha1_SyncReviewParent(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewParents_To_metacontroller_SyncReviewParents(in *SyncReviewParents, out *metacontroller.SyncReviewParents, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewParents)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewParents_To_metacontroller_SyncReviewParents is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewParents_To_metacontroller_SyncReviewParents(in *SyncReviewParents, out *metacontroller.SyncReviewParents, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewParents_To_metacontroller_SyncReviewParents(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewParents_To_v1alpha1_SyncReviewParents(in *metacontroller.SyncReviewParents, out *SyncReviewParents, s conversion.Scope) error {
+	*out = *(*SyncReviewParents)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewParents_To_v1alpha1_SyncReviewParents is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewParents_To_v1alpha1_SyncReviewParents(in *metacontroller.SyncReviewParents, out *SyncReviewParents, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewParents_To_v1alpha1_SyncReviewParents(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewResponse_To_metacontroller_SyncReviewResponse(in *SyncReviewResponse, out *metacontroller.SyncReviewResponse, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewResponse)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewResponse_To_metacontroller_SyncReviewResponse is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewResponse_To_metacontroller_SyncReviewResponse(in *SyncReviewResponse, out *metacontroller.SyncReviewResponse, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewResponse_To_metacontroller_SyncReviewResponse(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewResponse_To_v1alpha1_SyncReviewResponse(in *metacontroller.SyncReviewResponse, out *SyncReviewResponse, s conversion.Scope) error {
+	*out = *(*SyncReviewResponse)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewResponse_To_v1alpha1_SyncReviewResponse is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewResponse_To_v1alpha1_SyncReviewResponse(in *metacontroller.SyncReviewResponse, out *SyncReviewResponse, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewResponse_To_v1alpha1_SyncReviewResponse(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewSpec_To_metacontroller_SyncReviewSpec(in *SyncReviewSpec, out *metacontroller.SyncReviewSpec, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewSpec_To_metacontroller_SyncReviewSpec is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewSpec_To_metacontroller_SyncReviewSpec(in *SyncReviewSpec, out *metacontroller.SyncReviewSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewSpec_To_metacontroller_SyncReviewSpec(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewSpec_To_v1alpha1_SyncReviewSpec(in *metacontroller.SyncReviewSpec, out *SyncReviewSpec, s conversion.Scope) error {
+	*out = *(*SyncReviewSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewSpec_To_v1alpha1_SyncReviewSpec is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewSpec_To_v1alpha1_SyncReviewSpec(in *metacontroller.SyncReviewSpec, out *SyncReviewSpec, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewSpec_To_v1alpha1_SyncReviewSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewStatus_To_metacontroller_SyncReviewStatus(in *SyncReviewStatus, out *metacontroller.SyncReviewStatus, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewStatus_To_metacontroller_SyncReviewStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewStatus_To_metacontroller_SyncReviewStatus(in *SyncReviewStatus, out *metacontroller.SyncReviewStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewStatus_To_metacontroller_SyncReviewStatus(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewStatus_To_v1alpha1_SyncReviewStatus(in *metacontroller.SyncReviewStatus, out *SyncReviewStatus, s conversion.Scope) error {
+	*out = *(*SyncReviewStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewStatus_To_v1alpha1_SyncReviewStatus is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewStatus_To_v1alpha1_SyncReviewStatus(in *metacontroller.SyncReviewStatus, out *SyncReviewStatus, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewStatus_To_v1alpha1_SyncReviewStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncReviewSummary_To_metacontroller_SyncReviewSummary(in *SyncReviewSummary, out *metacontroller.SyncReviewSummary, s conversion.Scope) error {
+	*out = *(*metacontroller.SyncReviewSummary)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncReviewSummary_To_metacontroller_SyncReviewSummary is an autogenerated conversion function.
+func Convert_v1alpha1_SyncReviewSummary_To_metacontroller_SyncReviewSummary(in *SyncReviewSummary, out *metacontroller.SyncReviewSummary, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncReviewSummary_To_metacontroller_SyncReviewSummary(in, out, s)
+}
+
+func autoConvert_metacontroller_SyncReviewSummary_To_v1alpha1_SyncReviewSummary(in *metacontroller.SyncReviewSummary, out *SyncReviewSummary, s conversion.Scope) error {
+	*out = *(*SyncReviewSummary)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_metacontroller_SyncReviewSummary_To_v1alpha1_SyncReviewSummary is an autogenerated conversion function.
+func Convert_metacontroller_SyncReviewSummary_To_v1alpha1_SyncReviewSummary(in *metacontroller.SyncReviewSummary, out *SyncReviewSummary, s conversion.Scope) error {
+	return autoConvert_metacontroller_SyncReviewSummary_To_v1alpha1_SyncReviewSummary(in, out, s)
 }
 
 func autoConvert_v1alpha1_Webhook_To_metacontroller_Webhook(in *Webhook, out *metacontroller.Webhook, s conversion.Scope) error {

@@ -20,6 +20,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&CompositeControllerList{}, func(obj interface{}) { SetObjectDefaults_CompositeControllerList(obj.(*CompositeControllerList)) })
 	scheme.AddTypeDefaultingFunc(&DecoratorController{}, func(obj interface{}) { SetObjectDefaults_DecoratorController(obj.(*DecoratorController)) })
 	scheme.AddTypeDefaultingFunc(&DecoratorControllerList{}, func(obj interface{}) { SetObjectDefaults_DecoratorControllerList(obj.(*DecoratorControllerList)) })
+	scheme.AddTypeDefaultingFunc(&SyncReview{}, func(obj interface{}) { SetObjectDefaults_SyncReview(obj.(*SyncReview)) })
 	return nil
 }
 
@@ -444,5 +445,27 @@ func SetObjectDefaults_DecoratorControllerList(in *DecoratorControllerList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_DecoratorController(a)
+	}
+}
+
+func SetObjectDefaults_SyncReview(in *SyncReview) {
+	if in.Spec.Parents != nil {
+		if in.Spec.Parents.Limit == nil {
+			var ptrVar1 int32 = 20
+			in.Spec.Parents.Limit = &ptrVar1
+		}
+	}
+	if in.Spec.Calls == "" {
+		in.Spec.Calls = "All"
+	}
+	if in.Spec.Until == "" {
+		in.Spec.Until = "Plan"
+	}
+	if in.Spec.Details == "" {
+		in.Spec.Details = "All"
+	}
+	if in.Spec.TimeoutSeconds == nil {
+		var ptrVar1 int32 = 20
+		in.Spec.TimeoutSeconds = &ptrVar1
 	}
 }

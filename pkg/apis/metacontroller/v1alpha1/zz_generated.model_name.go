@@ -154,6 +154,11 @@ func (in Hook) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JSONValue) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.JSONValue"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LastSyncError) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.LastSyncError"
 }
@@ -171,6 +176,56 @@ func (in ResourceKeyRef) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceRule) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ResourceRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedCall) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedCall"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedChange) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedChange"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedDryRun) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedDryRun"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedEvent) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedEvent"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedObject) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedRollout) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedRollout"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedStep) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedStep"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedStepCount) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedStepCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedSync) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedWarning) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ReviewedWarning"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -206,6 +261,46 @@ func (in ShardStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in StatusConditionCheck) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.StatusConditionCheck"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReview) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReview"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewController) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewController"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewParent) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewParent"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewParents) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewParents"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewResponse) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewResponse"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncReviewSummary) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncReviewSummary"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

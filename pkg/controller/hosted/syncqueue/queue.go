@@ -32,8 +32,8 @@ const (
 	lowPriority    = -100
 )
 
-// SyncFunc syncs one parent. It is never called concurrently for the same parent.
-type SyncFunc func(ctx context.Context, parent object.Key) Result
+// SyncFunc syncs one parent because of a cause. It is never called concurrently for the same parent.
+type SyncFunc func(ctx context.Context, parent object.Key, cause Cause) Result
 
 // Queue is the work queue of one running controller with its workers.
 type Queue struct {
@@ -46,9 +46,9 @@ type Queue struct {
 	sync         SyncFunc
 	workers      int
 	requeueTimes requeueTimes
-	// tracer and wakes are nil if syncs are not traced.
+	wakes        wakes
+	// tracer is nil if syncs are not traced.
 	tracer *tracing.Tracer
-	wakes  *wakes
 }
 
 // New returns a queue. The caller must either run it or close it. The name is the one that the
@@ -59,14 +59,10 @@ func New(name string, workers int, tracer *tracing.Tracer, syncOne SyncFunc) *Qu
 		o.MetricProvider = measured
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[object.Key](minBackoff, maxBackoff)
 	})
-	var causes *wakes
-	if tracer != nil {
-		causes = &wakes{of: map[object.Key]wake{}}
-	}
 	return &Queue{
 		name:         name,
 		tracer:       tracer,
-		wakes:        causes,
+		wakes:        wakes{of: map[object.Key]wake{}},
 		Metrics:      measured,
 		queue:        queue,
 		stop:         sync.OnceFunc(queue.ShutDown),
@@ -81,20 +77,14 @@ func (q *Queue) Close() { q.stop() }
 
 // Enqueue adds parents because of an event.
 func (q *Queue) Enqueue(cause Cause, parents ...object.Key) {
-	q.noteWake(cause, parents)
+	q.wakes.note(cause, time.Now(), parents...)
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
 }
 
 // EnqueueLowPriority adds parents that are synced when no other parent waits.
 func (q *Queue) EnqueueLowPriority(cause Cause, parents ...object.Key) {
-	q.noteWake(cause, parents)
+	q.wakes.note(cause, time.Now(), parents...)
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
-}
-
-func (q *Queue) noteWake(cause Cause, parents []object.Key) {
-	if q.wakes != nil {
-		q.wakes.note(cause, time.Now(), parents...)
-	}
 }
 
 // Run syncs the parents in the queue until ctx ends. It returns when the running syncs have
@@ -124,22 +114,22 @@ func (q *Queue) work(ctx context.Context) {
 
 // syncTraced syncs one parent in a span that begins with what caused the sync.
 func (q *Queue) syncTraced(ctx context.Context, parent object.Key, now time.Time) Result {
-	if q.tracer == nil {
-		return q.syncSafely(ctx, parent)
-	}
 	wake := q.wakes.take(parent, now)
+	if q.tracer == nil {
+		return q.syncSafely(ctx, parent, wake.strongest())
+	}
 	ctx, span := q.tracer.StartSync(ctx, wake.at)
 	defer span.End()
 	if span.IsRecorded() {
-		span.Set(tracing.Controller.String(q.name), tracing.Cause.String(string(wake.cause)),
+		span.Set(tracing.Controller.String(q.name), tracing.Cause.String(wake.first.String()),
 			tracing.Kind.String(parent.Kind), tracing.Namespace.String(parent.Namespace), tracing.Name.String(parent.Name))
 	}
-	return q.syncSafely(ctx, parent)
+	return q.syncSafely(ctx, parent, wake.strongest())
 }
 
 // syncSafely keeps a panic from ending the process. Syncs recover from panics themselves and report
 // them; this is for a panic in the reporting.
-func (q *Queue) syncSafely(ctx context.Context, parent object.Key) (result Result) {
+func (q *Queue) syncSafely(ctx context.Context, parent object.Key, cause Cause) (result Result) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", panicked), "Sync panicked",
@@ -147,7 +137,7 @@ func (q *Queue) syncSafely(ctx context.Context, parent object.Key) (result Resul
 			result = Backoff(0)
 		}
 	}()
-	return q.sync(ctx, parent)
+	return q.sync(ctx, parent, cause)
 }
 
 // requeue puts a parent back into the queue, or not, as the result of its sync says.
@@ -172,15 +162,15 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 	if result.latest > 0 && (options.After == 0 || result.latest < options.After) {
 		options.After = result.latest
 	}
+	cause := Retry
 	if result.kind == done {
 		q.queue.Forget(parent)
 		if options.After == 0 {
 			return
 		}
+		cause = Due
 	}
-	if q.wakes != nil {
-		q.wakes.note(Requested, now.Add(options.After), parent)
-	}
+	q.wakes.note(cause, now.Add(options.After), parent)
 	q.queue.AddWithOpts(options, parent)
 }
 

@@ -44,7 +44,7 @@ func (d *diary) note(parent object.Key) (visits int) {
 func start(t *testing.T, workers int, sync func(*diary, object.Key) Result) (*Queue, *diary) {
 	t.Helper()
 	noted := &diary{started: time.Now()}
-	queue := New(t.Name(), workers, nil, func(_ context.Context, parent object.Key) Result {
+	queue := New(t.Name(), workers, nil, func(_ context.Context, parent object.Key, _ Cause) Result {
 		return sync(noted, parent)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -322,7 +322,7 @@ func TestASyncThatPanicsIsAFailure(t *testing.T) {
 func TestASyncHasTheContextOfTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 1)
-		queue := New(t.Name(), 1, nil, func(ctx context.Context, _ object.Key) Result {
+		queue := New(t.Name(), 1, nil, func(ctx context.Context, _ object.Key, _ Cause) Result {
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return Done(0)
@@ -350,7 +350,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 		release, returned := make(chan struct{}), make(chan struct{})
 		var syncs, ended int
 		var mu sync.Mutex
-		queue := New(t.Name(), 3, nil, func(context.Context, object.Key) Result {
+		queue := New(t.Name(), 3, nil, func(context.Context, object.Key, Cause) Result {
 			mu.Lock()
 			syncs++
 			mu.Unlock()
@@ -392,7 +392,7 @@ func TestRunReturnsWhenTheSyncsUnderWayHave(t *testing.T) {
 // Otherwise the goroutines of its queue would never end. synctest finds them.
 func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := New(t.Name(), 1, nil, func(context.Context, object.Key) Result { return Done(0) })
+		queue := New(t.Name(), 1, nil, func(context.Context, object.Key, Cause) Result { return Done(0) })
 		queue.Enqueue(ParentChanged, named("a"))
 		queue.Close()
 	})
@@ -400,7 +400,7 @@ func TestALoopThatIsNotRunIsClosed(t *testing.T) {
 
 func TestCloseAfterRunDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := New(t.Name(), 1, nil, func(context.Context, object.Key) Result { return Done(0) })
+		queue := New(t.Name(), 1, nil, func(context.Context, object.Key, Cause) Result { return Done(0) })
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		queue.Run(ctx)

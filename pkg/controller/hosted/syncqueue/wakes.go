@@ -4,34 +4,53 @@
 package syncqueue
 
 import (
+	"math/bits"
 	"sync"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Cause is why a parent is in the queue. Traces show it.
-type Cause string
+// Cause is why a parent is in the queue. Traces show it, and hooks are told.
+type Cause uint8
 
+// The causes, the one that tells most first. Of several causes of one sync, the first counts.
 const (
-	ParentChanged  Cause = "parent changed"
-	ChildChanged   Cause = "child changed"
-	NameFreed      Cause = "name of a child became free"
-	RelatedChanged Cause = "related object changed"
-	SchemaChanged  Cause = "schema changed"
-	Resync         Cause = "resync"
-	// Requested is a sync that the last one asked for.
-	Requested Cause = "last sync"
+	// Asked is a sync that a user asked for.
+	Asked Cause = iota
+	ParentChanged
+	ChildChanged
+	NameFreed
+	RelatedChanged
+	SchemaChanged
+	Resync
+	// Due is a sync that the last one asked for, at a time.
+	Due
+	// Retry is a sync because the last one failed, or came too early.
+	Retry
 )
+
+func (c Cause) String() string {
+	return [...]string{
+		"asked for", "parent changed", "child changed", "name of a child became free", "related object changed", "schema changed",
+		"resync", "last sync", "retry",
+	}[c]
+}
 
 // wake is what a sync begins with.
 type wake struct {
-	cause Cause
+	// at is the time of the earliest cause, which is first.
 	at    time.Time
+	first Cause
+	// causes has a bit for each cause.
+	causes uint16
 }
 
-// wakes has the earliest cause of each parent in the queue. The queue itself keeps none. A nil *wakes notes nothing. Its
-// methods may be called concurrently.
+// strongest returns the cause that counts.
+func (w wake) strongest() Cause { return Cause(bits.TrailingZeros16(w.causes)) }
+
+// wakes has the causes of each parent in the queue. The queue itself keeps none. Its methods may be called
+// concurrently.
 type wakes struct {
 	mu sync.Mutex
 	of map[object.Key]wake
@@ -39,15 +58,15 @@ type wakes struct {
 
 // note notes why parents are to be synced, and from when on.
 func (w *wakes) note(cause Cause, at time.Time, parents ...object.Key) {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, parent := range parents {
-		if earlier, isKnown := w.of[parent]; !isKnown || at.Before(earlier.at) {
-			w.of[parent] = wake{cause, at}
+		noted, isKnown := w.of[parent]
+		if !isKnown || at.Before(noted.at) {
+			noted.at, noted.first = at, cause
 		}
+		noted.causes |= 1 << cause
+		w.of[parent] = noted
 	}
 }
 
@@ -58,7 +77,7 @@ func (w *wakes) take(parent object.Key, now time.Time) wake {
 	taken, isKnown := w.of[parent]
 	delete(w.of, parent)
 	if !isKnown || taken.at.After(now) {
-		return wake{Requested, now}
+		return wake{at: now, first: Due, causes: 1 << Due}
 	}
 	return taken
 }

@@ -35,6 +35,9 @@ func (a *Actor) For(controller string, account host.Account) *Actor {
 	return &Actor{Writer: a.Writer.For(controller).As(account), Parallel: a.Parallel}
 }
 
+// DryRun returns an actor that asks the host to do everything but store the results.
+func (a *Actor) DryRun() *Actor { return &Actor{Writer: a.Writer.DryRun(), Parallel: a.Parallel} }
+
 // childPhases are the phases of the steps about children. The steps of one phase are taken in
 // parallel. A phase ends before the next one begins.
 var childPhases = [...][]pipeline.Op{
@@ -59,15 +62,28 @@ func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
 func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipeline.Plan) []pipeline.Outcome {
 	var outcomes []pipeline.Outcome
 	for _, phase := range phasesOf(plan) {
-		var steps []pipeline.Step
-		for _, step := range plan.Steps {
-			if slices.Contains(phase, step.Op) {
-				steps = append(steps, step)
-			}
-		}
+		steps := stepsOf(plan, phase)
 		outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps), lastOfParent(outcomes))...)
 	}
 	return outcomes
+}
+
+// stepsOf returns the steps of a phase.
+func stepsOf(plan *pipeline.Plan, phase []pipeline.Op) (steps []pipeline.Step) {
+	for _, step := range plan.Steps {
+		if slices.Contains(phase, step.Op) {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// InOrder returns the steps of a plan that write, in the order in which Act takes them.
+func InOrder(plan *pipeline.Plan) (steps []pipeline.Step) {
+	for _, phase := range phasesOf(plan) {
+		steps = append(steps, stepsOf(plan, phase)...)
+	}
+	return steps
 }
 
 // execute takes steps in parallel. Writes of the parent start from the form of it that an earlier

@@ -31,15 +31,15 @@ func (e *MissingRightError) Error() string {
 
 func (e *MissingRightError) Unwrap() error { return e.Err }
 
-// missesRight reports whether a request was refused for want of a right.
-func missesRight(err error) bool {
+// LacksRight reports whether a request was refused for want of a right, and not by admission.
+func LacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && lacksRight.MatchString(err.Error())
 }
 
 // withMissingRule returns the error of a request that was refused for want of a right as a
 // *MissingRightError, and every other one as it is.
 func withMissingRule(err error) error {
-	if !missesRight(err) {
+	if !LacksRight(err) {
 		return err
 	}
 	parts := lacksRight.FindStringSubmatch(err.Error())

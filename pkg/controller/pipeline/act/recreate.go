@@ -26,7 +26,7 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	}
 	tried, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
-	case missesRight(err):
+	case LacksRight(err):
 		return nil, err
 	case apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
 		klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",

@@ -28,9 +28,8 @@ const (
 	bodyVerbosity = 6
 )
 
-// question is what a call asks a hook.
+// question is what a call asks a hook. It is not kept, so that its functions cost nothing.
 type question struct {
-	snapshot *pipeline.Snapshot
 	// request appends the body of the request.
 	request func(to []byte) []byte
 	// decode reads the answer. It reports whether the bytes of the answer are free for other uses
@@ -38,21 +37,24 @@ type question struct {
 	decode func(d *protocol.Decoder, answer []byte) (free bool, err error)
 }
 
-// call asks the hook about a parent, unless its circuit is open: then the error is a
+// call asks the hook about the parent of a snapshot, unless its circuit is open: then the error is a
 // *CircuitOpenError. All errors name the hook.
-func (w *Webhook) call(ctx context.Context, q question) (err error) {
-	parent := cmp.Or(q.snapshot.Present, q.snapshot.Parent)
+func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q question) (err error) {
+	if w.preview != nil {
+		return w.callForPreview(ctx, snapshot, q)
+	}
+	parent := cmp.Or(snapshot.Present, snapshot.Parent)
 	if err := w.breaker.allow(parent, time.Now()); err != nil {
 		return w.explain(err)
 	}
 	defer func() { w.breaker.done(parent, err, time.Now()) }()
 	ctx, span := tracing.Start(ctx, "hook")
 	defer func() { span.Fail(err); span.End() }()
-	posted := w.buffers.get()
+	posted := w.spare.requests.get()
 	defer posted.release()
 	posted.bytes = q.request(posted.bytes)
 	w.logRequest(ctx, posted.bytes)
-	etags := w.etagCacheFor(q.snapshot)
+	etags := w.etagCacheFor(snapshot)
 	began := time.Now()
 	cached := etags.get(parent.UID, began)
 	reply, err := w.post(ctx, posted, cached.etag)
@@ -66,24 +68,11 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 	if !reply.notModified {
 		answer = reply.body.Bytes()
 	}
-	d := &protocol.Decoder{
-		Redactor:       protocol.Redactor{Credentials: reply.credentials, Request: posted.bytes, Answer: answer},
-		FindDuplicates: w.strict() || w.logsStrictErrors(ctx),
-		Whole:          w.developerMode,
-	}
 	if span.IsRecorded() {
 		span.Set(tracing.Hook.String(w.name), tracing.URL.String(w.shown), tracing.Status.Int(reply.status), tracing.Sent.Int(len(posted.bytes)), tracing.Received.Int(len(answer)))
 	}
-	// An answer is logged before it is judged: what is wrong with it is best seen in it.
-	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
-	if reply.status != http.StatusOK && !reply.notModified {
-		return w.explain(&statusError{status: reply.status, body: d.Show(answer), advice: w.transport.ExplainStatus(reply.status)})
-	}
-	free, err := q.decode(d, answer)
+	free, err := w.read(ctx, q, posted.bytes, reply, answer)
 	if err != nil {
-		return w.explain(err)
-	}
-	if err := w.checkStrict(ctx, d); err != nil {
 		return w.explain(err)
 	}
 	if reply.etag != "" && !reply.notModified {
@@ -93,6 +82,25 @@ func (w *Webhook) call(ctx context.Context, q question) (err error) {
 		w.reuse(reply.body)
 	}
 	return nil
+}
+
+// read reads the answer of a reply. It reports whether the bytes of the answer are free for other uses
+// afterwards.
+func (w *Webhook) read(ctx context.Context, q question, request []byte, reply reply, answer []byte) (free bool, err error) {
+	d := &protocol.Decoder{
+		Redactor:       protocol.Redactor{Credentials: reply.credentials, Request: request, Answer: answer},
+		FindDuplicates: w.strict() || w.logsStrictErrors(ctx),
+		Whole:          w.developerMode,
+	}
+	// An answer is logged before it is judged: what is wrong with it is best seen in it.
+	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
+	if reply.status != http.StatusOK && !reply.notModified {
+		return false, &statusError{status: reply.status, body: d.Show(answer), advice: w.transport.ExplainStatus(reply.status)}
+	}
+	if free, err = q.decode(d, answer); err != nil {
+		return false, err
+	}
+	return free, w.checkStrict(ctx, d)
 }
 
 // etagCacheFor returns the ETag cache for answers about the snapshot's parent. There is none for an

@@ -279,7 +279,7 @@ type syncing struct {
 	loop    *syncqueue.Queue
 }
 
-func (c *syncing) sync(_ context.Context, name object.Key) syncqueue.Result {
+func (c *syncing) sync(_ context.Context, name object.Key, _ syncqueue.Cause) syncqueue.Result {
 	parent := parentOf(name.Name, 1)
 	if err := c.breaker.allow(parent, time.Now()); err != nil {
 		down, _ := errors.AsType[*CircuitOpenError](err)

@@ -49,6 +49,9 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
+	if w.preview != nil {
+		request.Header.Set(previewHeader, "true")
+	}
 	if w.mayCall != nil {
 		if err := w.mayCall(); err != nil {
 			return reply{}, err
@@ -78,9 +81,9 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
 	expected := response.ContentLength
 	if expected < 0 { // the hook announces nothing
-		expected = w.lastSize.Load()
+		expected = w.spare.lastSize.Load()
 	}
-	body, ok := w.bodies.Get().(*bytes.Buffer)
+	body, ok := w.spare.answers.Get().(*bytes.Buffer)
 	if !ok {
 		body = &bytes.Buffer{}
 	}
@@ -92,7 +95,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	if err != nil {
 		return nil, httpError(ctx, err)
 	}
-	w.lastSize.Store(int64(body.Len()))
+	w.spare.lastSize.Store(int64(body.Len()))
 	if int64(body.Len()) > w.limit {
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
 	}
@@ -104,7 +107,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 func (w *Webhook) reuse(body *bytes.Buffer) {
 	if body != nil && body.Cap() <= maxPooledBytes {
 		body.Reset()
-		w.bodies.Put(body)
+		w.spare.answers.Put(body)
 	}
 }
 

@@ -65,17 +65,24 @@ type Webhook struct {
 	client    *http.Client
 	transport *transport.Transport
 	unmeasure func()
-	breaker   circuitBreaker
+	breaker   *circuitBreaker
 	// etags is nil unless the hook has an ETag cache.
-	etags   *etagCache
-	buffers bufferPool
-	// lastSize is the size of the last answer in bytes.
-	lastSize atomic.Int64
-	// bodies has the buffers of answers that are no longer used.
-	bodies sync.Pool
+	etags *etagCache
+	spare *spareBuffers
 	// mayCall and developerMode are those of the Options.
 	mayCall       func() error
 	developerMode bool
+	// preview is nil unless the calls are for previews.
+	preview *Preview
+}
+
+// spareBuffers are what calls leave to later ones of the same hook.
+type spareBuffers struct {
+	requests bufferPool
+	// answers has the buffers of answers that are no longer used.
+	answers sync.Pool
+	// lastSize is the size of the last answer in bytes.
+	lastSize atomic.Int64
 }
 
 // The names of the hooks of a controller.
@@ -117,7 +124,9 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		client:       &http.Client{Transport: measured, CheckRedirect: transport.CheckRedirect},
 		transport:    connections,
 		unmeasure:    unmeasure,
+		breaker:      &circuitBreaker{},
 		etags:        newETagCache(spec.Etag),
+		spare:        &spareBuffers{},
 
 		mayCall:       options.MayCall,
 		developerMode: options.DeveloperMode,
@@ -177,9 +186,8 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot
 
 func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	var response *pipeline.Response
-	err := w.call(ctx, question{
-		snapshot: snapshot,
-		request:  func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
+	err := w.call(ctx, snapshot, question{
+		request: func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			hash := xxhash.Sum64(answer)
 			if response = w.noOpResponse(ctx, snapshot.NoOp, hash); response != nil {
@@ -212,11 +220,10 @@ func (w *Webhook) noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash ui
 }
 
 // Customize asks which related objects the other hooks are shown for the snapshot's parent. It
-// sends only Controller and Parent of the snapshot. The warnings are about the answer.
+// sends only Controller, Parent and Trigger of the snapshot. The warnings are about the answer.
 func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (rules []pipeline.RelatedRule, warnings []pipeline.Warning, err error) {
-	err = w.call(ctx, question{
-		snapshot: snapshot,
-		request:  func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
+	err = w.call(ctx, snapshot, question{
+		request: func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			rules, err = d.RelatedRules(answer)
 			warnings = w.warnings(d, "", nil)

@@ -58,3 +58,6 @@ func (c AnnotationClaims) Adopts(_, _ *object.Object) bool { return false }
 
 // Forget does nothing: nothing is cached.
 func (c AnnotationClaims) Forget(object.Key) {}
+
+// Fresh returns the claims themselves.
+func (c AnnotationClaims) Fresh() Claims { return c }

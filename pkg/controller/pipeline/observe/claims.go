@@ -32,6 +32,8 @@ type Claims interface {
 	Adopts(parent, orphan *object.Object) bool
 	// Forget drops what is cached about a parent that is gone.
 	Forget(parent object.Key)
+	// Fresh returns claims by the same rules that have cached nothing.
+	Fresh() Claims
 }
 
 // isAttachment reports whether an object is an attachment of any DecoratorController.

@@ -109,6 +109,9 @@ func (c *LabelClaims) Forget(parent object.Key) {
 	delete(c.parsed, parent)
 }
 
+// Fresh returns claims by the same rules that have parsed nothing.
+func (c *LabelClaims) Fresh() Claims { return NewLabelClaims(c.generate) }
+
 // generatedLabel is the label that generated selectors match. Its value is the parent's UID.
 const generatedLabel = "controller-uid"
 

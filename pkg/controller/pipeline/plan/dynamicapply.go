@@ -40,7 +40,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	}
 	step := pipeline.Step{Op: pipeline.Update, Observed: observed, Path: result.path, Why: "it differs at " + result.path}
 	if method != InPlace && result.contentDiffers {
-		step.Op = pipeline.Recreate
+		step.Op, step.Successor = pipeline.Recreate, func() ([]byte, error) { return object.Canonical(result.merged) }
 		return step, nil
 	}
 	// Under Recreate too, the annotation follows what the hook wants: a field that is not in it is

@@ -46,6 +46,8 @@ var uncovered = map[string]irrelevant{
 	"Outside":              forBoth("FinalizerStep acts on it, and no hook is called"),
 	"ForeignStatus":        forBoth(fixed),
 	"NoOp":                 forBoth("the hash decides whether it is used"),
+	"Revision":             forBoth("it names what Present tells"),
+	"Trigger":              forBoth("hooks are told it for information"),
 
 	"Children.Type":   forBoth(fixed),
 	"Children.Schema": forBoth(schemas),

@@ -4,6 +4,9 @@
 package plan
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/cespare/xxhash/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +36,15 @@ type UpToDateCache struct {
 
 // hashPair are the hashes of what the hook wanted and of what the host had.
 type hashPair struct{ desired, observed uint64 }
+
+// Clone returns a copy of the cache.
+func (c *UpToDateCache) Clone() UpToDateCache {
+	clone := *c
+	clone.objects, clone.outdated, clone.outdatedWarnings = maps.Clone(c.objects), maps.Clone(c.outdated), maps.Clone(c.outdatedWarnings)
+	clone.unknown.found, clone.unknown.searched = maps.Clone(c.unknown.found), slices.Clone(c.unknown.searched)
+	clone.hostWarnings = maps.Clone(c.hostWarnings)
+	return clone
+}
 
 // Is reports whether nothing is left to write for the pair.
 func (c *UpToDateCache) Is(uid types.UID, desired, observed uint64) bool {

@@ -116,6 +116,26 @@ func (c *children) keysAt(index int) iter.Seq[object.Key] {
 	}
 }
 
+// keysBehind returns the keys of the children that are at earlier revisions.
+func (c *children) keysBehind() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, child := range c.inOrder {
+			if child.at != 0 && !yield(child.Key) {
+				return
+			}
+		}
+	}
+}
+
+// keysOf returns the keys of children.
+func keysOf(children []*child) []object.Key {
+	var keys []object.Key
+	for _, child := range children {
+		keys = append(keys, child.Key)
+	}
+	return keys
+}
+
 // isBeforePartition reports whether the partition of its kind keeps the child at its revision.
 func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
 

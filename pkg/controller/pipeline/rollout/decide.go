@@ -30,6 +30,9 @@ type Decision struct {
 	Response *pipeline.Response
 	// Updated is the condition that shows how far the rollout is.
 	Updated metav1.Condition
+	// Moved are the children that move to the latest revision now. Behind are those that stay at an
+	// earlier one.
+	Moved, Behind []object.Key
 	// Waits is true if children in motion keep others from moving.
 	Waits bool
 	// Advice says more than the message of Updated: it names the field of the controller's spec that makes
@@ -48,11 +51,11 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	if err := c.assign(); err != nil {
 		return nil, err
 	}
-	condition, waitsFor, err := c.advance()
+	condition, moved, waitsFor, err := c.advance()
 	if err != nil {
 		return nil, err
 	}
-	d := &Decision{Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Advice: waitsFor.advice()}
+	d := &Decision{Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()), Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Advice: waitsFor.advice()}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	if d.Response.Status != nil {
@@ -106,10 +109,10 @@ func (c *children) claims() map[object.Key]int {
 	return claims
 }
 
-// advance moves as many children to the latest revision as may move now. It returns the
-// condition that shows how far the rollout is and, if children in motion keep others from moving, the
-// child that the rollout waits for.
-func (c *children) advance() (condition metav1.Condition, waitsFor *child, err error) {
+// advance moves as many children to the latest revision as may move now, and returns them. It also
+// returns the condition that shows how far the rollout is and, if children in motion keep others from
+// moving, the child that the rollout waits for.
+func (c *children) advance() (condition metav1.Condition, moved []*child, waitsFor *child, err error) {
 	var behind, heldBack []*child
 	for _, child := range c.inOrder {
 		switch {
@@ -122,25 +125,24 @@ func (c *children) advance() (condition metav1.Condition, waitsFor *child, err e
 	}
 	switch {
 	case len(behind) == 0 && len(heldBack) == 0:
-		return updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name), nil, nil
+		return updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name), nil, nil, nil
 	case len(behind) == 0:
-		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), nil, nil
+		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), nil, nil, nil
 	}
 	motion, err := c.countMotion()
 	if err != nil {
-		return metav1.Condition{}, nil, err
+		return metav1.Condition{}, nil, nil, err
 	}
-	var moved []*child
 	for i := motion.next(behind); i >= 0; i = motion.next(behind) {
 		motion.move(behind[i])
 		moved = append(moved, behind[i])
 		behind = slices.Delete(behind, i, i+1)
 	}
 	if len(moved) > 0 {
-		return updated(rolloutProgressing, "updating "+c.list(moved)), nil, nil
+		return updated(rolloutProgressing, "updating "+c.list(moved)), moved, nil, nil
 	}
 	waitsFor = motion.waitsFor()
-	return updated(rolloutWaiting, waitsFor.motion), waitsFor, nil
+	return updated(rolloutWaiting, waitsFor.motion), nil, waitsFor, nil
 }
 
 // compose makes one answer from the answers about all revisions. It is the answer about the

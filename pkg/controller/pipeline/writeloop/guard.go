@@ -89,6 +89,26 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	return next, report
 }
 
+// Fork returns a guard that decides about the steps of a plan as this one does, and that leaves nothing in
+// it.
+func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fork := New()
+	copyOf := func(at target) {
+		if of := g.histories[at]; of != nil {
+			fork.histories[at] = of.clone()
+		}
+	}
+	for _, op := range parentOps {
+		copyOf(target{Key: object.KeyOf(snapshot.Parent), ofParent: op})
+	}
+	for i := range plan.Steps {
+		copyOf(targetOf(&plan.Steps[i]))
+	}
+	return fork
+}
+
 // PostponeStep is Postpone for a step that is taken before the rest of its sync is planned: the
 // one that puts the finalizer on the parent. It returns until when the step must wait, zero if
 // it may be taken, and the loops to report.

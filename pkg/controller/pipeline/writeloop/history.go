@@ -56,6 +56,16 @@ type loop struct {
 	rivals []string
 }
 
+// clone returns a copy of the history.
+func (h *history) clone() *history {
+	clone := *h
+	if h.loop != nil {
+		loop := *h.loop
+		clone.loop = &loop
+	}
+	return &clone
+}
+
 // attempt notes that a plan has the step, and reports whether it is too early to take it. It
 // also returns the loop of the step, if the loop has to be reported now. A step that may be taken
 // can be in a loop too: if two sides undo each other's writes, the side that was slowed down

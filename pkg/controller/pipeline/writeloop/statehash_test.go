@@ -47,12 +47,13 @@ func TestTheHashOfTheStateCoversTheRequest(t *testing.T) {
 		"Snapshot.Finalizing": "it changes with the metadata of the parent, seldom more than once",
 		"Group.Type":          "it is the same as long as the controller runs",
 		"Related.Type":        "it is the type of its objects",
+		"Snapshot.Trigger":    "it is for information: an answer that changes with it changes for no reason",
 	}
 	// unsent are the fields that are not in a request.
 	unsent := []string{
 		"Snapshot.ParentType", "Snapshot.Present", "Snapshot.Selector", "Snapshot.GeneratedLabels", "Snapshot.GeneratedAnnotations",
 		"Snapshot.Finalizer", "Snapshot.NeedsFinalizer", "Snapshot.Managed", "Snapshot.Outside", "Snapshot.ForeignStatus", "Snapshot.NoOp",
-		"Snapshot.ParentSchema", "Snapshot.SchemasVersion",
+		"Snapshot.ParentSchema", "Snapshot.SchemasVersion", "Snapshot.Revision",
 		"Group.Schema", "Group.Adopt", "Group.Release",
 	}
 	known := slices.Concat(slices.Collect(maps.Keys(hashed)), slices.Collect(maps.Keys(steady)), unsent)

@@ -139,23 +139,38 @@ func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, er
 // Write makes one change and adds it to writes, until the informer shows it. It fails and changes
 // nothing if the revision is no longer as it was read.
 func (s *Store) Write(ctx context.Context, writes *OwnWrites, write revisions.Write) error {
+	stored, err := s.send(ctx, write, nil)
+	if err == nil {
+		writes.add(write.Op, stored)
+	}
+	return err
+}
+
+// DryRun is Write that stores nothing.
+func (s *Store) DryRun(ctx context.Context, write revisions.Write) error {
+	_, err := s.send(ctx, write, []string{metav1.DryRunAll})
+	return err
+}
+
+// send makes one change, and returns the revision as it is stored or, of a deletion, as it was.
+func (s *Store) send(ctx context.Context, write revisions.Write, dryRun []string) (stored *v1alpha1.ControllerRevision, err error) {
 	revision := write.Revision
 	client := s.client.MetacontrollerV1alpha1().ControllerRevisions(revision.Namespace)
-	stored := revision
-	var err error
+	stored = revision
 	switch write.Op {
 	case pipeline.Create:
-		stored, err = client.Create(ctx, revision, metav1.CreateOptions{})
+		stored, err = client.Create(ctx, revision, metav1.CreateOptions{DryRun: dryRun})
 	case pipeline.Update:
-		stored, err = client.Update(ctx, revision, metav1.UpdateOptions{})
+		stored, err = client.Update(ctx, revision, metav1.UpdateOptions{DryRun: dryRun})
 	case pipeline.Delete:
-		err = client.Delete(ctx, revision.Name, *metav1.NewPreconditionDeleteOptions(string(revision.UID)))
+		options := metav1.NewPreconditionDeleteOptions(string(revision.UID))
+		options.DryRun = dryRun
+		err = client.Delete(ctx, revision.Name, *options)
 	}
 	if err != nil {
-		return fmt.Errorf("can't %s ControllerRevision %s/%s: %w", write.Op, revision.Namespace, revision.Name, err)
+		return nil, fmt.Errorf("can't %s ControllerRevision %s/%s: %w", write.Op, revision.Namespace, revision.Name, err)
 	}
-	writes.add(write.Op, stored)
-	return nil
+	return stored, nil
 }
 
 // OwnWrites are the writes of one parent's syncs that the informer may not show yet. The zero

@@ -51,6 +51,7 @@ func TestDiscovery(t *testing.T) {
 		{"controllerrevisions/status", "", "ControllerRevision", true, nil, nil, status},
 		{"decoratorcontrollers", "decoratorcontroller", "DecoratorController", false, []string{"dec", "decorators"}, metacontroller, all},
 		{"decoratorcontrollers/status", "", "DecoratorController", false, nil, nil, status},
+		{"syncreviews", "syncreview", "SyncReview", false, nil, nil, "create"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("resources differ (-want +got):\n%s", diff)

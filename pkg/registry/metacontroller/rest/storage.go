@@ -18,12 +18,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 )
 
 // StorageProvider makes the API group metacontroller.k8s.io.
 type StorageProvider struct {
 	// Scheme knows all types of the group, and those of metav1 for group "" and version "v1".
 	Scheme *runtime.Scheme
+	// Reviews answers SyncReviews; nil if none are answered.
+	Reviews syncreview.Reviewer
 }
 
 // GroupName returns the name of the API group.
@@ -47,7 +50,7 @@ func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (gene
 }
 
 func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, []*resource.Importer, error) {
-	storages := map[string]rest.Storage{}
+	storages := map[string]rest.Storage{"syncreviews": syncreview.NewREST(p.Reviews)}
 	var importers []*resource.Importer
 	for _, newStorage := range []func(*runtime.Scheme, generic.RESTOptionsGetter) (*resource.Storage, error){
 		compositecontroller.NewStorage,

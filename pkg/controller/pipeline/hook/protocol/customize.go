@@ -21,12 +21,12 @@ import (
 
 // AppendCustomizeRequest appends the body of a customize request. It is the same in all versions.
 func AppendCustomizeRequest(to []byte, snapshot *pipeline.Snapshot) []byte {
-	body := slices.Grow(to, 32+len(snapshot.Controller)+snapshot.Parent.Size())
+	body := slices.Grow(to, 64+len(snapshot.Controller)+snapshot.Parent.Size())
 	body = append(body, `{"controller":`...)
 	body = append(body, snapshot.Controller...)
 	body = append(body, `,"parent":`...)
 	body = snapshot.Parent.AppendJSON(body)
-	return append(body, '}')
+	return appendTrigger(body, snapshot.Trigger)
 }
 
 // RelatedRules reads the answer to a customize request.

@@ -40,8 +40,17 @@ func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot 
 	}
 	w.raw(`},"finalizing":`)
 	w.body = strconv.AppendBool(w.body, snapshot.Finalizing)
-	w.raw(`}`)
-	return w.body
+	return appendTrigger(w.body, snapshot.Trigger)
+}
+
+// appendTrigger ends a request with what woke its sync.
+func appendTrigger(body []byte, trigger pipeline.Trigger) []byte {
+	if trigger != "" {
+		body = append(body, `,"trigger":"`...)
+		body = append(body, trigger...)
+		body = append(body, '"')
+	}
+	return append(body, '}')
 }
 
 // requestSize returns the maximal size of a request in bytes. Only names with characters that JSON

@@ -20,13 +20,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
+// AskFunc calls the customize hook about the parent of a snapshot. The warnings are about its answer.
+type AskFunc func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error)
+
 // Config is what an Observer works with.
 type Config struct {
 	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
-	// Ask calls the customize hook about the parent of a snapshot. The warnings are about its answer.
-	Ask func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error)
+	Ask     AskFunc
 	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
 	// change that; empty if they are not.
 	Confinement string

@@ -10,3 +10,5 @@ type CompositeControllerExpansion interface{}
 type ControllerRevisionExpansion interface{}
 
 type DecoratorControllerExpansion interface{}
+
+type SyncReviewExpansion interface{}

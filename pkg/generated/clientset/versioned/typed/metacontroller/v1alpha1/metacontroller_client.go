@@ -18,6 +18,7 @@ type MetacontrollerV1alpha1Interface interface {
 	CompositeControllersGetter
 	ControllerRevisionsGetter
 	DecoratorControllersGetter
+	SyncReviewsGetter
 }
 
 // MetacontrollerV1alpha1Client is used to interact with features provided by the metacontroller.k8s.io group.
@@ -35,6 +36,10 @@ func (c *MetacontrollerV1alpha1Client) ControllerRevisions(namespace string) Con
 
 func (c *MetacontrollerV1alpha1Client) DecoratorControllers() DecoratorControllerInterface {
 	return newDecoratorControllers(c)
+}
+
+func (c *MetacontrollerV1alpha1Client) SyncReviews() SyncReviewInterface {
+	return newSyncReviews(c)
 }
 
 // NewForConfig creates a new MetacontrollerV1alpha1Client for the given config.

@@ -27,6 +27,10 @@ func (c *FakeMetacontrollerV1alpha1) DecoratorControllers() v1alpha1.DecoratorCo
 	return newFakeDecoratorControllers(c)
 }
 
+func (c *FakeMetacontrollerV1alpha1) SyncReviews() v1alpha1.SyncReviewInterface {
+	return newFakeSyncReviews(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeMetacontrollerV1alpha1) RESTClient() rest.Interface {

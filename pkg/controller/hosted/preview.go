@@ -1,0 +1,127 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// PreviewOptions say how a sync is previewed.
+type PreviewOptions struct {
+	// Until is how far the sync is followed.
+	Until v1alpha1.SyncReviewStage
+	// Answer returns the answer that is taken for that of a hook; nil if there is none. The error is why it cannot be
+	// taken.
+	Answer func(hook.Call) ([]byte, error)
+	// CallHooks is true if hooks are called for the other answers.
+	CallHooks bool
+	// Request is sent to the sync or finalize hook in the place of the request; nil sends that.
+	Request []byte
+	// Permit returns an error unless whoever asks for the preview has the rights, which are those to read
+	// what it shows.
+	Permit func(context.Context, []rights.Required) error
+}
+
+// ErrAnswerMissing is the error of a call whose answer is not given, and for which no hook is called.
+// ErrNotCalled is that of a call that comes after the end of the preview.
+var (
+	ErrAnswerMissing = errors.New("the answer to this call is not given, and no hook is called")
+	ErrNotCalled     = errors.New("the preview ends before this call")
+)
+
+// Preview is what a sync of a parent would do.
+type Preview struct {
+	// Parent is the parent, and Type is its type.
+	Parent *object.Object
+	Type   object.Type
+	// Hook is the name of the hook that decides; empty if none is called.
+	Hook string
+	// Calls are the calls of hooks: each hook once for each version of the parent.
+	Calls []hook.Call
+	// Planned is true if the preview has come to the plan. What follows is empty otherwise.
+	Planned bool
+	// Revisions are the writes of ControllerRevisions, which come first.
+	Revisions []PreviewedRevision
+	// Steps are the writes in their order.
+	Steps []PreviewedStep
+	// Refused are why children are left out.
+	Refused []error
+	// Warnings are about what is probably a mistake.
+	Warnings []pipeline.Warning
+	// Rollout is nil if no children roll out.
+	Rollout *PreviewedRollout
+	// Answer is what the hooks want in all; nil before they have answered.
+	Answer *pipeline.Response
+	// Paused is true if the parent is paused, so that its syncs do nothing.
+	Paused bool
+	// Err is why the sync fails. Refusal is why the preview may not be shown.
+	Err, Refusal error
+}
+
+// PreviewedStep is a write of a sync.
+type PreviewedStep struct {
+	pipeline.Step
+	// Postponed is true if the guard against write loops postpones it.
+	Postponed bool
+	// Outcome is that of the dry run; nil without one, or if the step was not sent.
+	Outcome *pipeline.Outcome
+	// NotSent is why the step was not sent in a dry run; empty if there is none, or if it was sent.
+	NotSent string
+}
+
+// PreviewedRevision is a write of a ControllerRevision.
+type PreviewedRevision struct {
+	revisions.Write
+	// Before is the revision as it is; nil if it is created.
+	Before *v1alpha1.ControllerRevision
+	// Tried is true if it was sent in a dry run, and Err is the error of that.
+	Tried bool
+	Err   error
+}
+
+// PreviewedRollout is how far a rollout would be.
+type PreviewedRollout struct {
+	// Updated is the condition that the parent would get.
+	Updated metav1.Condition
+	// Moved are the children that would move now, Behind those that would stay at earlier versions.
+	Moved, Behind []object.Key
+}
+
+// Preview follows a sync of a parent and does nothing of it: it writes nothing but dry runs, and changes
+// nothing that the controller knows. It has the caches of the controller, and what earlier syncs have found to
+// need no write. The controller need not run, but its caches must be filled.
+func (c *Controller) Preview(ctx context.Context, parent object.Key, options PreviewOptions) *Preview {
+	found := c.observer.Get(parent)
+	if found == nil {
+		return &Preview{Err: fmt.Errorf("there is no %s", parent)}
+	}
+	return c.preview(ctx, found, options, true)
+}
+
+// PreviewAs is Preview as if the parent were that one, which AsParent has returned.
+func (c *Controller) PreviewAs(ctx context.Context, parent *GivenParent, options PreviewOptions) *Preview {
+	return c.preview(ctx, parent.Object, options, parent.Exists)
+}
+
+func (c *Controller) preview(ctx context.Context, parent *object.Object, options PreviewOptions, exists bool) *Preview {
+	p := newPreviewing(c, options, exists)
+	defer p.close()
+	p.preview.Parent = parent
+	func() {
+		defer recoverInto(ctx, &p.preview.Err)
+		p.preview.Err = p.follow(ctx, parent)
+	}()
+	return p.ended()
+}

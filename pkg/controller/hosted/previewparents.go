@@ -1,0 +1,230 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+)
+
+// absentUID stands for the UID of a parent that does not exist. Children that refer to it are accepted by the host
+// in a dry run.
+const absentUID = "00000000-0000-0000-0000-000000000000"
+
+// ParentTypes returns the types of the parents.
+func (c *Controller) ParentTypes() []object.Type {
+	types := make([]object.Type, len(c.spec.Targets))
+	for i, target := range c.spec.Targets {
+		types[i] = target.Type
+	}
+	return types
+}
+
+// VersionOf returns the apiVersion in which the controller handles a kind; the group alone of a kind that it does not
+// handle.
+func (c *Controller) VersionOf(kind schema.GroupKind) string {
+	for _, of := range c.spec.types() {
+		if of.GroupKind() == kind {
+			return of.GroupVersion().String()
+		}
+	}
+	return kind.Group
+}
+
+// Parents returns the parents that the caches show, ordered by kind, namespace and name.
+func (c *Controller) Parents() []*object.Object {
+	parents := c.observer.Parents()
+	slices.SortFunc(parents, func(a, b *object.Object) int { return CompareKeys(object.KeyOf(a), object.KeyOf(b)) })
+	return parents
+}
+
+// CompareKeys orders keys by kind, namespace and name.
+func CompareKeys(a, b object.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// HasAll reports whether the controller has all parents, and not only a part of them.
+func (c *Controller) HasAll() bool { return c.spec.Shard.IsAll() }
+
+// Has reports whether the controller has the parent in its part of all parents.
+func (c *Controller) Has(parent *object.Object) bool { return c.spec.Shard.Has(parent.UID) }
+
+// ParentOf returns the parent of a name; nil if the caches show none.
+func (c *Controller) ParentOf(key object.Key) *object.Object { return c.observer.Get(key) }
+
+// GivenParent is a parent that need not exist.
+type GivenParent struct {
+	*object.Object
+	// Exists is true if there is a parent of its name.
+	Exists bool
+	// Note says what is not known of it; empty if nothing is missing.
+	Note string
+}
+
+// AsParent returns a parent as it would be if it were created like that or, if it exists, updated to that. The host is asked
+// to do that in a dry run, with the rights of the controller: then it has defaults, and is as admission leaves it.
+// Before, mayWrite is asked whether whoever gives the object may store one of this type and namespace.
+func (c *Controller) AsParent(ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error) (*GivenParent, error) {
+	given, err := object.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	of, err := c.typeOfParent(given)
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.Actor.Writer.Get(ctx, of, given.Key())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read %s: %w", given, err)
+	}
+	if err := mayWrite(of, given.Namespace, live != nil); err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(raw, &content); err != nil {
+		return nil, err
+	}
+	if live == nil {
+		asCreated(content)
+	} else if err := asUpdated(content, live, of); err != nil {
+		return nil, err
+	}
+	parent := &GivenParent{Exists: live != nil}
+	if parent.Object, err = parse(content); err != nil {
+		return nil, err
+	}
+	return parent, c.tryParent(ctx, of, parent)
+}
+
+// tryParent asks the host to store a parent in a dry run. An error means that it would refuse it.
+func (c *Controller) tryParent(ctx context.Context, of object.Type, parent *GivenParent) error {
+	writer := c.Actor.Writer.DryRun()
+	var stored *object.Object
+	var err error
+	if parent.Exists {
+		stored, err = writer.Update(ctx, of, parent.Key(), parent.JSON())
+	} else {
+		stored, err = writer.Create(ctx, of, parent.Namespace, parent.JSON())
+	}
+	switch {
+	case act.LacksRight(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
+		parent.Note = fmt.Sprintf("the cluster could not be asked to default and admit the object: %v", err)
+		return nil
+	case err != nil:
+		return err
+	}
+	content, err := stored.Decode()
+	if err != nil {
+		return err
+	}
+	if !parent.Exists {
+		asCreated(content)
+	}
+	parent.Object, err = parse(content)
+	return err
+}
+
+// parse returns decoded JSON as an object.
+func parse(content map[string]any) (*object.Object, error) {
+	canonical, err := object.Canonical(content)
+	if err != nil {
+		return nil, err
+	}
+	return object.Parse(canonical)
+}
+
+// typeOfParent returns the type of parents that an object is of.
+func (c *Controller) typeOfParent(given *object.Object) (object.Type, error) {
+	types := c.ParentTypes()
+	i := slices.IndexFunc(types, func(of object.Type) bool { return of.GroupVersionKind() == given.GroupVersionKind() })
+	switch {
+	case i < 0:
+		names := make([]string, len(types))
+		for i, of := range types {
+			names[i] = fmt.Sprintf("%s of %s", of.Kind, of.GroupVersion())
+		}
+		return object.Type{}, fmt.Errorf("it is %q of %q, and the controller is for %s", given.Kind, given.APIVersion, strings.Join(names, ", "))
+	case given.Name == "":
+		return object.Type{}, fmt.Errorf("it has no metadata.name")
+	case types[i].Namespaced != (given.Namespace != ""):
+		return object.Type{}, fmt.Errorf("objects of %s are in namespaces: %t, and its metadata.namespace is %q", types[i], types[i].Namespaced, given.Namespace)
+	}
+	return types[i], nil
+}
+
+// asCreated adds to a new object what the host would add, as far as syncs depend on it.
+func asCreated(content map[string]any) {
+	created := unstructured.Unstructured{Object: content}
+	created.SetUID(absentUID)
+	created.SetGeneration(1)
+	created.SetResourceVersion("")
+	created.SetDeletionTimestamp(nil)
+	created.SetManagedFields(nil)
+}
+
+// asUpdated gives an object what an update leaves alone.
+func asUpdated(content map[string]any, live *object.Object, of object.Type) error {
+	have, err := live.Decode()
+	if err != nil {
+		return err
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	had, _ := have["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"} {
+		if value, there := had[name]; there {
+			metadata[name] = value
+		} else {
+			delete(metadata, name)
+		}
+	}
+	for _, name := range []string{"finalizers", "ownerReferences"} {
+		if _, given := metadata[name]; !given && had[name] != nil {
+			metadata[name] = had[name] // who writes manifests leaves these to controllers
+		}
+	}
+	content["metadata"] = metadata
+	if _, given := content["status"]; of.StatusSubresource || !given {
+		delete(content, "status")
+		if status, there := have["status"]; there {
+			content["status"] = status
+		}
+	}
+	return raiseGeneration(content, have, live)
+}
+
+// raiseGeneration raises the generation if the host would, because the content changes.
+func raiseGeneration(content, had map[string]any, live *object.Object) error {
+	before, err := contentHash(had)
+	if err != nil {
+		return err
+	}
+	after, err := contentHash(content)
+	if err == nil && live.Generation > 0 && before != after {
+		of := unstructured.Unstructured{Object: content}
+		of.SetGeneration(live.Generation + 1)
+	}
+	return err
+}
+
+// contentHash returns the hash of an object without its metadata and status, whatever the order of its fields.
+func contentHash(content map[string]any) (uint64, error) {
+	parsed, err := parse(content)
+	if err != nil {
+		return 0, err
+	}
+	return parsed.ContentHash(), nil
+}

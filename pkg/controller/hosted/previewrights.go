@@ -1,0 +1,85 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hosted
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// shown are objects that a preview shows: those of a type in a namespace, and what they are to the parent.
+type shown struct {
+	of        object.Type
+	namespace string
+	what      string
+}
+
+// controllerRevisions is the type of ControllerRevisions.
+var controllerRevisions = object.Type{
+	GroupVersionResource: v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions"), Kind: "ControllerRevision", Namespaced: true,
+}
+
+// permit returns an error unless whoever asks for the preview may get what it shows. The error is the refusal of
+// the preview, too.
+func (p *previewing) permit(ctx context.Context, all ...shown) error {
+	var required []rights.Required
+	asked := sets.New[shown]()
+	for _, one := range all {
+		if asked.Has(one) {
+			continue
+		}
+		asked.Insert(one)
+		required = append(required, rights.Required{
+			Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: one.of.GroupResource(), Namespace: one.namespace}}, For: one.what,
+		})
+	}
+	if len(required) == 0 {
+		return nil
+	}
+	err := p.options.Permit(ctx, required)
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.preview.Refusal = err
+	}
+	return err
+}
+
+// childrenOf returns what a snapshot shows of children.
+func childrenOf(snapshot *pipeline.Snapshot) (all []shown) {
+	for _, group := range snapshot.Children {
+		for _, objects := range [][]*object.Object{group.Claimed, group.Release} {
+			for _, child := range objects {
+				all = append(all, shown{group.Type, child.Namespace, "its children"})
+			}
+		}
+	}
+	return all
+}
+
+// relatedOf returns what a snapshot shows of related objects.
+func relatedOf(snapshot *pipeline.Snapshot) (all []shown) {
+	for _, group := range snapshot.Related {
+		for _, one := range group.Objects {
+			all = append(all, shown{group.Type, one.Namespace, "its related objects"})
+		}
+	}
+	return all
+}
+
+// stepsOf returns what steps show.
+func stepsOf(steps []PreviewedStep) (all []shown) {
+	for i := range steps {
+		if step := &steps[i]; !step.Op.OnParent() {
+			all = append(all, shown{step.Type, step.Namespace, "its children"})
+		}
+	}
+	return all
+}

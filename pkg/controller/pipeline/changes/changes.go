@@ -1,0 +1,228 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"fmt"
+	"maps"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Change is a field that has another value.
+type Change struct {
+	// Path is the field, such as "spec.containers[name=web].image"; empty for the whole of a new object.
+	Path string
+	// From is the value before, and To the one after; nil if there is none.
+	From, To any
+}
+
+// Conceal returns the content of an object as it may be shown. Equal values must stay equal.
+type Conceal func(content map[string]any) map[string]any
+
+// OfStep returns what a step changes, as far as its plan tells. A step that changes no more than who owns which
+// fields has none.
+func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
+	body := step.Body
+	if body == nil && step.Successor != nil {
+		var err error
+		if body, err = step.Successor(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case body == nil, step.Op == pipeline.ToServerSideApply, step.Op == pipeline.ToDynamicApply:
+		return nil, nil
+	}
+	wanted, err := decode(body)
+	if err != nil {
+		return nil, fmt.Errorf("what is wanted of %s: %w", step.Key(), err)
+	}
+	if step.Observed == nil {
+		return created(conceal(wanted)), nil
+	}
+	have, err := step.Observed.Decode()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case step.Op == pipeline.Status:
+		return between(onlyStatus(conceal(have)), onlyStatus(conceal(wanted))), nil
+	case step.Op == pipeline.Adopt, step.Op == pipeline.Release:
+		return between(onlyOwners(have), onlyOwners(wanted)), nil
+	case step.Op == pipeline.Apply, step.Op == pipeline.Recreate && step.Body != nil:
+		if wanted, err = applied(step.Observed, have, wanted); err != nil {
+			return nil, err
+		}
+	}
+	return between(withoutStatus(conceal(have)), withoutStatus(conceal(wanted))), nil
+}
+
+// OfObject returns what changes when an object becomes another; before is nil for a new one.
+func OfObject(before, after map[string]any, conceal Conceal) []Change {
+	if before == nil {
+		return created(conceal(after))
+	}
+	return between(conceal(before), conceal(after))
+}
+
+// OfResult returns what a step changes by what the host has made of it.
+func OfResult(step *pipeline.Step, result *object.Object, conceal Conceal) ([]Change, error) {
+	after, err := result.Decode()
+	if err != nil {
+		return nil, err
+	}
+	if step.Observed == nil {
+		return created(withoutStatus(conceal(after))), nil
+	}
+	before, err := step.Observed.Decode()
+	if err != nil {
+		return nil, err
+	}
+	if step.Op == pipeline.Status {
+		return between(onlyStatus(conceal(before)), onlyStatus(conceal(after))), nil
+	}
+	return between(withoutStatus(conceal(before)), withoutStatus(conceal(after))), nil
+}
+
+func decode(raw []byte) (content map[string]any, err error) {
+	err = utiljson.Unmarshal(raw, &content)
+	return content, err
+}
+
+// created returns a new object as one change.
+func created(content map[string]any) []Change {
+	return []Change{{To: withoutRecord(withoutVersion(content))}}
+}
+
+// between returns the changes of an object. The record of what was last applied is left out, unless nothing else
+// changes.
+func between(before, after map[string]any) []Change {
+	before, after = withoutVersion(before), withoutVersion(after)
+	if found := difference(withoutRecord(before), withoutRecord(after)); len(found) > 0 {
+		return found
+	}
+	return difference(before, after)
+}
+
+// applied returns an object as it is after a configuration was applied to it: what was applied before and no longer is
+// goes, and the rest is merged. Others may own a field that goes, and lists are the host's to merge: the host
+// alone knows.
+func applied(observed *object.Object, have, configuration map[string]any) (map[string]any, error) {
+	before, err := managedfields.Extract(observed.Applied, have)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", observed, err)
+	}
+	return merge(have, before, configuration).(map[string]any), nil
+}
+
+// merge returns have with what is wanted in it, and without what was applied before and is not wanted.
+func merge(have, before, wanted any) any {
+	merged, isObject := have.(map[string]any)
+	fields, wantsObject := wanted.(map[string]any)
+	if !isObject || !wantsObject {
+		if list, ok := mergeNamed(have, before, wanted); ok {
+			return list
+		}
+		return wanted
+	}
+	merged = maps.Clone(merged)
+	earlier, _ := before.(map[string]any)
+	for name := range earlier {
+		if _, still := fields[name]; !still {
+			delete(merged, name)
+		}
+	}
+	for name, value := range fields {
+		if had, there := merged[name]; there {
+			value = merge(had, earlier[name], value)
+		}
+		merged[name] = value
+	}
+	return merged
+}
+
+// mergeNamed is merge for lists whose items have names.
+func mergeNamed(have, before, wanted any) (merged []any, ok bool) {
+	items, names, ok := named(have)
+	changed, wantedNames, isNamed := named(wanted)
+	if !ok || !isNamed {
+		return nil, false
+	}
+	earlier, _, _ := named(before)
+	for _, name := range names {
+		_, was := earlier[name]
+		now, is := changed[name]
+		switch {
+		case is:
+			merged = append(merged, merge(items[name], earlier[name], now))
+		case !was:
+			merged = append(merged, items[name])
+		}
+	}
+	for _, name := range wantedNames {
+		if _, there := items[name]; !there {
+			merged = append(merged, changed[name])
+		}
+	}
+	return merged, true
+}
+
+// versions are the fields of metadata that change with each write, or that the host sets.
+var versions = [...]string{"resourceVersion", "generation", "managedFields", "uid", "creationTimestamp", "selfLink"}
+
+func withoutVersion(content map[string]any) map[string]any {
+	metadata, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return content
+	}
+	metadata = maps.Clone(metadata)
+	for _, name := range versions {
+		delete(metadata, name)
+	}
+	return with(content, "metadata", metadata)
+}
+
+// withoutRecord returns content without the annotation with what was last applied.
+func withoutRecord(content map[string]any) map[string]any {
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, there := annotations[object.LastAppliedAnnotation]; !there {
+		return content
+	}
+	annotations = maps.Clone(annotations)
+	delete(annotations, object.LastAppliedAnnotation)
+	if len(annotations) == 0 {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "annotations")
+		return with(content, "metadata", metadata)
+	}
+	return with(content, "metadata", with(metadata, "annotations", annotations))
+}
+
+func withoutStatus(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	delete(content, "status")
+	return content
+}
+
+func onlyStatus(content map[string]any) map[string]any {
+	return map[string]any{"status": content["status"]}
+}
+
+func onlyOwners(content map[string]any) map[string]any {
+	metadata, _ := content["metadata"].(map[string]any)
+	return map[string]any{"metadata": map[string]any{"ownerReferences": metadata["ownerReferences"]}}
+}
+
+// with returns content with a field set.
+func with(content map[string]any, name string, value any) map[string]any {
+	content = maps.Clone(content)
+	content[name] = value
+	return content
+}

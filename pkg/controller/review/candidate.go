@@ -1,0 +1,135 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+)
+
+// resources are the resources of the kinds of controllers.
+var resources = map[string]string{"CompositeController": "compositecontrollers", "DecoratorController": "decoratorcontrollers"}
+
+// newController returns an empty controller object of a kind.
+func newController(kind string) hosted.ControllerObject {
+	if kind == "CompositeController" {
+		return &v1alpha1.CompositeController{}
+	}
+	return &v1alpha1.DecoratorController{}
+}
+
+// candidate returns the controller object that the author of the review would have if it were created with the candidate or,
+// if it is stored, updated to it. It asks the own API to do that in a dry run, as the author: then the author's rights, the
+// validation and all admission speak as they would.
+func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObject) (hosted.ControllerObject, error) {
+	warned := &warnings{}
+	client, err := r.clientOfAuthor(warned)
+	if err != nil {
+		return nil, err
+	}
+	request, body := client.Post(), []byte(nil)
+	if stored == nil {
+		body, err = r.newManifest()
+	} else {
+		request = client.Put().Name(stored.GetName())
+		body, err = r.updatedManifest(stored)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := newController(r.spec.Controller.Kind)
+	err = request.Resource(resources[r.spec.Controller.Kind]).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
+		Body(body).Do(ctx).Into(result)
+	r.warnings = warned.texts
+	if err != nil {
+		return nil, aboutCandidate(err)
+	}
+	return result, nil
+}
+
+// clientOfAuthor returns a client of the own API that acts as the author of the review.
+func (r *reviewing) clientOfAuthor(warned *warnings) (rest.Interface, error) {
+	config := rest.CopyConfig(r.loopback)
+	config.Impersonate = rest.ImpersonationConfig{UserName: r.author.Name, UID: r.author.UID, Groups: r.author.Groups, Extra: r.author.Extra}
+	config.WarningHandler, config.WarningHandlerWithContext = nil, warned
+	config.ContentType, config.QPS = "application/json", -1
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the own API: %w", err)
+	}
+	return client.MetacontrollerV1alpha1().RESTClient(), nil
+}
+
+// newManifest returns a new controller object with the candidate.
+func (r *reviewing) newManifest() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": r.spec.Controller.Kind,
+		"metadata": map[string]any{"name": r.spec.Controller.Name}, "spec": json.RawMessage(r.spec.Candidate.Raw),
+	})
+}
+
+// updatedManifest returns the stored controller object with the candidate in place of its spec.
+func (r *reviewing) updatedManifest(stored hosted.ControllerObject) ([]byte, error) {
+	stored.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(r.spec.Controller.Kind))
+	raw, err := json.Marshal(stored)
+	if err != nil {
+		return nil, err
+	}
+	return object.WithMember(raw, "spec", r.spec.Candidate.Raw)
+}
+
+// specField is a field of a spec in a message.
+var specField = regexp.MustCompile(`\bspec\.`)
+
+// aboutCandidate returns an error about a controller object as one about the candidate: it names the fields as they are in
+// the review.
+func aboutCandidate(err error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return err
+	}
+	inReview := func(text string) string { return specField.ReplaceAllString(text, "spec.candidate.") }
+	about := status.ErrStatus.DeepCopy()
+	about.Message = inReview(about.Message)
+	if about.Details != nil {
+		for i := range about.Details.Causes {
+			cause := &about.Details.Causes[i]
+			cause.Message = inReview(cause.Message)
+			if field, found := strings.CutPrefix(cause.Field, "spec"); found {
+				cause.Field = "spec.candidate" + field
+			}
+		}
+	}
+	return &apierrors.StatusError{ErrStatus: *about}
+}
+
+// warnings collects the warnings of requests.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _, text string) {
+	const fromServer = 299
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code == fromServer && text != "" {
+		w.texts = append(w.texts, specField.ReplaceAllString(text, "spec.candidate."))
+	}
+}

@@ -1,0 +1,174 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// reviewing is one review under way.
+type reviewing struct {
+	*Reviews
+	spec   *v1alpha1.SyncReviewSpec
+	author rights.User
+	permit *permit
+	limit  int
+
+	subject  *subject
+	status   v1alpha1.SyncReviewStatus
+	warnings []string
+	// size is the size of the syncs in the status, in bytes.
+	size int
+}
+
+// run makes the status. The error is that of the whole review.
+func (r *reviewing) run(ctx context.Context) (err error) {
+	if r.subject, err = r.findSubject(ctx); err != nil {
+		return err
+	}
+	defer func() { r.subject.release() }()
+	r.status.Controller = v1alpha1.ReviewedByRunning
+	if r.spec.Object != nil {
+		return r.reviewObject(ctx)
+	}
+	parents, more, err := r.parents(ctx)
+	if err != nil {
+		return err
+	}
+	for i, parent := range parents {
+		done, err := r.reviewParent(ctx, parent)
+		if err != nil {
+			return err
+		}
+		if !done {
+			more = true
+			parents = parents[:i]
+			break
+		}
+	}
+	if more && len(parents) > 0 {
+		r.status.Continue = encodeContinue(object.KeyOf(parents[len(parents)-1]))
+	}
+	return nil
+}
+
+// reviewParent adds the sync of a parent to the status. It is not done if there is no room or no time left, and the
+// status has other syncs already.
+func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (done bool, err error) {
+	if ctx.Err() != nil && len(r.status.Syncs) > 0 {
+		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))
+		return false, nil
+	}
+	controller, runs, err := r.subject.forParent(ctx, parent)
+	if err != nil {
+		return false, err
+	}
+	of := r.newSync(controller)
+	preview := controller.Preview(ctx, object.KeyOf(parent), of.options())
+	if ctx.Err() != nil && preview.Err != nil && len(r.status.Syncs) > 0 {
+		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))
+		return false, nil
+	}
+	return r.add(of, preview, runs)
+}
+
+// reviewObject adds the sync of a parent that need not exist to the status.
+func (r *reviewing) reviewObject(ctx context.Context) error {
+	controller, err := r.subject.whole(ctx)
+	if err != nil {
+		return err
+	}
+	parent, err := controller.AsParent(ctx, r.spec.Object.Raw, func(of object.Type, namespace string, exists bool) error {
+		return r.mayWrite(ctx, of, namespace, exists)
+	})
+	if err != nil {
+		return invalid("spec.object", err)
+	}
+	runs := r.subject.temporary == nil
+	if parent.Exists {
+		if controller, runs, err = r.subject.forParent(ctx, parent.Object); err != nil {
+			return err
+		}
+	}
+	if parent.Note != "" {
+		r.note(parent.Note)
+	}
+	of := r.newSync(controller)
+	_, err = r.add(of, controller.PreviewAs(ctx, parent, of.options()), runs)
+	return err
+}
+
+// mayWrite returns an error unless the author may write the object that is reviewed. Whether it exists is known only to
+// those who may get it.
+func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace string, exists bool) error {
+	to := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
+	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"}, For: "spec.object"}}); err != nil {
+		return err
+	}
+	verb := "create"
+	if exists {
+		verb = "update"
+	}
+	return r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: verb}, For: "spec.object"}})
+}
+
+// add adds a sync to the status. It is not done if the status has other syncs and there is no room for it.
+func (r *reviewing) add(of *syncing, preview *hosted.Preview, runs bool) (done bool, err error) {
+	if preview.Refusal != nil {
+		return false, preview.Refusal
+	}
+	sync := of.sync(preview)
+	size := sizeOf(sync)
+	if r.size+size > maxAnswerBytes && len(r.status.Syncs) > 0 {
+		r.note(fmt.Sprintf("the answer would be larger than %d MiB; status.continue is for the other parents", maxAnswerBytes>>20))
+		return false, nil
+	}
+	if size > maxAnswerBytes {
+		truncate(sync)
+		size = sizeOf(sync)
+		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: what is large in it was left out", sync.Parent.Kind, sync.Parent.Name, maxAnswerBytes>>20))
+	}
+	if !runs {
+		r.status.Controller = v1alpha1.ReviewedByTemporary
+	}
+	r.size += size
+	r.status.Syncs = append(r.status.Syncs, *sync)
+	count(&r.status.Summary, sync)
+	return true, nil
+}
+
+func (r *reviewing) note(text string) { r.status.Notes = append(r.status.Notes, text) }
+
+// sizeOf returns the size of a sync in bytes.
+func sizeOf(sync *v1alpha1.ReviewedSync) int {
+	raw, err := json.Marshal(sync)
+	if err != nil {
+		return maxAnswerBytes + 1
+	}
+	return len(raw)
+}
+
+// truncate leaves out what is large: first requests and answers, then what steps change, then the steps.
+func truncate(sync *v1alpha1.ReviewedSync) {
+	sync.Truncated = true
+	for i := range sync.Calls {
+		sync.Calls[i].Request, sync.Calls[i].Response = nil, nil
+	}
+	if sizeOf(sync) <= maxAnswerBytes {
+		return
+	}
+	for i := range sync.Steps {
+		sync.Steps[i].Changes = nil
+	}
+	if sizeOf(sync) > maxAnswerBytes {
+		sync.Steps, sync.Refused = nil, nil
+	}
+}

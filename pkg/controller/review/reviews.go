@@ -1,0 +1,127 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/conceal"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// The limits of reviews.
+const (
+	// maxAtOnce is how many reviews a process answers at once, and maxOfUser how many of them for one user.
+	maxAtOnce, maxOfUser = 8, 4
+	// retryAfter is when one who is refused because of that should try again.
+	retryAfter = 2 * time.Second
+	// maxAnswerBytes is how large an answer may be.
+	maxAnswerBytes = 6 << 20
+	// defaultTimeout is how long a review may take if its spec does not say it.
+	defaultTimeout = 20 * time.Second
+	// defaultLimit is how many parents an answer may have if its spec does not say it.
+	defaultLimit = 20
+)
+
+// Reviews answers SyncReviews. Its methods may be called concurrently.
+type Reviews struct {
+	// reconcilers are those of the controllers of each kind.
+	reconcilers map[string]*lifecycle.Reconciler
+	// loopback reaches the API server of this process as a user who may do everything.
+	loopback *rest.Config
+	rights   rights.Reviews
+	key      *conceal.Key
+
+	mu sync.Mutex
+	// underWay counts the reviews of each user.
+	underWay map[string]int
+	all      int
+}
+
+// New returns what answers reviews of the controllers of some reconcilers.
+func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
+	r := &Reviews{
+		loopback: loopback, rights: reviews, key: conceal.NewKey(),
+		reconcilers: map[string]*lifecycle.Reconciler{}, underWay: map[string]int{},
+	}
+	for _, reconciler := range reconcilers {
+		r.reconcilers[reconciler.Kind()] = reconciler
+	}
+	return r
+}
+
+// Answer sets the status of a review, whose spec must be valid. The warnings are those about a candidate. The error
+// is one that the API may answer with as it is.
+func (r *Reviews) Answer(ctx context.Context, author rights.User, review *v1alpha1.SyncReview) (warnings []string, err error) {
+	if err := r.enter(author.Name); err != nil {
+		return nil, err
+	}
+	defer r.leave(author.Name)
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			klog.FromContext(ctx).Error(nil, "Panic in a review", "panic", panicked, "stack", string(debug.Stack()))
+			err = apierrors.NewInternalError(fmt.Errorf("panic: %v", panicked))
+		}
+	}()
+	timeout := defaultTimeout
+	if seconds := review.Spec.TimeoutSeconds; seconds != nil {
+		timeout = time.Duration(*seconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the %s of spec.timeoutSeconds are over", timeout))
+	defer cancel()
+	one := &reviewing{
+		Reviews: r, spec: &review.Spec, author: author, permit: newPermit(r.rights, author, review.Spec.Controller),
+		limit: int(ptr.Deref(limitOf(&review.Spec), defaultLimit)),
+	}
+	if err := one.run(ctx); err != nil {
+		return one.warnings, err
+	}
+	review.Status = one.status
+	return one.warnings, nil
+}
+
+func limitOf(spec *v1alpha1.SyncReviewSpec) *int32 {
+	if spec.Parents == nil {
+		return nil
+	}
+	return spec.Parents.Limit
+}
+
+// enter takes one of the places for reviews. The error says to try again later.
+func (r *Reviews) enter(user string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	whose := ""
+	switch {
+	case r.all >= maxAtOnce:
+		whose = fmt.Sprintf("%d reviews are", r.all)
+	case r.underWay[user] >= maxOfUser:
+		whose = fmt.Sprintf("%d reviews of user %q are", r.underWay[user], user)
+	default:
+		r.all++
+		r.underWay[user]++
+		return nil
+	}
+	return apierrors.NewTooManyRequests(whose+" being answered, try again later", int(retryAfter.Seconds()))
+}
+
+func (r *Reviews) leave(user string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all--
+	if r.underWay[user]--; r.underWay[user] == 0 {
+		delete(r.underWay, user)
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// subject is the controller that is reviewed.
+type subject struct {
+	reconciler *lifecycle.Reconciler
+	of         hosted.ControllerObject
+	// running are the controllers that run here with the reviewed spec.
+	running []*hosted.Controller
+	// temporary is one that was made for the review; nil if none was needed yet. Release is called at the end.
+	temporary *hosted.Controller
+	release   func()
+}
+
+// findSubject finds the controller of the review: with the stored spec, or with the candidate.
+func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
+	named := r.spec.Controller
+	of := schema.GroupResource{Group: v1alpha1.GroupName, Resource: resources[named.Kind]}
+	toRead := rights.Required{Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: of, Name: named.Name}}, For: "spec.controller"}
+	if err := r.permit.check(ctx, []rights.Required{toRead}); err != nil {
+		return nil, err
+	}
+	found := &subject{reconciler: r.reconcilers[named.Kind], release: func() {}}
+	stored, err := found.reconciler.Live(ctx, named.Name)
+	switch {
+	case apierrors.IsNotFound(err) && r.spec.Candidate != nil:
+		stored = nil
+	case err != nil:
+		return nil, err
+	}
+	if r.spec.Candidate != nil {
+		found.of, err = r.candidate(ctx, stored)
+		return found, err
+	}
+	found.of, found.running = stored, found.reconciler.Running(stored)
+	return found, nil
+}
+
+// whole returns a controller that sees all parents: the one that runs here, or a temporary one.
+func (s *subject) whole(ctx context.Context) (*hosted.Controller, error) {
+	if i := slices.IndexFunc(s.running, (*hosted.Controller).HasAll); i >= 0 {
+		return s.running[i], s.filled(ctx, s.running[i])
+	}
+	if s.temporary == nil {
+		temporary, release, err := s.reconciler.Temporary(ctx, s.of)
+		if err != nil {
+			return nil, cannotRun(ctx, s.of, s.reconciler.Kind(), err)
+		}
+		s.temporary, s.release = temporary, release
+	}
+	return s.temporary, nil
+}
+
+// forParent returns the controller that previews a parent: one that runs here and has it, or else the one that sees
+// all.
+func (s *subject) forParent(ctx context.Context, parent *object.Object) (_ *hosted.Controller, runs bool, err error) {
+	if i := slices.IndexFunc(s.running, func(c *hosted.Controller) bool { return c.Has(parent) }); i >= 0 {
+		return s.running[i], true, s.filled(ctx, s.running[i])
+	}
+	whole, err := s.whole(ctx)
+	return whole, false, err
+}
+
+// filled waits until a controller that runs sees all objects of its types.
+func (s *subject) filled(ctx context.Context, running *hosted.Controller) error {
+	if err := running.WaitForCaches(ctx); err != nil {
+		return cannotRun(ctx, s.of, s.reconciler.Kind(), err)
+	}
+	return nil
+}
+
+// cannotRun returns why a controller cannot preview anything as an error of the API.
+func cannotRun(ctx context.Context, of hosted.ControllerObject, kind string, err error) error {
+	if _, ok := errors.AsType[*discovery.Error](err); ok {
+		return apierrors.NewServiceUnavailable(err.Error())
+	}
+	if ctx.Err() != nil {
+		return apierrors.NewTimeoutError(err.Error(), int(retryAfter.Seconds()))
+	}
+	return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupName, Resource: resources[kind]}, of.GetName(),
+		fmt.Errorf("the controller cannot run with this spec: %w", err))
+}

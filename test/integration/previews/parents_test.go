@@ -1,0 +1,228 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package previews
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// Many parents are reviewed page by page, each once, whatever the page.
+func TestManyParentsAreReviewedInPages(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, before(t), after(t))
+	f.RunComposite(f.CompositeSpec())
+	for i := range 5 {
+		f.CreateParentWith(fmt.Sprintf("p%d", i), object{"labels": object{"even": fmt.Sprint(i%2 == 0)}}, object{})
+	}
+	for i := range 5 {
+		f.WaitForConfigMap(fmt.Sprintf("p%d-goes", i), harness.Exists)
+	}
+	review := v1alpha1.SyncReviewSpec{
+		Controller: f.reviewed(), Candidate: f.candidate(), Details: v1alpha1.SyncReviewDetailsSteps,
+		Parents: &v1alpha1.SyncReviewParents{Namespace: f.Namespace, Limit: ptr.To[int32](2)},
+	}
+	var pages [][]string
+	changed := int32(0)
+	for {
+		status := f.review(review)
+		var page []string
+		for _, sync := range status.Syncs {
+			page = append(page, sync.Parent.Name)
+			if sync.Calls[0].Request != nil || sync.Calls[0].Response != nil {
+				t.Error("requests and answers are shown")
+			}
+		}
+		pages = append(pages, page)
+		changed += status.Summary.Changed
+		created := v1alpha1.ReviewedStepCount{Operation: v1alpha1.ReviewedCreate, APIVersion: "v1", Kind: "ConfigMap", Count: int32(len(page))}
+		if len(status.Summary.Steps) == 0 || status.Summary.Parents != int32(len(page)) || !contains(status.Summary.Steps, created) {
+			t.Errorf("the summary is %+v", status.Summary)
+		}
+		if review.Parents.Continue = status.Continue; status.Continue == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff([][]string{{"p0", "p1"}, {"p2", "p3"}, {"p4"}}, pages); diff != "" || changed != 5 {
+		t.Errorf("%d have changed; pages (-want +got):\n%s", changed, diff)
+	}
+	review.Parents = &v1alpha1.SyncReviewParents{LabelSelector: matching("even", "false")}
+	if got := f.review(review); len(got.Syncs) != 2 || got.Syncs[0].Parent.Name != "p1" || got.Continue != "" {
+		t.Errorf("by label, reviewed are %+v", got.Syncs)
+	}
+}
+
+func contains(counts []v1alpha1.ReviewedStepCount, one v1alpha1.ReviewedStepCount) bool {
+	for _, count := range counts {
+		if count == one {
+			return true
+		}
+	}
+	return false
+}
+
+// A parent that does not exist is reviewed as if it were created: with the defaults of the cluster. Its children are
+// accepted although it has no UID yet.
+func TestAParentThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	for _, engine := range harness.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			f := prepare(t, before(t), after(t))
+			f.RunComposite(f.CompositeSpec(applied(engine, v1alpha1.ChildUpdateInPlace)))
+			review := v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Until: v1alpha1.SyncReviewUntilDryRun, Object: f.thing("new", object{"a": 1})}
+			from := env.AuditEnd(t)
+			sync := f.review(review).Syncs[0]
+			outcomes := map[string]v1alpha1.ReviewedOutcome{}
+			for _, step := range sync.Steps {
+				outcomes[step.Kind+" "+step.Name] = step.DryRun.Outcome
+			}
+			want := map[string]v1alpha1.ReviewedOutcome{
+				"ConfigMap new-stays": v1alpha1.ReviewedAccepted, "ConfigMap new-changes": v1alpha1.ReviewedAccepted, "ConfigMap new-goes": v1alpha1.ReviewedAccepted,
+				"Thing new": v1alpha1.ReviewedNotSent,
+			}
+			if diff := cmp.Diff(want, outcomes); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+			if text := string(sync.Steps[0].Changes[0].To.Raw); !strings.Contains(text, `"uid":"00000000-0000-0000-0000-000000000000"`) || !strings.Contains(text, `"controller-uid":"00000000-`) {
+				t.Errorf("a child is %s", text)
+			}
+			f.expectNothing(from)
+			if _, err := f.GetParent(t.Context(), "new"); !apierrors.IsNotFound(err) {
+				t.Errorf("the parent: %v", err)
+			}
+		})
+	}
+}
+
+// A parent that exists is reviewed as if it were updated.
+func TestAParentThatIsToBeChanged(t *testing.T) {
+	t.Parallel()
+	value := hook.Answering(t, func(asked hook.CompositeRequest) object {
+		value, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
+		return object{"status": object{"had": asked.Parent.Object["status"] != nil}, "children": []object{hook.ConfigMap(asked.Parent.GetName(), object{"value": value})}}
+	})
+	f := prepare(t, value, value)
+	f.RunComposite(f.CompositeSpec())
+	f.CreateParent("a", object{"value": "1"})
+	f.WaitForConfigMap("a", harness.HasData("value", "1"))
+	f.Settle("a")
+	from := env.AuditEnd(t)
+	status := f.review(v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Object: f.thing("a", object{"value": "2"})})
+	want := []string{"update ConfigMap a", "update status Thing a"}
+	if diff := cmp.Diff(want, requests(t, status)); diff != "" {
+		t.Errorf("announced are (-want +got):\n%s", diff)
+	}
+	f.expectNothing(from, "a")
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
+	f.expectWrites(from, want, "a")
+}
+
+func (f *fixture) thing(name string, spec object) *runtime.RawExtension {
+	return raw(f.T, object{
+		"apiVersion": f.Parents.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": name, "namespace": f.Namespace}, "spec": spec,
+	})
+}
+
+// What is wrong in a review is said, with the field.
+func TestReviewsThatCannotBeAnswered(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, before(t), after(t))
+	f.RunComposite(f.CompositeSpec())
+	f.CreateParent("a", object{})
+	f.WaitForConfigMap("a-goes", harness.Exists)
+	composite := func(change func(*v1alpha1.SyncReviewSpec)) v1alpha1.SyncReviewSpec {
+		spec := f.of("a")
+		change(&spec)
+		return spec
+	}
+	for name, test := range map[string]struct {
+		spec v1alpha1.SyncReviewSpec
+		want string
+	}{
+		"no controller": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Controller = v1alpha1.SyncReviewController{} }),
+			`spec.controller.kind: Required value: is CompositeController or DecoratorController`,
+		},
+		"one that does not exist": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Controller.Name = "nobody" }), `compositecontrollers.metacontroller.k8s.io "nobody" not found`,
+		},
+		"no parent": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent = nil }), `spec.parent: Required value: or parents, or object, says which syncs are reviewed`,
+		},
+		"two ways to name parents": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parents = &v1alpha1.SyncReviewParents{} }), `only one of parent, parents and object may be set`,
+		},
+		"a parent that does not exist": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Name = "b" }), `the controller sees no Thing ` + f.Namespace + `/b: it does not exist, or is not selected`,
+		},
+		"a parent of another kind": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Kind = "Pod" }), `spec.parent: the controller is for Thing of ` + f.Parents.GroupVersion().String(),
+		},
+		"a parent without a namespace": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Namespace = "" }), `spec.parent: set namespace: Thing.` + f.Parents.GroupVersion().String() + ` is namespaced`,
+		},
+		"too many parents": {
+			composite(func(s *v1alpha1.SyncReviewSpec) {
+				s.Parent, s.Parents = nil, &v1alpha1.SyncReviewParents{Limit: ptr.To[int32](101)}
+			}),
+			`spec.parents.limit: Invalid value: 101: must be from 1 to 100`,
+		},
+		"what is no token": {
+			composite(func(s *v1alpha1.SyncReviewSpec) {
+				s.Parent, s.Parents = nil, &v1alpha1.SyncReviewParents{Continue: "x"}
+			}),
+			`spec.parents.continue: it is not the status.continue of an answer`,
+		},
+		"an object of another kind": {
+			composite(func(s *v1alpha1.SyncReviewSpec) {
+				s.Parent, s.Object = nil, raw(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "a"}})
+			}),
+			`spec.object: it is "Pod" of "v1", and the controller is for Thing`,
+		},
+		"an object that is invalid": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent, s.Object = nil, f.thing("Not_A_Name", nil) }), `metadata.name: Invalid value: "Not_A_Name"`,
+		},
+		"a candidate with an unknown field": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Candidate = raw(t, object{"hoks": object{}}) }), `spec.candidate.hoks: unknown field; did you mean "hooks"?`,
+		},
+		"a candidate that is invalid": {
+			composite(func(s *v1alpha1.SyncReviewSpec) {
+				s.Candidate = raw(t, object{"parentResource": object{"apiVersion": "v1", "resource": "Pods"}, "hooks": object{"sync": object{"webhook": object{"url": "http://a"}}}})
+			}), `spec.candidate.parentResource.resource: Invalid value: "Pods"`,
+		},
+		"a candidate whose types there are not": {
+			composite(func(s *v1alpha1.SyncReviewSpec) {
+				s.Candidate = raw(t, object{"parentResource": object{"apiVersion": "v1", "resource": "things"}, "hooks": object{"sync": object{"webhook": object{"url": "http://a.example"}}}})
+			}), `the controller cannot run with this spec: parent type: can't find resource "things" in apiVersion "v1"`,
+		},
+		"another stage": {
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Until = "Act" }), `spec.until: Unsupported value: "Act": supported values: "Request", "Response", "Plan", "DryRun"`,
+		},
+		"a request for many": {
+			composite(func(s *v1alpha1.SyncReviewSpec) {
+				s.Parent, s.Parents, s.Request = nil, &v1alpha1.SyncReviewParents{}, raw(t, object{})
+			}), `spec.request: Forbidden: is about one parent, so it cannot be combined with parents`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := env.Metacontroller.MetacontrollerV1alpha1().SyncReviews().Create(t.Context(), &v1alpha1.SyncReview{Spec: test.spec}, metav1.CreateOptions{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the answer is %v, want %s", err, test.want)
+			}
+		})
+	}
+}
