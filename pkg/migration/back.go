@@ -43,6 +43,9 @@ func (m *Migration) Back(ctx context.Context) error {
 		if err := m.exportRest(ctx); err != nil {
 			return err
 		}
+		if err := m.setReturning(ctx, false); err != nil {
+			return err
+		}
 	}
 	return m.clean(ctx)
 }

@@ -57,7 +57,7 @@ func (m *Migration) removeDefinitions(ctx context.Context, now *situation) error
 			return fmt.Errorf("the CustomResourceDefinition %s still serves %s: migrate switch ends that", of.GetName(), servedVersion)
 		}
 	}
-	if err := m.Verify(ctx); err != nil && !m.config.Force {
+	if err := m.verifyObjects(ctx, now); err != nil && !m.config.Force {
 		return fmt.Errorf("%w\nmend this, or drop what differs in the definitions with --force", err)
 	}
 	if err := m.removeFinalizers(ctx); err != nil {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	metacontroller "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
 
 // Config says what is migrated, and how.
@@ -47,6 +49,7 @@ type Migration struct {
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
 	imports *importsClient
+	reviews metacontroller.SyncReviewInterface
 }
 
 // New returns the migration of a cluster. It asks the cluster nothing.
@@ -64,6 +67,11 @@ func New(config Config) (*Migration, error) {
 	if m.imports, err = newImportsClient(host); err != nil {
 		return nil, fmt.Errorf("make a client of the server: %w", err)
 	}
+	own, err := metacontroller.NewForConfig(host)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of the server: %w", err)
+	}
+	m.reviews = own.SyncReviews()
 	return m, nil
 }
 

@@ -19,7 +19,7 @@ func (m *Migration) Release(ctx context.Context) error {
 	}
 	switch now.phase() {
 	case PhaseHeld:
-		if err := m.release(ctx); err != nil {
+		if err := m.release(ctx, now); err != nil {
 			return err
 		}
 	case PhaseRunning, PhaseFinished:
@@ -40,11 +40,11 @@ func (m *Migration) Release(ctx context.Context) error {
 }
 
 // release removes what holds the controllers, if everything is as it should be.
-func (m *Migration) release(ctx context.Context) error {
+func (m *Migration) release(ctx context.Context, now *situation) error {
 	if err := m.ensureOriginalStopped(ctx); err != nil {
 		return err
 	}
-	if err := m.Verify(ctx); err != nil && !m.config.Force {
+	if err := m.verifyObjects(ctx, now); err != nil && !m.config.Force {
 		return fmt.Errorf("%w\nmend this, or let the controllers run all the same with --force", err)
 	}
 	if err := m.setHold(ctx, false); err != nil {

@@ -5,6 +5,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -40,13 +41,26 @@ func (e *DifferenceError) Error() string {
 	return text.String()
 }
 
-// Verify compares the objects of this server with those of the definitions, one by one. It returns a *DifferenceError if they
-// differ in more than the status and what was changed here since the switch.
+// Verify compares the objects of this server with those of the definitions, one by one. Once the server serves the API, it also lists
+// what the controllers would write if they ran now. It returns a *DifferenceError if objects differ in more than the status and
+// what was changed here since the switch.
 func (m *Migration) Verify(ctx context.Context) error {
 	now, err := m.situation(ctx)
 	if err != nil {
 		return err
 	}
+	differences := m.verifyObjects(ctx, now)
+	if _, ok := errors.AsType[*DifferenceError](differences); differences != nil && !ok || !now.leadsHere() {
+		return differences
+	}
+	if err := m.preview(ctx); err != nil {
+		return errors.Join(differences, err)
+	}
+	return differences
+}
+
+// verifyObjects compares the objects.
+func (m *Migration) verifyObjects(ctx context.Context, now *situation) error {
 	switch now.phase() {
 	case PhaseFinished:
 		m.say("there are no definitions any more to compare with")

@@ -99,6 +99,14 @@ func (e *estate) expectNoChildWrites(from hostcluster.Position) {
 	}
 }
 
+// expectNothingToWrite fails the test unless a preview of all parents shows no write to a child.
+func (e *estate) expectNothingToWrite(said string, parents int) {
+	e.Helper()
+	if want := fmt.Sprintf("previewed %d parents: 0 writes to children of 0 parents", parents); !strings.Contains(said, want) || strings.Contains(said, "would fail") {
+		e.Errorf("the preview does not say %q:\n%s", want, said)
+	}
+}
+
 // waitUntilAllAreSynced waits until the hooks were called about all parents since a number of calls.
 func (e *estate) waitUntilAllAreSynced(server *hook.Server, since, parents int) {
 	e.Helper()
@@ -159,11 +167,11 @@ func TestThereAndBackUnderLoad(t *testing.T) {
 	survived("copy")
 	w.migrate("switch")
 	survived("switch")
-	w.migrate("verify")
-	called := len(hooks.Calls())
-	if called > 0 {
-		t.Errorf("the hooks were called %d times before the controllers were to run", called)
+	if called := len(hooks.Calls()); called > 0 {
+		t.Errorf("the hooks were called %d times before they were to be asked", called)
 	}
+	e.expectNothingToWrite(w.migrate("verify"), controllers*parents)
+	called := len(hooks.Calls())
 	w.migrate("run")
 	e.waitUntilAllAreSynced(hooks, called, parents)
 	survived("run")

@@ -7,15 +7,22 @@ import (
 	"testing"
 )
 
-func TestThereAndBack(t *testing.T) {
-	w := newWorld(t)
-	env.Apply(t, `
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: a}
-spec: {parentResource: {apiVersion: example.com/v1, resource: things}, hooks: {sync: {webhook: {url: "http://127.0.0.1:1"}}}}
-`)
-	for _, step := range []string{"check", "copy", "switch", "verify", "run", "finish", "back"} {
-		w.migrate(step)
+// The first syncs change nothing that Metacontroller's last syncs did not want, whatever the engine.
+func TestTheFirstSyncsWriteNothing(t *testing.T) {
+	const parents = 3
+	for name, args := range map[string][]string{"dynamic apply": nil, "server-side apply": {"--apply-strategy=server-side-apply"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, args...)
+			e, hooks := newEstate(w, shapesOf(8))
+			e.serverSide = len(args) > 0
+			e.leave(parents)
+			from := env.AuditEnd(t)
+			w.migrate("switch")
+			e.expectNothingToWrite(w.migrate("verify"), len(e.shapes)*parents)
+			called := len(hooks.Calls())
+			w.migrate("run")
+			e.waitUntilAllAreSynced(hooks, called, parents)
+			e.expectNoChildWrites(from)
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -64,14 +65,7 @@ func newWorld(t *testing.T, args ...string) *world {
 	for _, kind := range kinds {
 		env.Kubectl(t, "wait", "--for=condition=Established", "crd/"+kind.GroupResource().String())
 	}
-	w.eventually(func(ctx context.Context) error {
-		for _, kind := range kinds {
-			if _, err := env.Dynamic.Resource(kind).List(ctx, metav1.ListOptions{}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	w.waitForDefinitions()
 	env.Apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: Service
@@ -83,6 +77,41 @@ spec: {type: ExternalName, externalName: localhost}
 	}
 	w.startServer()
 	return w
+}
+
+// waitForDefinitions waits until the definitions serve the API.
+func (w *world) waitForDefinitions() {
+	w.Helper()
+	w.eventually(func(ctx context.Context) error {
+		of, err := env.Dynamic.Resource(apiServices).Get(ctx, aggregation.APIServiceName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if _, leads, _ := unstructured.NestedMap(of.Object, "spec", "service"); leads {
+			return errors.New("the APIService leads to a server")
+		}
+		for _, kind := range kinds {
+			if _, err := env.Dynamic.Resource(kind).List(ctx, metav1.ListOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// patchServed has a definition serve v1alpha1.
+func (w *world) patchServed(name string) {
+	w.Helper()
+	of, err := env.Dynamic.Resource(definitions).Get(w.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, version := range of.Object["spec"].(map[string]any)["versions"].([]any) {
+		version.(map[string]any)["served"] = true
+	}
+	if _, err := env.Dynamic.Resource(definitions).Update(w.Context(), of, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // startServer starts the server, with its data.
