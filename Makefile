@@ -83,8 +83,8 @@ demo-stop: ## End what `make demo KEEP=1` left running.
 	@hack/demo.py stop
 
 .PHONY: host
-host: host-binaries tools ## Run an empty host cluster in the foreground and print its KUBECONFIG.
-	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster
+host: host-binaries tools ## Run an empty host cluster with a node that runs no containers, in the foreground, and print its KUBECONFIG.
+	@KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" bin/hostcluster -node
 
 .PHONY: run
 run: build tools ## Serve the cluster of $KUBECONFIG from outside it, in the foreground and in developer mode (DATA_DIR, PORT, ARGS, EXTERNAL_NAME).
@@ -142,7 +142,7 @@ bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no 
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: bench
-bench: host-binaries ## Measure side by side with an operator written by hand, and write the rows into docs/benchmarks.md. Takes about an hour (BENCH_ARGS).
+bench: host-binaries ## Measure side by side with an operator written by hand, and write the rows into docs/benchmarks.md. Takes more than an hour (BENCH_ARGS).
 	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
 	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
@@ -163,13 +163,6 @@ bench-storage: host-binaries ## Measure the volume and the memory that 1,000 to 
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
 
-.PHONY: bench-replicas
-bench-replicas: host-binaries ## Measure one replica and three with 30,000 parents: spread, memory, throughput, and what happens when one fails.
-	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
-	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
-	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
-	go test -run '^$$' -bench '^BenchmarkReplicas$$' -benchtime 1x -timeout 40m ./test/integration/replicas
-
 .PHONY: manifests
 manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.
 	@mkdir -p bin
@@ -182,8 +175,16 @@ generate: ## Generate the code again.
 	hack/update-codegen.sh
 
 .PHONY: docs-reference
-docs-reference: ## Write docs/api.md from the types.
-	go test -count=1 -run '^TestTheAPIReferenceIsUpToDate$$' ./test/corpus -update-reference
+docs-reference: ## Write docs/api.md from the types, and docs/schemas from the protocol of hooks.
+	go test -count=1 -run "UpToDate$$" ./test/corpus -update-reference
+
+.PHONY: docs
+docs: ## Build the site of the documentation in bin/site/public, and check its links and its search. Needs Node and npm.
+	hack/site/build.sh
+
+.PHONY: docs-serve
+docs-serve: ## Show the site on this machine, until Ctrl-C.
+	hack/site/build.sh serve
 
 .PHONY: verify
 verify: ## Fail if the generated code is out of date.
@@ -225,4 +226,5 @@ tidy-check: ## Fail if a go.mod is not tidy.
 	cd hack/monitoring && go mod tidy -diff
 	cd hack/tools && go mod tidy -diff
 	cd hack/tools/actionlint && go mod tidy -diff
+	cd hack/tools/esbuild && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff

@@ -4,15 +4,18 @@
 package apiserver
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/klog/v2"
 )
 
 // sharedCertificate is a certificate that is kept where replicas share it, with its authority.
@@ -21,6 +24,56 @@ type sharedCertificate interface {
 	Check() error
 	// AuthorityEnd returns when the authority of the certificate expires.
 	AuthorityEnd() time.Time
+}
+
+// certificateKeeper runs what keeps the serving certificate up to date. The library would do that itself, but in
+// parallel with the making of its listener: a certificate that changed in that moment was a data race.
+type certificateKeeper struct {
+	runner  dynamiccertificates.ControllerRunner
+	running sync.WaitGroup
+}
+
+// installCertificateKeeper has the keeper of the serving certificate run once the server serves. It returns nil if the
+// certificate does not change.
+func installCertificateKeeper(server *genericapiserver.GenericAPIServer) (*certificateKeeper, error) {
+	runner := takeKeeper(server.SecureServingInfo)
+	if runner == nil {
+		return nil, nil
+	}
+	k := &certificateKeeper{runner: runner}
+	return k, server.AddPostStartHook("keep-serving-certificate", func(hook genericapiserver.PostStartHookContext) error {
+		k.running.Go(func() { runner.Run(hook, 1) })
+		return nil
+	})
+}
+
+// takeKeeper returns the keeper of the certificate, if it has one, and hides it from the library.
+func takeKeeper(serving *genericapiserver.SecureServingInfo) dynamiccertificates.ControllerRunner {
+	runner, ok := serving.Cert.(dynamiccertificates.ControllerRunner)
+	if !ok {
+		return nil
+	}
+	serving.Cert = struct {
+		dynamiccertificates.CertKeyContentProvider
+	}{serving.Cert}
+	return runner
+}
+
+// prepare has the certificate be the right one before the server serves, if that is possible now.
+func (k *certificateKeeper) prepare(ctx context.Context) {
+	if k == nil {
+		return
+	}
+	if err := k.runner.RunOnce(ctx); err != nil {
+		klog.FromContext(ctx).V(2).Info("The serving certificate is not yet the one to keep", "err", err)
+	}
+}
+
+// wait waits until the keeper has stopped, after the server has.
+func (k *certificateKeeper) wait() {
+	if k != nil {
+		k.running.Wait()
+	}
 }
 
 // installCertificateHealth makes the server not ready while its certificate cannot be trusted. The

@@ -19,6 +19,7 @@ type Server struct {
 	GenericAPIServer *genericapiserver.GenericAPIServer
 
 	controllers *controllers
+	certificate *certificateKeeper
 }
 
 // New returns a server, with the group installed and the storage open.
@@ -60,6 +61,9 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	installMetrics(generic.Handler.NonGoRestfulMux, append(c.extra.Metrics, certificateMetrics(c.generic.SecureServing.Cert))...)
 
 	server := &Server{GenericAPIServer: generic}
+	if server.certificate, err = installCertificateKeeper(generic); err != nil {
+		return nil, err
+	}
 	if c.extra.RunControllers != nil {
 		server.controllers = newControllers(c.extra.RunControllers)
 		if err := server.controllers.install(generic); err != nil {
@@ -79,6 +83,8 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.controllers != nil {
 		s.controllers.onFailure(stop)
 	}
+	s.certificate.prepare(ctx)
+	defer s.certificate.wait()
 	if err := s.GenericAPIServer.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("running the API server: %w", err)
 	}

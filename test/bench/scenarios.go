@@ -29,6 +29,7 @@ func allScenarios() []scenario {
 		{"soak", measureSoak},
 		{"start", measureStart},
 		{"idle", measureIdle},
+		{"replicas", measureReplicas},
 	}
 }
 

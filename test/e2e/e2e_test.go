@@ -46,7 +46,7 @@ func install(t *testing.T) {
 
 func uses() map[string]func(*testing.T) {
 	all := map[string]func(*testing.T){
-		"create a controller": func(t *testing.T) { readPage(t, "create-a-controller.md").follow(t) },
+		"create a controller": func(t *testing.T) { followPage(t, "docs/create-a-controller.md") },
 		"pod security":        podSecurity,
 		"rights":              rights,
 	}

@@ -17,7 +17,9 @@ type playedExample struct {
 	// object is the file of its parents, and isCluster whether that names its own namespaces.
 	object    string
 	isCluster bool
-	steps     []exampleStep
+	// before is a file that is applied first.
+	before string
+	steps  []exampleStep
 	// clean removes what the example itself does not.
 	clean string
 }
@@ -45,6 +47,30 @@ func examples() []playedExample {
 			{"kubectl label namespace gamma propagate=true", "kubectl get secretpropagations --no-headers", "fine 3"},
 			{"kubectl label namespace alpha propagate-", "kubectl get secretpropagations --no-headers", "fine 2"},
 		}},
+		{name: "clusteredparent", hook: "clusteredparent", object: "my-clusterrole.yaml", isCluster: true, steps: []exampleStep{
+			{"", "kubectl -n default get rolebinding my-clusterrole -o jsonpath='{.subjects[0].name}'", "default"},
+		}},
+		{name: "crd-roles", hook: "crd-roles", object: "my-crd.yaml", isCluster: true, steps: []exampleStep{
+			{"", "kubectl get clusterrole my-tests.ctl.rlg.io-writer -o jsonpath='{.rules[0].resources}'", "my-tests"},
+		}},
+		{name: "daemonjob", hook: "daemonjob", object: "my-daemonjob.yaml", steps: []exampleStep{
+			{"", "kubectl -n NS get daemonjob hello-world --no-headers", "1 1 True"},
+			{"", "kubectl -n NS get daemonsets 2>&1", "No resources found"},
+		}},
+		{name: "indexedjob", hook: "indexedjob", object: "my-indexedjob.yaml", steps: []exampleStep{
+			{"", "kubectl -n NS get indexedjob print-index --no-headers", "10 0 10 True"},
+			{"", "kubectl -n NS logs print-index-9", "9"},
+		}},
+		{name: "namespace-list", hook: "namespace-list", object: "example.yaml", isCluster: true, steps: []exampleStep{
+			{"", "kubectl -n listed-one get configmap filtered-namespaces -o jsonpath='{.data.namespaces}'", "listed-one\nlisted-two"},
+		}},
+		{name: "update-strategy", hook: "update-strategy", object: "my-poster.yaml", steps: []exampleStep{
+			{"", "kubectl -n NS get pod my-poster", "Running"},
+			{`kubectl -n NS patch poster my-poster --type=merge -p '{"spec":{"text":"second"}}'`, "kubectl -n NS logs my-poster", "second"},
+		}},
+		{name: "team-controller", hook: "team-controller", before: "team.yaml -f artifacts/examples/team-controller/account.yaml", object: "my-storefront.yaml", isCluster: true, steps: []exampleStep{
+			{"", "kubectl -n shop get configmap corner -o jsonpath='{.data.hours}'", "9 to 5"},
+		}, clean: "kubectl delete -f artifacts/examples/team-controller/team.yaml --wait=false"},
 		{name: "python-lambda", hook: "python-lambda", object: "greeter.yaml", steps: []exampleStep{
 			{"", "kubectl -n NS get pythonlambda greeter -o jsonpath={.status.readyReplicas}", "1"},
 			{"", `kubectl -n NS exec deploy/greeter -- python3 -c 'import urllib.request as u; print(u.urlopen("http://greeter", b"{\"who\":\"World\"}", timeout=5).read().decode())'`, "Hello, World!"},
@@ -76,6 +102,9 @@ func (e playedExample) play(t *testing.T) {
 		parents += " -n " + namespace
 	}
 	run(t, "kubectl create namespace %s", namespace)
+	if e.before != "" {
+		run(t, "kubectl apply -f %s/%s", example(e.name), e.before)
+	}
 	run(t, "kubectl apply -k %s", example(e.name))
 	run(t, "kubectl -n metacontroller rollout status deployment %s --timeout=120s", e.hook)
 	run(t, "kubectl apply %s", parents)

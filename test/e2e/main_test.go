@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -61,13 +62,15 @@ func run(t *testing.T, format string, args ...any) string {
 	return shell(t, root(), fmt.Sprintf(format, args...))
 }
 
+var spaces = regexp.MustCompile(` +`)
+
 // until runs a command line until it prints a text, in which one space stands for any number of them.
 func until(t *testing.T, text, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
 	eventually(t, func() error {
 		out, err := tryShell(t.Context(), root(), line)
-		if err == nil && !strings.Contains(columns.ReplaceAllString(out, " "), text) {
+		if err == nil && !strings.Contains(spaces.ReplaceAllString(out, " "), text) {
 			err = fmt.Errorf("%s should print %q, but prints:\n%s", line, text, out)
 		}
 		return err

@@ -4,11 +4,11 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
 
 const snapshots = "-f artifacts/deploy/components/snapshots/rbac.yaml -f artifacts/deploy/components/snapshots/volume.yaml " +
@@ -28,37 +28,29 @@ func restoreSnapshot(t *testing.T) {
 	}
 	run(t, "kubectl label cc immortalcontainer after=snapshot")
 
-	restoring := blockAfter(t, "operations.md", "**To restore**")
-	restoring = regexp.MustCompile(`metacontroller-\d\S+\.db`).ReplaceAllString(restoring, file[1])
-	if !strings.Contains(restoring, file[1]) {
-		t.Fatalf("the page does not say how to restore: %s", restoring)
+	commands := regexp.MustCompile(`metacontroller-\d\S+\.db`).ReplaceAllString(restoring(t), file[1])
+	if !strings.Contains(commands, file[1]) {
+		t.Fatalf("the page does not restore a snapshot: %s", commands)
 	}
-	shell(t, root(), restoring)
+	shell(t, root(), commands)
 	run(t, available)
 
 	run(t, "kubectl -n metacontroller delete job save")
 	run(t, "kubectl delete %s --timeout=60s", snapshots)
 }
 
-// blockAfter returns the commands of a page that are indented after a text, without the indentation.
-func blockAfter(t *testing.T, page, text string) string {
+// restoring returns the commands of docs/operations.md that restore a snapshot.
+func restoring(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root(), "docs", page))
+	page, err := manual.Read("docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(content), text)
-	if !found {
-		t.Fatalf("%s does not say %q", page, text)
-	}
-	var block []string
-	for line := range strings.Lines(rest) {
-		command, isIndented := strings.CutPrefix(line, "    ")
-		if isIndented || strings.TrimSpace(line) == "" && len(block) > 0 {
-			block = append(block, command)
-		} else if len(block) > 0 {
-			break
+	for _, block := range page.Blocks {
+		if strings.Contains(block.Text, "[snapshot, restore, ") {
+			return block.Text
 		}
 	}
-	return strings.Join(block, "")
+	t.Fatal("the page does not say how to restore")
+	return ""
 }

@@ -19,8 +19,10 @@
 //
 //   - hook serves webhooks whose answers the test decides.
 //   - scenario is for tests that are written as manifests.
+//   - manual is for tests that follow the documentation.
 //   - transcript is for tests that are written as commands and what they print.
-//   - aggregation runs and registers the server; hostcluster runs the control plane.
+//   - aggregation runs and registers the server; hostcluster runs the control plane; node
+//     does the work of a node.
 //   - process, poll and pki run child processes, wait for conditions and make certificates.
 //   - cmd/attach and cmd/hostcluster are the programs behind make run and make host.
 package harness

@@ -23,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/node"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
@@ -43,7 +44,8 @@ type Env struct {
 	Dynamic        dynamic.Interface
 	Metacontroller versioned.Interface
 
-	dir string
+	dir  string
+	node *node.Node
 }
 
 // Main runs the tests of a package in an environment of its own and returns the exit code for
@@ -58,6 +60,12 @@ func MainForTenants(m *testing.M, use func(*Env), flags ...string) int {
 	return mainWith(m, use, deployment{flags: flags, overlay: []string{"components/tenants/controllers-role.yaml", "components/tenants/lease-role.yaml", "components/tenants/policy.yaml"}})
 }
 
+// MainWithNode is Main with a host cluster that runs Deployments, StatefulSets, DaemonSets and Jobs, as far
+// as a cluster can whose one node is package node.
+func MainWithNode(m *testing.M, use func(*Env), flags ...string) int {
+	return mainWith(m, use, deployment{flags: flags, node: true})
+}
+
 // MainWithoutServer is Main with a host cluster that nothing is installed in. Env.Server is nil.
 func MainWithoutServer(m *testing.M, use func(*Env)) int {
 	return mainWith(m, use, deployment{none: true})
@@ -66,6 +74,7 @@ func MainWithoutServer(m *testing.M, use func(*Env)) int {
 // deployment is how the server runs.
 type deployment struct {
 	none  bool // it does not run
+	node  bool // the host has a node
 	flags []string
 	// overlay are manifests of artifacts/deploy that are applied over the rights of the server.
 	overlay []string
@@ -123,7 +132,11 @@ func start(ctx context.Context, parent string, deployed deployment) (*Env, error
 
 func (e *Env) start(ctx context.Context, deployed deployment) error {
 	var err error
-	if e.Host, err = hostcluster.Start(ctx, e.dir); err != nil {
+	var controllers []string
+	if deployed.node {
+		controllers = hostcluster.Workloads()
+	}
+	if e.Host, err = hostcluster.Start(ctx, e.dir, controllers...); err != nil {
 		return err
 	}
 	if e.Config, err = e.Host.AdminConfig(); err != nil {
@@ -135,6 +148,11 @@ func (e *Env) start(ctx context.Context, deployed deployment) error {
 	e.Metacontroller, clients[2] = versioned.NewForConfig(e.Config)
 	if err := errors.Join(clients...); err != nil {
 		return err
+	}
+	if deployed.node {
+		if e.node, err = node.Start(ctx, e.Kube); err != nil {
+			return err
+		}
 	}
 	if deployed.none {
 		return nil
@@ -197,6 +215,9 @@ func (e *Env) Stop() error {
 			errs = append(errs, e.Server.Stop())
 		}
 		errs = append(errs, RaceFree(e.Server.LogPath))
+	}
+	if e.node != nil {
+		errs = append(errs, e.node.Stop())
 	}
 	if e.Host != nil {
 		errs = append(errs, e.Host.Stop())

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -174,11 +175,14 @@ func TestARecordOfSettledParentsIsReadAsItWasWritten(t *testing.T) {
 
 // counting counts how often records are saved.
 type counting struct {
+	mu sync.Mutex
 	records
 	saved int
 }
 
 func (c *counting) Save(ctx context.Context, of types.UID, record []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.saved++
 	return c.records.Save(ctx, of, record)
 }
@@ -191,6 +195,8 @@ func TestTheRecordIsSavedWhileTheControllerRunsAndWhenItStops(t *testing.T) {
 		expect := func(saved int, hashes ...uint64) {
 			t.Helper()
 			synctest.Wait()
+			store.mu.Lock()
+			defer store.mu.Unlock()
 			if _, got, _ := decodeSettled(store.records["controller"]); store.saved != saved || !slices.Equal(got, hashes) {
 				t.Errorf("it was saved %d times and has %v, want %d times and %v", store.saved, got, saved, hashes)
 			}

@@ -71,6 +71,9 @@ type sighting struct {
 	renewed time.Time
 	// leaving is true if it takes no controllers any more, or has no Lease.
 	leaving bool
+	// stale is true if its Lease had expired when this replica saw it first, by the time of day. It may be dead for
+	// long, which the replicas that saw it die know. Until it renews its Lease, nothing is left for it.
+	stale bool
 	// since is when this was first seen.
 	since instant
 	// dead is true if its controllers may be taken over.
@@ -143,7 +146,7 @@ func (m *Membership) Alive() []string {
 		alive = append(alive, m.replica)
 	}
 	for name, seen := range m.others {
-		if !seen.leaving && !seen.dead {
+		if !seen.leaving && !seen.stale && !seen.dead {
 			alive = append(alive, name)
 		}
 	}
@@ -346,8 +349,9 @@ func (m *Membership) note(name string, seen sighting) {
 	if before != nil && before.renewed.Equal(seen.renewed) && before.leaving == seen.leaving {
 		return
 	}
+	seen.stale = before == nil && time.Since(seen.renewed) > leaseDuration
 	m.others[name] = &seen
-	if before == nil || before.dead || before.leaving != seen.leaving {
+	if before == nil || before.dead || before.leaving != seen.leaving || before.stale != seen.stale {
 		m.changed()
 	}
 }

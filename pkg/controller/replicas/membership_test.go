@@ -127,6 +127,33 @@ func TestAReplicaThatLeavesTakesNothingButIsNotDead(t *testing.T) {
 	})
 }
 
+// Others may have taken over from it long ago. A newcomer that leaves controllers for it would leave them without a replica.
+func TestANewcomerLeavesNothingForAReplicaThatDiedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := fake.NewClientset()
+		a, b := join(t, host, "a"), join(t, host, "b")
+		b.cut.Store(true)
+		for !a.IsDead(b.Name()) {
+			pass(time.Second)
+		}
+		c := join(t, host, "c")
+		c.expectAlive(t, "as soon as it has joined", a, c)
+		a.expectAlive(t, "as soon as a newcomer has joined", a, c)
+		if c.IsDead(b.Name()) {
+			t.Error("b is taken for dead before its Lease was watched for long enough: the clocks may differ")
+		}
+		b.cut.Store(false)
+		if err := b.patch(t.Context(), map[string]any{"renewTime": metav1.NowMicro()}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		c.expectAlive(t, "when it has renewed its Lease after all", a, b, c)
+		b.end(t)
+		c.end(t)
+		a.end(t)
+	})
+}
+
 func TestAReplicaActsNoMoreBeforeItIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := fake.NewClientset()

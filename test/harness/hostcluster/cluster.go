@@ -37,18 +37,19 @@ type Cluster struct {
 	// apiServer serves at apiPort. It may be restarted.
 	apiServer *process.Process
 	apiPort   int
+	more      []string // controllers
 }
 
 // Start brings a host cluster up and returns when it serves: the API is ready and Pods can be
 // created in the namespace "default". Everything it writes goes into dir, which has to exist; its
 // path must leave room for a unix socket (about 90 characters). On an error nothing is left
-// running.
-func Start(ctx context.Context, dir string) (*Cluster, error) {
+// running. More controllers of kube-controller-manager may be named, such as Workloads.
+func Start(ctx context.Context, dir string, controllers ...string) (*Cluster, error) {
 	binaries, err := FindBinaries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, binaries: binaries}
+	c := &Cluster{dir: dir, binaries: binaries, more: controllers}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
 	defer cancel()
 	if err := c.bringUp(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -34,6 +35,12 @@ var controllers = []string{
 	"namespace-controller",
 	"serviceaccount-controller",
 	"clusterrole-aggregation-controller",
+}
+
+// Workloads are the controllers of kube-controller-manager that make Pods out of other objects. A cluster
+// has them if Start is told so.
+func Workloads() []string {
+	return []string{"deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller", "job-controller"}
 }
 
 // writeCredentials makes everything that is the same for every attempt to start the cluster.
@@ -128,7 +135,7 @@ func (c *Cluster) startControllerManager() (*process.Process, error) {
 	}
 	return c.start(controllerManagerProgram,
 		"--kubeconfig="+kubeconfig,
-		"--controllers="+strings.Join(controllers, ","),
+		"--controllers="+strings.Join(slices.Concat(controllers, c.more), ","),
 		// As in a real cluster, each controller is a user of its own, with only its own rights.
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+c.path("service-accounts.key"),

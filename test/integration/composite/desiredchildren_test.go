@@ -151,11 +151,17 @@ func TestQ36AConflictOfTheStatusHidesNoError(t *testing.T) {
 // The status is compared with the cache, whether or not it is written.
 func TestQ30ParentIsNotReadToCompareItsStatus(t *testing.T) {
 	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
+	// One status a generation. Another one could be in conflict with a patch below, and would be made anew for the
+	// parent that is there then, which is read for that.
+	f := start(t, answers(t, func(asked request) object {
+		answer := oneConfigMap(asked)
+		answer["status"] = object{"ready": true}
+		return answer
+	}))
 	from := env.AuditEnd(f)
 	f.CreateParent("a", object{"value": "1"})
 	f.waitUntilObserved("a", 1)
-	f.Settle("a") // a status that is in conflict with the patch is made anew for the parent that is there then
+	f.Settle("a")
 	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.waitUntilObserved("a", 2)
 	f.Settle("a")

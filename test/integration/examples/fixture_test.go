@@ -66,10 +66,28 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 func startHook(t *testing.T, directory string) (port string) {
 	t.Helper()
 	file := filepath.Join(directory, "hook.js")
-	if _, err := os.Stat(file); err == nil {
+	if exists(file) {
 		return startServer(t, file, "node")
 	}
+	if file := filepath.Join(directory, "hook.go"); exists(file) {
+		return startProgram(t, buildGo(t, file))
+	}
 	return startPython(t, filepath.Join(directory, "hook.py"))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// buildGo builds a program of one file, and returns its path.
+func buildGo(t *testing.T, file string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "hook")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, file).CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", file, err, out)
+	}
+	return program
 }
 
 func startPython(t *testing.T, file string) (port string) {

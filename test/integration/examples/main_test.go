@@ -1,9 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples plays the examples of artifacts/examples as their READMEs describe them, except
-// HelloWorld, which the demo plays. The host cluster has no nodes and no controller of
-// StatefulSets; the tests do their work.
+// Package examples plays examples of artifacts/examples beyond what their READMEs show, which
+// test/integration/manual follows: with hooks of both versions, with servers that are killed, with mistakes.
+// The host cluster has no nodes and no controller of StatefulSets; the tests do their work.
 package examples
 
 import (

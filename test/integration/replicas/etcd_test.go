@@ -4,12 +4,20 @@
 package replicas
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -19,10 +27,15 @@ import (
 // etcd is a cluster of three members that take only clients with a certificate.
 type etcd struct {
 	testing.TB
-	dir string
+	dir       string
+	authority *pki.Authority
+	// client is the certificate of clients.
+	client pki.KeyPair
 	// commands start the members, which are the processes that run.
 	commands [][]string
 	members  []*process.Process
+	// clients are the addresses of the members.
+	clients []string
 	// flags are those by which a server finds the cluster.
 	flags []string
 }
@@ -34,34 +47,23 @@ func startEtcd(t testing.TB) *etcd {
 		t.Fatal(err)
 	}
 	e := &etcd{TB: t, dir: t.TempDir(), members: make([]*process.Process, 3)}
-	authority, err := pki.NewAuthority("etcd")
-	if err != nil {
+	if e.authority, err = pki.NewAuthority("etcd"); err != nil {
 		t.Fatal(err)
 	}
-	serving, err := authority.Serving(net.IPv4(127, 0, 0, 1), "etcd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := authority.Client("metacontroller-apiserver")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, pair := range map[string]pki.KeyPair{"ca": authority.KeyPair, "server": serving, "client": client} {
-		if err := pair.Write(e.path(name+".crt"), e.path(name+".key")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var clients, peers, initial []string
+	e.write("ca", e.authority.KeyPair)
+	e.issue()
+	e.revoke()
+	var peers, initial []string
 	for i := range 3 {
-		clients, peers = append(clients, address(t, "https")), append(peers, address(t, "http"))
+		e.clients, peers = append(e.clients, address(t, "https")), append(peers, address(t, "http"))
 		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	for i := range 3 {
 		name := fmt.Sprint("m", i)
 		e.commands = append(e.commands, []string{filepath.Join(binaries, "etcd"),
-			"--name=" + name, "--data-dir=" + e.path(name), "--listen-client-urls=" + clients[i], "--advertise-client-urls=" + clients[i],
+			"--name=" + name, "--data-dir=" + e.path(name), "--listen-client-urls=" + e.clients[i], "--advertise-client-urls=" + e.clients[i],
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
-			"--cert-file=" + e.path("server.crt"), "--key-file=" + e.path("server.key"), "--client-cert-auth", "--trusted-ca-file=" + e.path("ca.crt"),
+			"--cert-file=" + e.path("server.crt"), "--key-file=" + e.path("server.key"), "--client-cert-auth", "--trusted-ca-file=" + e.path("ca.crt"), "--client-crl-file=" + e.path("revoked"),
 			"--enable-grpc-gateway=false", "--unsafe-no-fsync", "--log-level=warn"})
 		e.start(i)
 	}
@@ -70,9 +72,42 @@ func startEtcd(t testing.TB) *etcd {
 			e.kill(i)
 		}
 	})
-	e.flags = []string{"--etcd-servers=" + strings.Join(clients, ","), "--etcd-cafile=" + e.path("ca.crt"),
+	e.flags = []string{"--etcd-servers=" + strings.Join(e.clients, ","), "--etcd-cafile=" + e.path("ca.crt"),
 		"--etcd-certfile=" + e.path("client.crt"), "--etcd-keyfile=" + e.path("client.key"), "--etcd-prefix=/" + filepath.Base(e.dir)}
 	return e
+}
+
+// issue writes new certificates, of the members and of clients.
+func (e *etcd) issue() {
+	e.Helper()
+	serving, err := e.authority.Serving(net.IPv4(127, 0, 0, 1), "etcd")
+	if err != nil {
+		e.Fatal(err)
+	}
+	if e.client, err = e.authority.Client("metacontroller-apiserver"); err != nil {
+		e.Fatal(err)
+	}
+	e.write("server", serving)
+	e.write("client", e.client)
+}
+
+// revoke has the members take no new connections with these certificates.
+func (e *etcd) revoke(pairs ...pki.KeyPair) {
+	e.Helper()
+	list, err := e.authority.Revoke(pairs...)
+	if err != nil {
+		e.Fatal(err)
+	}
+	if err := os.WriteFile(e.path("revoked"), list, 0o600); err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *etcd) write(name string, pair pki.KeyPair) {
+	e.Helper()
+	if err := pair.Write(e.path(name+".crt"), e.path(name+".key")); err != nil {
+		e.Fatal(err)
+	}
 }
 
 // start starts a member with what it has stored.
@@ -96,6 +131,23 @@ func (e *etcd) kill(member int) {
 		e.Error(err)
 	}
 	e.members[member] = nil
+}
+
+// isHealthy returns an error unless a member takes part in reading.
+func (e *etcd) isHealthy(ctx context.Context, member int) error {
+	info := transport.TLSInfo{TrustedCAFile: e.path("ca.crt"), CertFile: e.path("client.crt"), KeyFile: e.path("client.key")}
+	config, err := info.ClientConfig()
+	if err != nil {
+		return err
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: e.clients[member : member+1], TLS: config, Logger: zap.NewNop()})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err = client.Get(ctx, "health")
+	return errors.Join(err, client.Close())
 }
 
 func (e *etcd) path(name string) string { return filepath.Join(e.dir, name) }

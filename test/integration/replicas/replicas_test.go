@@ -14,6 +14,8 @@ const (
 	handOver = 2 * time.Second
 	// takeOver is how long those of a replica that dies may be.
 	takeOver = 15 * time.Second
+	// newcomerShare is how long a replica that starts may take until it runs its share.
+	newcomerShare = 7 * time.Second
 	// frozen is how long a replica is stopped. Others have taken over long before that.
 	frozen = 20 * time.Second
 )

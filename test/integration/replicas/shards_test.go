@@ -95,7 +95,11 @@ func TestTheShardsOfAControllerAreSharedAmongReplicas(t *testing.T) {
 	f.checkWritersOfParents()
 
 	newcomer := f.start()
-	t.Logf("a newcomer had its share after %s", f.waitForShards(shards, shardedParents, f.replicas[0], newcomer))
+	took := f.waitForShards(shards, shardedParents, f.replicas[0], newcomer)
+	t.Logf("a newcomer had its share after %s", took)
+	if took > newcomerShare {
+		t.Errorf("a newcomer had its share after %s, want at most %s: it does not wait for the Lease of the dead one", took, newcomerShare)
+	}
 	f.editAll("3")
 	if writers := f.checkWritersOfParents(); len(writers) != 2 {
 		t.Errorf("these have written parents: %v, want both replicas", writers)

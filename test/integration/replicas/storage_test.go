@@ -34,6 +34,33 @@ func TestAMemberOfEtcdMayFail(t *testing.T) {
 	f.checkWriters()
 }
 
+// The files of the certificates are replaced, and no server is restarted.
+func TestTheCertificatesOfEtcdAreReplaced(t *testing.T) {
+	f := newFleet(t, 2)
+	f.run(t, 4, 1)
+	f.waitForEven(f.replicas...)
+
+	former := f.etcd.client
+	f.etcd.issue()
+	f.etcd.revoke(former)
+	for member := range f.etcd.members { // so that all connections are made anew
+		f.etcd.kill(member)
+		f.eventually(f.write)
+		f.etcd.start(member)
+		f.eventually(func(ctx context.Context) error { return f.etcd.isHealthy(ctx, member) })
+	}
+	for _, replica := range f.replicas {
+		f.eventually(func(ctx context.Context) error {
+			_, err := f.tableOf(ctx, replica)
+			return err
+		})
+	}
+	f.edit("1")
+	f.waitForEdit("1")
+	f.waitForEven(f.replicas...)
+	f.checkWriters()
+}
+
 // write changes a controller.
 func (f *fleet) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

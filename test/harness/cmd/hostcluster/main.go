@@ -3,12 +3,13 @@
 
 // Command hostcluster runs a host cluster in the foreground, for the demo and for work by hand. It
 // prints the line that points kubectl to it, runs until SIGINT or SIGTERM, and leaves nothing
-// behind.
+// behind. With -node, Deployments and the like make Pods, and a node reports these as running.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -16,12 +17,17 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/node"
 )
 
 func main() {
+	withNode := flag.Bool("node", false, "run Pods, as far as a node can that runs no containers")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, *withNode)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostcluster:", err)
@@ -29,7 +35,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context, withNode bool) (err error) {
 	dir, err := os.MkdirTemp("", "hostcluster-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the cluster: %w", err)
@@ -37,11 +43,22 @@ func run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
 	begin := time.Now()
-	cluster, err := hostcluster.Start(ctx, dir)
+	var controllers []string
+	if withNode {
+		controllers = hostcluster.Workloads()
+	}
+	cluster, err := hostcluster.Start(ctx, dir, controllers...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	if withNode {
+		running, startErr := startNode(ctx, cluster)
+		if startErr != nil {
+			return startErr
+		}
+		defer func() { err = errors.Join(err, running.Stop()) }()
+	}
 
 	fmt.Fprintf(os.Stderr, "The host cluster is ready after %s. Logs and the audit log are in %s. Ctrl-C ends it.\n",
 		time.Since(begin).Round(100*time.Millisecond), dir)
@@ -59,4 +76,16 @@ func run(ctx context.Context) (err error) {
 			}
 		}
 	}
+}
+
+func startNode(ctx context.Context, cluster *hostcluster.Cluster) (*node.Node, error) {
+	config, err := cluster.AdminConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return node.Start(ctx, client)
 }

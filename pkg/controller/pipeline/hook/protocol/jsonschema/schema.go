@@ -1,0 +1,44 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonschema
+
+// dialect is the version of JSON Schema.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// Schema is a JSON Schema, as far as it is needed here.
+type Schema struct {
+	Dialect     string `json:"$schema,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Type is a name, or a list of names.
+	Type                 any                `json:"type,omitempty"`
+	Enum                 []string           `json:"enum,omitempty"`
+	Pattern              string             `json:"pattern,omitempty"`
+	MinLength            int                `json:"minLength,omitempty"`
+	MinItems             int                `json:"minItems,omitempty"`
+	MaxItems             int                `json:"maxItems,omitempty"`
+	Items                *Schema            `json:"items,omitempty"`
+	Required             []string           `json:"required,omitempty"`
+	Properties           map[string]*Schema `json:"properties,omitempty"`
+	PropertyNames        *Schema            `json:"propertyNames,omitempty"`
+	AdditionalProperties any                `json:"additionalProperties,omitempty"` // a Schema, or false
+	Not                  *Schema            `json:"not,omitempty"`
+	AllOf                []*Schema          `json:"allOf,omitempty"`
+	Ref                  string             `json:"$ref,omitempty"`
+	Definitions          map[string]*Schema `json:"$defs,omitempty"`
+}
+
+// object returns the schema of an object with these fields and no others.
+func object(description string, properties map[string]*Schema, required ...string) *Schema {
+	return &Schema{Type: "object", Description: description, Properties: properties, Required: required, AdditionalProperties: false}
+}
+
+func text(description string) *Schema { return &Schema{Type: "string", Description: description} }
+
+func reference(name, description string) *Schema {
+	return &Schema{Ref: "#/$defs/" + name, Description: description}
+}
+
+// orNull returns the name of a type whose value may be null, which means the same as no value.
+func orNull(name string) []string { return []string{name, "null"} }

@@ -1,0 +1,75 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// measureReplicas measures one replica and three that share 30,000 parents. The benchmark is one of Go's: it starts
+// an etcd of three members and the replicas.
+func measureReplicas(ctx context.Context, b *bench) ([]row, error) {
+	command := exec.CommandContext(ctx, "go", "test", "-run=^$", "-bench=^BenchmarkReplicas$", "-benchtime=1x", "-timeout=40m", "./test/integration/replicas")
+	var printed bytes.Buffer
+	command.Stdout, command.Stderr = &printed, os.Stderr
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, printed.Bytes())
+	}
+	one, three := figuresOf(printed.String(), "replicas=1"), figuresOf(printed.String(), "replicas=3")
+	return replicaRows(one, three)
+}
+
+// figuresOf reads the figures of a benchmark, by their units, from what go test prints of it.
+func figuresOf(printed, name string) map[string]float64 {
+	figures := map[string]float64{}
+	for line := range strings.Lines(printed) {
+		words := strings.Fields(line)
+		if len(words) == 0 || !strings.HasPrefix(line, "Benchmark") || !strings.Contains(words[0]+"-", "/"+name+"-") {
+			continue
+		}
+		for i := 2; i+1 < len(words); i += 2 {
+			if value, err := strconv.ParseFloat(words[i], 64); err == nil {
+				figures[words[i+1]] = value
+			}
+		}
+	}
+	return figures
+}
+
+func replicaRows(one, three map[string]float64) ([]row, error) {
+	for _, unit := range []string{"parents-min", "parents-max", "rss-MiB", "update-all-s", "after-ended-s", "after-killed-s", "after-stopped-s"} {
+		if _, there := three[unit]; !there {
+			return nil, fmt.Errorf("the benchmark of three replicas has not printed %s", unit)
+		}
+	}
+	const scenario = "3 replicas, 30 controllers, 30,000 × 1"
+	uneven, ratio := three["parents-max"]/three["parents-min"], three["update-all-s"]/one["update-all-s"]
+	rows := []row{{
+		scenario: scenario, figure: "parents of the replica with the most against the one with the fewest", ours: fmt.Sprintf("%.0f, %.0f", three["parents-max"], three["parents-min"]),
+		value: uneven, bound: 1.2, verdict: times(uneven), must: "≤ 1.2 ×",
+	}, {
+		scenario: scenario, figure: "RSS of the largest replica against that of one that has all", ours: mebibytes(three["rss-MiB"]),
+		value: three["rss-MiB"] / one["rss-MiB"], bound: 1, verdict: times(three["rss-MiB"]/one["rss-MiB"]) + " of " + mebibytes(one["rss-MiB"]), must: "≤ 1 ×",
+	}, {
+		scenario: scenario, figure: "update all, wall, against one replica on the same two cores", ours: milliseconds(1000 * three["update-all-s"]),
+		value: ratio, bound: 1.25, verdict: times(ratio) + " of " + milliseconds(1000*one["update-all-s"]), must: "≤ 1.25 ×",
+	}}
+	for _, takeOver := range []struct {
+		figure, unit string
+		seconds      float64
+	}{{"it ends (SIGTERM)", "after-ended-s", 2}, {"it is killed", "after-killed-s", 15}, {"it is stopped for 20 s", "after-stopped-s", 15}} {
+		value := three[takeOver.unit]
+		rows = append(rows, row{
+			scenario: scenario, figure: "until others run the controllers of a replica: " + takeOver.figure, ours: milliseconds(1000 * value),
+			value: value, bound: takeOver.seconds, verdict: milliseconds(1000 * value), must: fmt.Sprintf("≤ %g s", takeOver.seconds),
+		})
+	}
+	return rows, nil
+}
