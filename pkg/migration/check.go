@@ -152,7 +152,7 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 		counts[of.kind.name]++
 	}
 	for _, kind := range kinds() {
-		found.add(informs, "", "%d %ss", counts[kind.name], kind.name)
+		found.add(informs, "", "%s", counted(counts[kind.name], kind.name))
 	}
 	if !now.imports.exists() {
 		found.add(warns, "", "the server was not asked about the objects, because the API of the migration is not registered: migrate check does that")
@@ -164,7 +164,7 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 
 // findRefused has the server take all objects without storing them.
 func (m *Migration) findRefused(ctx context.Context, now *situation, all objects, found *findings) error {
-	others, err := m.findOthers(ctx, now, all, found)
+	removed, err := m.findOthers(ctx, now, all, found)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (m *Migration) findRefused(ctx context.Context, now *situation, all objects
 			}
 			switch {
 			case err == nil:
-			case apierrors.IsConflict(err) && m.config.DiscardOthers && slices.Contains(others, of.String()): // that one is removed before
+			case apierrors.IsConflict(err) && slices.Contains(removed, of.String()): // it takes the name of that one
 			case isAboutObject(err):
 				found.add(blocks, of.String(), "the server does not take it: %s", err)
 			default:
@@ -200,24 +200,28 @@ func isAboutObject(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// findOthers finds what the server has and the definitions do not, before the switch.
-func (m *Migration) findOthers(ctx context.Context, now *situation, all objects, found *findings) (others []string, err error) {
+// findOthers finds what the server has and the definitions do not, before the switch. It returns those that a copy removes.
+func (m *Migration) findOthers(ctx context.Context, now *situation, all objects, found *findings) (removed []string, err error) {
 	if now.leadsHere() {
 		return nil, nil
 	}
+	var others []string
 	err = m.imports.list(ctx, func(item *migration.Import) {
-		if _, exists := all[types.UID(item.Name)]; exists || item.Status.SourceResourceVersion != "" {
+		reference := &unstructured.Unstructured{}
+		if _, exists := all[types.UID(item.Name)]; exists || reference.UnmarshalJSON(item.Spec.Object.Raw) != nil {
 			return
 		}
-		reference := &unstructured.Unstructured{}
-		if reference.UnmarshalJSON(item.Spec.Object.Raw) == nil {
-			others = append(others, object{kind{name: reference.GetKind()}, reference}.String())
+		name := object{kind{name: reference.GetKind()}, reference}.String()
+		if imported := item.Status.SourceResourceVersion != ""; imported || m.config.DiscardOthers {
+			removed = append(removed, name)
+			return
 		}
+		others = append(others, name)
 	})
-	if err == nil && len(others) > 0 && !m.config.DiscardOthers {
-		found.add(blocks, "", "the server has %d objects that the definitions do not have, and that would come alive: %s; --discard-others has them removed", len(others), enumerate.First(maxNamed, others))
+	if err == nil && len(others) > 0 {
+		found.add(blocks, "", "the server has %s that the definitions do not have, and that would come alive: %s; --discard-others has them removed", counted(len(others), "object"), enumerate.First(maxNamed, others))
 	}
-	return others, err
+	return removed, err
 }
 
 // findOriginal finds what runs Metacontroller, and whether the server has the flags that it has.

@@ -91,8 +91,8 @@ func (m *Migration) copyUntilQuiet(ctx context.Context, overwrite bool) error {
 	}
 	m.say("copied in %s: %s", rounds, copied)
 	if overwrite && len(copied.others) > 0 {
-		return fmt.Errorf("the server has %d objects that the definitions do not have, and that would come alive: %s; --discard-others removes them",
-			len(copied.others), enumerate.First(maxNamed, copied.others))
+		return fmt.Errorf("the server has %s that the definitions do not have, and that would come alive: %s; --discard-others has them removed",
+			counted(len(copied.others), "object"), enumerate.First(maxNamed, copied.others))
 	}
 	return copied.conflict()
 }
@@ -104,9 +104,9 @@ type rounds struct {
 }
 
 func (r rounds) String() string {
-	text := fmt.Sprintf("%s and %d rounds", r.took, r.count)
+	text := fmt.Sprintf("%s and %s", r.took, counted(r.count, "round"))
 	if r.left > 0 {
-		text += fmt.Sprintf(", while about %d objects were changed in each", r.left)
+		text += fmt.Sprintf(", while about %s changed in each", counted(r.left, "object"))
 	}
 	return text
 }
@@ -280,5 +280,5 @@ func (c *copying) conflict() error {
 type ConflictError struct{ Conflicts []string }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%d objects are in conflict and stay as they are here:\n  %s", len(e.Conflicts), strings.Join(e.Conflicts, "\n  "))
+	return fmt.Sprintf("%s in conflict, left as it is here:\n  %s", counted(len(e.Conflicts), "object"), strings.Join(e.Conflicts, "\n  "))
 }

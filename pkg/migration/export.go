@@ -41,7 +41,7 @@ func (m *Migration) exportUntilQuiet(ctx context.Context, mode exportMode) error
 	if err != nil {
 		return err
 	}
-	m.say("wrote %d objects into the CustomResourceDefinitions in %s", e.written, rounds)
+	m.say("wrote %s into the CustomResourceDefinitions in %s", counted(e.written, "object"), rounds)
 	return e.conflict()
 }
 

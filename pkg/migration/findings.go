@@ -87,7 +87,15 @@ func (f *findings) lines(of severity) (lines []string) {
 	return lines
 }
 
-// say prints the findings.
+// counted returns how many there are of something.
+func counted(count int, of string) string {
+	if count == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", count, of)
+}
+
+// sayFindings prints the findings.
 func (m *Migration) sayFindings(found *findings) {
 	for _, part := range []struct {
 		severity

@@ -139,14 +139,14 @@ func (p *previewing) note(of v1alpha1.SyncReviewController, answer *v1alpha1.Syn
 func (p *previewing) say() {
 	slices.Sort(p.lines)
 	slices.Sort(p.failures)
-	p.Migration.say("previewed %d parents: %d writes to children of %d parents", p.parents, p.children, p.changed)
+	p.Migration.say("previewed %s: %s to children of %s", counted(p.parents, "parent"), counted(p.children, "write"), counted(p.changed, "parent"))
 	for _, operation := range []v1alpha1.ReviewedOperation{v1alpha1.ReviewedUpdateStatus, v1alpha1.ReviewedUpdateMetadata, v1alpha1.ReviewedUpdateFinalizers} {
 		if count := p.ofParents[operation]; count > 0 {
-			p.Migration.say("  %s of %d parents", operation, count)
+			p.Migration.say("  %s of %s", operation, counted(count, "parent"))
 		}
 	}
 	if p.revisions > 0 {
-		p.Migration.say("  %d ControllerRevisions get the annotations by which the server knows them", p.revisions)
+		p.Migration.say("  %s would get the annotations by which the server knows them", counted(p.revisions, "ControllerRevision"))
 	}
 	p.sayList(p.lines)
 	if len(p.failures) > 0 {

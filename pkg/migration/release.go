@@ -64,7 +64,7 @@ func (m *Migration) sayNotReady(ctx context.Context) error {
 		m.say("all controllers are ready")
 		return nil
 	}
-	m.say("%d controllers are not ready:", len(list))
+	m.say("not ready: %s", counted(len(list), "controller"))
 	for _, text := range list[:min(len(list), maxNamed)] {
 		m.say("  %s", text)
 	}

@@ -34,7 +34,7 @@ type DifferenceError struct{ Differences []Difference }
 
 func (e *DifferenceError) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d objects differ:", len(e.Differences))
+	fmt.Fprintf(&text, "the two sides differ in %s:", counted(len(e.Differences), "object"))
 	for _, difference := range e.Differences {
 		fmt.Fprintf(&text, "\n  %s", difference)
 	}
@@ -79,7 +79,7 @@ func (m *Migration) verifyObjects(ctx context.Context, now *situation) error {
 	if err != nil {
 		return err
 	}
-	m.say("compared %d objects: %d are the same, %d were changed here since, %d differ", len(compared.differences)+compared.same+len(compared.changed), compared.same, len(compared.changed), len(compared.differences))
+	m.say("compared %s: %d the same, %d changed here since, %d different", counted(len(compared.differences)+compared.same+len(compared.changed), "object"), compared.same, len(compared.changed), len(compared.differences))
 	for _, changed := range compared.changed[:min(len(compared.changed), maxNamed)] {
 		m.say("  %s", changed)
 	}

@@ -146,7 +146,7 @@ func TestWhatTheServerHasAlready(t *testing.T) {
 	}
 	w.waitForDefinitions()
 	said, err := w.tryToMigrate("switch")
-	if err == nil || !strings.Contains(said, "1 objects that the definitions do not have, and that would come alive: CompositeController made-here") {
+	if err == nil || !strings.Contains(said, "1 object that the definitions do not have, and that would come alive: CompositeController made-here") {
 		t.Error("it does not say what would come alive")
 	}
 	env.Apply(t, fmt.Sprintf(plain, "made-here", "http://127.0.0.1:2"))
@@ -194,7 +194,7 @@ func TestConflictsAreListed(t *testing.T) {
 	annotate("v1alpha1", "here", "here")
 	remove("v1alpha1", "deleted-here")
 	said, err := w.tryToMigrate("switch")
-	if err == nil || !strings.Contains(said, "1 objects are in conflict and stay as they are here") || !strings.Contains(said, `"both"`) || !strings.Contains(said, "changed here and there") {
+	if err == nil || !strings.Contains(said, "1 object in conflict, left as it is here") || !strings.Contains(said, `"both"`) || !strings.Contains(said, "changed here and there") {
 		t.Error("it does not list the conflict")
 	}
 	for name, value := range map[string]string{"both": "here", "there": "there", "here": "here"} {
