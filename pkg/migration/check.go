@@ -238,7 +238,7 @@ func (m *Migration) findOriginal(ctx context.Context, found *findings) error {
 		return err
 	}
 	for _, of := range workloads {
-		found.add(informs, "", "Metacontroller runs as %s with %d replicas", of.Workload, of.replicas)
+		found.add(informs, "", "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
 		if ours == nil {
 			found.add(warns, "", "no workload with flags was found behind the Service %s: see to it that the server has the flags of Metacontroller: %s", m.config.Service, describeFlags(flagsOf(of.args)))
 			continue
@@ -260,6 +260,8 @@ func consequence(flag string) string {
 		return ": children would be moved to the other engine, with one write each"
 	case managerFlag:
 		return ": children would be written once, to move the ownership of their fields"
+	case targetFlag:
+		return ": they would not run the same controllers"
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ func (m *Migration) Finish(ctx context.Context) error {
 
 // removeDefinitions removes the definitions once everything in them is here.
 func (m *Migration) removeDefinitions(ctx context.Context, now *situation) error {
-	if err := m.ensureOriginalStopped(ctx); err != nil {
+	if err := m.ensureApart(ctx); err != nil {
 		return err
 	}
 	for _, of := range now.definitions {

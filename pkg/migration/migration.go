@@ -55,7 +55,8 @@ type Migration struct {
 // New returns the migration of a cluster. It asks the cluster nothing.
 func New(config Config) (*Migration, error) {
 	host := rest.CopyConfig(config.Host)
-	host.QPS = -1 // the cluster's priority and fairness bounds it
+	host.QPS = -1                                      // the cluster's priority and fairness bounds it
+	host.WarningHandlerWithContext = rest.NoWarnings{} // they are about what others made
 	m := &Migration{config: config}
 	var err error
 	if m.kube, err = kubernetes.NewForConfig(host); err != nil {

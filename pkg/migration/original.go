@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,13 +94,26 @@ func (m *Migration) originals(ctx context.Context) ([]runningOriginal, error) {
 // appendOriginal appends a workload if it is the named one, or runs Metacontroller if none is named.
 func (m *Migration) appendOriginal(to []runningOriginal, kind string, of metav1.ObjectMeta, replicas *int32, selector *metav1.LabelSelector, pod corev1.PodSpec) []runningOriginal {
 	is := Workload{kind, of.Namespace, of.Name}
-	for _, container := range pod.Containers {
-		if m.config.Original == is || m.config.Original == (Workload{}) && runsOriginal(container) {
-			before, _ := strconv.ParseInt(of.Annotations[replicasAnnotation], 10, 32)
-			return append(to, runningOriginal{is, ptr.Deref(replicas, 1), selector, append(container.Command, container.Args...), int32(before)})
+	args, runs := argsOfOriginal(pod)
+	if m.config.Original != is && (m.config.Original != (Workload{}) || !runs) {
+		return to
+	}
+	before, _ := strconv.ParseInt(of.Annotations[replicasAnnotation], 10, 32)
+	return append(to, runningOriginal{is, ptr.Deref(replicas, 1), selector, args, int32(before)})
+}
+
+// argsOfOriginal returns the arguments of the container that runs Metacontroller, or else those of the first one. runs reports whether
+// one does.
+func argsOfOriginal(of corev1.PodSpec) (args []string, runs bool) {
+	for _, container := range of.Containers {
+		if runsOriginal(container) {
+			return slices.Concat(container.Command, container.Args), true
 		}
 	}
-	return to
+	if len(of.Containers) == 0 {
+		return nil, false
+	}
+	return slices.Concat(of.Containers[0].Command, of.Containers[0].Args), false
 }
 
 // runsOriginal reports whether a container runs Metacontroller, by its command or its image.
@@ -113,8 +127,8 @@ func runsOriginal(container corev1.Container) bool {
 	return name == originalProgram
 }
 
-// pods returns the names of the Pods of a workload that have not ended.
-func (m *Migration) pods(ctx context.Context, of runningOriginal) ([]string, error) {
+// pods returns the Pods of a workload that have not ended.
+func (m *Migration) pods(ctx context.Context, of runningOriginal) ([]corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(of.selector)
 	if err != nil {
 		return nil, err
@@ -123,13 +137,16 @@ func (m *Migration) pods(ctx context.Context, of runningOriginal) ([]string, err
 	if err != nil {
 		return nil, fmt.Errorf("look for the Pods of %s: %w", of.Workload, err)
 	}
-	var names []string
-	for _, pod := range list.Items {
-		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			names = append(names, pod.Name)
-		}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	}), nil
+}
+
+func podNames(of []corev1.Pod) (names []string) {
+	for _, pod := range of {
+		names = append(names, pod.Name)
 	}
-	return names, nil
+	return names
 }
 
 // OriginalRunsError is the error of a step for which Metacontroller must not run.
@@ -146,30 +163,39 @@ func (m *Migration) ensureOriginalStopped(ctx context.Context) error {
 		return err
 	}
 	for _, of := range found {
-		if of.replicas > 0 {
-			if !m.config.StopOriginal {
-				return &OriginalRunsError{of.Workload}
-			}
-			if err := m.scale(ctx, of, 0); err != nil {
-				return err
-			}
-			m.say("scaled %s from %d to 0", of.Workload, of.replicas)
+		if of.replicas > 0 && !m.config.StopOriginal {
+			return &OriginalRunsError{of.Workload}
 		}
-		err := m.until(ctx, "the end of Metacontroller", func(ctx context.Context) error {
-			left, err := m.pods(ctx, of)
-			if err == nil && len(left) > 0 {
-				err = fmt.Errorf("%s has the Pods %s", of.Workload, enumerate.First(maxNamed, left))
-			}
-			return err
-		})
-		if err != nil {
+		if err := m.stop(ctx, of); err != nil {
 			return err
 		}
 	}
+	m.sayIfNotFound(found)
+	return nil
+}
+
+// sayIfNotFound says that nothing can be said of Metacontroller.
+func (m *Migration) sayIfNotFound(found []runningOriginal) {
 	if len(found) == 0 && m.config.Original != NoWorkload() {
 		m.say("no workload of Metacontroller was found; if it runs elsewhere, stop it now")
 	}
-	return nil
+}
+
+// stop scales a workload to zero, and waits until its Pods have ended.
+func (m *Migration) stop(ctx context.Context, of runningOriginal) error {
+	if of.replicas > 0 {
+		if err := m.scale(ctx, of, 0); err != nil {
+			return err
+		}
+		m.say("scaled %s from %d to 0", of.Workload, of.replicas)
+	}
+	return m.until(ctx, "the end of Metacontroller", func(ctx context.Context) error {
+		left, err := m.pods(ctx, of)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%s has the Pods %s", of.Workload, enumerate.First(maxNamed, podNames(left)))
+		}
+		return err
+	})
 }
 
 // startOriginal gives Metacontroller the replicas back that it had.

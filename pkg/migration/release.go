@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Release lets the controllers of this server run. Metacontroller must not.
+// Release lets the controllers of this server run. Metacontroller must not run the same ones.
 func (m *Migration) Release(ctx context.Context) error {
 	now, err := m.situation(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (m *Migration) Release(ctx context.Context) error {
 
 // release removes what holds the controllers, if everything is as it should be.
 func (m *Migration) release(ctx context.Context, now *situation) error {
-	if err := m.ensureOriginalStopped(ctx); err != nil {
+	if err := m.ensureApart(ctx); err != nil {
 		return err
 	}
 	if err := m.verifyObjects(ctx, now); err != nil && !m.config.Force {
@@ -56,12 +56,25 @@ func (m *Migration) release(ctx context.Context, now *situation) error {
 
 // sayNotReady lists the controllers that are not ready.
 func (m *Migration) sayNotReady(ctx context.Context) error {
-	list, err := m.notRunning(ctx, func(of object) error { return runs(of.Unstructured) })
+	without := 0
+	list, err := m.notRunning(ctx, func(of object) error {
+		err := runs(of.Unstructured)
+		if errors.Is(err, errNotRun) {
+			without++
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	if without > 0 {
+		m.say("%s without the condition Ready: the server's --target-label-selector does not match them, or it has not come to them yet", counted(without, "controller"))
+	}
 	if len(list) == 0 {
-		m.say("all controllers are ready")
+		if without == 0 {
+			m.say("all controllers are ready")
+		}
 		return nil
 	}
 	m.say("not ready: %s", counted(len(list), "controller"))

@@ -44,6 +44,9 @@ func isReleased(of *unstructured.Unstructured) error {
 	return nil
 }
 
+// errNotRun says that this server has never run a controller.
+var errNotRun = errors.New("it has no condition Ready")
+
 // runs returns nil if a controller object is ready.
 func runs(of *unstructured.Unstructured) error {
 	all, err := readyOf(of)
@@ -51,7 +54,7 @@ func runs(of *unstructured.Unstructured) error {
 		return err
 	}
 	if len(all) == 0 {
-		return errors.New("it has no condition Ready yet")
+		return errNotRun
 	}
 	for _, ready := range all {
 		if ready.Status != metav1.ConditionTrue {

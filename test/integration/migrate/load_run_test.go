@@ -110,23 +110,35 @@ func (e *estate) expectNothingToWrite(said string, parents int) {
 // waitUntilAllAreSynced waits until the hooks were called about all parents since a number of calls.
 func (e *estate) waitUntilAllAreSynced(server *hook.Server, since, parents int) {
 	e.Helper()
+	e.waitUntilSynced(server, since, len(e.shapes)*parents)
+}
+
+// waitUntilSynced waits until the hooks were called about so many parents since a number of calls.
+func (e *estate) waitUntilSynced(server *hook.Server, since, parents int) {
+	e.Helper()
 	e.eventually(func(context.Context) error {
-		about := map[string]bool{}
-		for _, call := range server.Calls()[since:] {
-			var asked struct {
-				Parent unstructured.Unstructured `json:"parent"`
-				Object unstructured.Unstructured `json:"object"`
-			}
-			if err := call.Decode(&asked); err != nil {
-				return err
-			}
-			about[asked.Parent.GetName()+asked.Object.GetName()] = true
+		about, err := askedAbout(server, since)
+		if err == nil && len(about) != parents {
+			err = fmt.Errorf("the hooks were called about %d of %d parents", len(about), parents)
 		}
-		if len(about) != len(e.shapes)*parents {
-			return fmt.Errorf("the hooks were called about %d of %d parents", len(about), len(e.shapes)*parents)
-		}
-		return nil
+		return err
 	})
+}
+
+// askedAbout returns the names of the parents that the hooks were called about since a number of calls.
+func askedAbout(server *hook.Server, since int) (map[string]bool, error) {
+	about := map[string]bool{}
+	for _, call := range server.Calls()[since:] {
+		var asked struct {
+			Parent unstructured.Unstructured `json:"parent"`
+			Object unstructured.Unstructured `json:"object"`
+		}
+		if err := call.Decode(&asked); err != nil {
+			return nil, err
+		}
+		about[asked.Parent.GetName()+asked.Object.GetName()] = true
+	}
+	return about, nil
 }
 
 // waitUntilCollected creates an object of a controller that there is not, and waits until the garbage collector has removed it: that one

@@ -6,6 +6,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,10 @@ func (w *world) playOriginal(ctx context.Context) {
 		_ = pods.Delete(ctx, originalName+"-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 		return
 	}
+	if is, err := pods.Get(ctx, originalName+"-0", metav1.GetOptions{}); err == nil && !slices.Equal(is.Spec.Containers[0].Args, set.Spec.Template.Spec.Containers[0].Args) {
+		_ = pods.Delete(ctx, originalName+"-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		return
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: originalName + "-0", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) && ctx.Err() == nil {
 		w.Errorf("make the Pod of Metacontroller: %v", err)
@@ -93,7 +98,7 @@ func TestMetacontrollerIsStoppedAndStartedAgain(t *testing.T) {
 	env.Apply(t, fmt.Sprintf(plain, "a", "http://127.0.0.1:1"))
 	w.installOriginal(1, "--apply-strategy=server-side-apply")
 	said := w.migrate("check")
-	for _, part := range []string{"Metacontroller runs as statefulset/metacontroller/metacontroller with 1 replicas", "--apply-strategy=server-side-apply"} {
+	for _, part := range []string{"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica", "--apply-strategy=server-side-apply"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("check does not say %q", part)
 		}
