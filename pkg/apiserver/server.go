@@ -28,7 +28,7 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}
-	migration := migrationrest.StorageProvider{Scheme: c.scheme, Serializer: group.NegotiatedSerializer, Importers: importers}
+	migration := migrationrest.StorageProvider{Scheme: c.scheme, Serializer: group.NegotiatedSerializer, Importers: importers, Advise: c.extra.Advise}
 	migrationGroup, err := migration.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", migration.GroupName(), err)

@@ -159,6 +159,11 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 	} else if err := m.findRefused(ctx, now, all, found); err != nil {
 		return err
 	}
+	if m.config.DryRun {
+		if err := m.findAuthors(ctx, all, found); err != nil {
+			return err
+		}
+	}
 	return m.findDifferences(ctx, all, found)
 }
 

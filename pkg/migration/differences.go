@@ -92,8 +92,9 @@ func ofComposite(of *v1alpha1.CompositeController, isDefined bool, rolling int, 
 		switch method := child.UpdateStrategy.Method; method {
 		case v1alpha1.ChildUpdateRollingInPlace, v1alpha1.ChildUpdateRollingRecreate:
 			say("%s are rolled one by one to the end; Metacontroller stops after the first child of each parent (Q2)", child.Resource)
+			say("the condition Updated of its parents gets a lastTransitionTime, by one write of the status of each")
 			if rolling > 0 {
-				say("%d of its parents are in the middle of a rolling update, which goes on", rolling)
+				say("%s of its parents' type in the middle of a rolling update, which goes on", counted(rolling, "object"))
 			}
 		}
 	}

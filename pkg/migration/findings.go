@@ -20,6 +20,8 @@ const (
 	warns
 	// differs: it will do something else here than with Metacontroller.
 	differs
+	// requires: these rights whoever changes the spec must have here.
+	requires
 	// informs: it is good to know.
 	informs
 )
@@ -101,7 +103,7 @@ func (m *Migration) sayFindings(found *findings) {
 		severity
 		title string
 	}{
-		{informs, "Found"}, {differs, "Different from Metacontroller"}, {warns, "To look at"}, {blocks, "Stands in the way"},
+		{informs, "Found"}, {differs, "Different from Metacontroller"}, {requires, "Rights that whoever changes spec must have here"}, {warns, "To look at"}, {blocks, "Stands in the way"},
 	} {
 		lines := found.lines(part.severity)
 		if len(lines) == 0 {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration"
 )
 
@@ -34,6 +35,9 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 		}
 		for _, text := range warnings {
 			warning.AddWarning(ctx, "", text)
+		}
+		if dryrun.IsDryRun(options.DryRun) && r.advise != nil {
+			r.advise(ctx, v1alpha1.SchemeGroupVersion.WithKind(from.Kind), from.name, from.object)
 		}
 	}
 	if validate != nil {

@@ -10,6 +10,7 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -30,9 +31,13 @@ type REST struct {
 	// importers write the objects, one for each kind.
 	importers []*resource.Importer
 	// codec encodes objects as v1alpha1, and decodes no field that the types lack.
-	codec runtime.Codec
-	table rest.TableConvertor
+	codec  runtime.Codec
+	table  rest.TableConvertor
+	advise Advise
 }
+
+// Advise warns of what there is to say about an object, beyond its errors. It may take a second, so it is asked in a dry run alone.
+type Advise func(ctx context.Context, kind schema.GroupVersionKind, name string, object runtime.Object)
 
 var (
 	_ rest.Creater              = &REST{}
@@ -45,8 +50,8 @@ var (
 	_ rest.StorageWithReadiness = &REST{}
 )
 
-// NewREST returns the storage of Imports. The scheme knows the types of both groups.
-func NewREST(scheme *runtime.Scheme, importers []*resource.Importer, options generic.RESTOptionsGetter) (*REST, error) {
+// NewREST returns the storage of Imports. The scheme knows the types of both groups. advise may be nil.
+func NewREST(scheme *runtime.Scheme, importers []*resource.Importer, advise Advise, options generic.RESTOptionsGetter) (*REST, error) {
 	kept := strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator}
 	records := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &migration.Import{} },
@@ -62,7 +67,7 @@ func NewREST(scheme *runtime.Scheme, importers []*resource.Importer, options gen
 	}
 	strict := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 	return &REST{
-		records: records, importers: importers, table: records.TableConvertor,
+		records: records, importers: importers, table: records.TableConvertor, advise: advise,
 		codec: strict.CodecForVersions(strict.LegacyCodec(v1alpha1.SchemeGroupVersion), strict.UniversalDeserializer(), v1alpha1.SchemeGroupVersion, metacontroller.SchemeGroupVersion),
 	}, nil
 }

@@ -23,6 +23,8 @@ type StorageProvider struct {
 	Serializer runtime.NegotiatedSerializer
 	// Importers write the objects that are imported.
 	Importers []*resource.Importer
+	// Advise warns of what there is to say about an object that is imported; nil if nothing is known.
+	Advise imports.Advise
 }
 
 // GroupName returns the name of the API group.
@@ -30,7 +32,7 @@ func (p StorageProvider) GroupName() string { return migration.GroupName }
 
 // NewRESTStorage returns the group. options returns where and how Imports are stored.
 func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
-	storage, err := imports.NewREST(p.Scheme, p.Importers, options)
+	storage, err := imports.NewREST(p.Scheme, p.Importers, p.Advise, options)
 	if err != nil {
 		return genericapiserver.APIGroupInfo{}, err
 	}
