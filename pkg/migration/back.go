@@ -58,6 +58,15 @@ func (m *Migration) giveBack(ctx context.Context) error {
 	if err := m.ensureImports(ctx); err != nil {
 		return err
 	}
+	if err := m.untilDefinitionsAreGone(ctx); err != nil {
+		return err
+	}
+	if err := m.addCopyVersions(ctx); err != nil {
+		return err
+	}
+	if err := m.ensureNothingCollected(ctx); err != nil {
+		return err
+	}
 	if err := m.setHold(ctx, true); err != nil {
 		return err
 	}
@@ -68,16 +77,16 @@ func (m *Migration) giveBack(ctx context.Context) error {
 	if err := m.ensureDefinitions(ctx); err != nil {
 		return err
 	}
-	if _, err := m.changeDefinitions(ctx, definition.addCopyVersion); err != nil {
-		return err
-	}
-	if err := m.untilCopyVersionIsServed(ctx); err != nil {
+	if err := m.addCopyVersions(ctx); err != nil {
 		return err
 	}
 	if err := m.setReturning(ctx, true); err != nil {
 		return err
 	}
 	if err := m.exportUntilQuiet(ctx, everything); err != nil {
+		return err
+	}
+	if err := m.ensureVersionsRise(ctx); err != nil {
 		return err
 	}
 	if _, err := m.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, true) }); err != nil {

@@ -59,14 +59,7 @@ func (m *Migration) prepare(ctx context.Context, now *situation) error {
 		m.sayFindings(found)
 		return err
 	}
-	added, err := m.changeDefinitions(ctx, definition.addCopyVersion)
-	if err != nil {
-		return err
-	}
-	if added {
-		m.say("the CustomResourceDefinitions serve the version %s, too", copyVersion)
-	}
-	return m.untilCopyVersionIsServed(ctx)
+	return m.addCopyVersions(ctx)
 }
 
 // copyRest copies what was changed in the definitions after the last copy and before the APIService was switched. What was

@@ -23,8 +23,10 @@ func (m *Migration) Finish(ctx context.Context) error {
 	}
 	switch now.phase() {
 	case PhaseFinished:
-		m.say("the migration is finished")
-		return nil
+		if !now.imports.exists() {
+			m.say("the migration is finished")
+			return nil
+		}
 	case PhaseRunning:
 	case PhaseHeld:
 		return errors.New("the controllers of the server are still held: migrate run lets them run")

@@ -39,9 +39,9 @@ func descriptions() map[Phase]description {
 		PhaseNothing:   {"The cluster has neither Metacontroller's CustomResourceDefinitions nor this API. There is nothing to migrate.", "", ""},
 		PhaseOriginal:  {"The CustomResourceDefinitions serve the API. Nothing was copied.", command + "check", ""},
 		PhaseCopying:   {"The CustomResourceDefinitions serve the API, and the server takes copies.", command + "check, copy (as often as you like) and switch", goBack},
-		PhaseHeld:      {"The server serves the API, and its controllers are held. The CustomResourceDefinitions still have the objects.", command + "verify and run", goBack},
+		PhaseHeld:      {"The server serves the API, and its controllers are held.", command + "verify and run", goBack},
 		PhaseRunning:   {"The server serves the API, and its controllers run. The CustomResourceDefinitions still have the objects as they were.", command + "finish, when you will not go back", goBack},
-		PhaseFinished:  {"The server serves the API, and its controllers run. There are no CustomResourceDefinitions.", "", goBack},
+		PhaseFinished:  {"The server serves the API. There are no CustomResourceDefinitions.", "", goBack},
 		PhaseReturning: {"The CustomResourceDefinitions serve the API again. Not everything was written into them yet.", goBack, ""},
 		PhaseForeign:   {"The APIService leads to another Service than that of this server: see --service-name and --service-namespace.", "", ""},
 	}

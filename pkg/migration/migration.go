@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	metacontroller "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
@@ -45,11 +46,12 @@ type Config struct {
 
 // Migration is the migration of one cluster.
 type Migration struct {
-	config  Config
-	kube    kubernetes.Interface
-	dynamic dynamic.Interface
-	imports *importsClient
-	reviews metacontroller.SyncReviewInterface
+	config   Config
+	kube     kubernetes.Interface
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+	imports  *importsClient
+	reviews  metacontroller.SyncReviewInterface
 }
 
 // New returns the migration of a cluster. It asks the cluster nothing.
@@ -63,6 +65,9 @@ func New(config Config) (*Migration, error) {
 		return nil, fmt.Errorf("make a client of the cluster: %w", err)
 	}
 	if m.dynamic, err = dynamic.NewForConfig(host); err != nil {
+		return nil, fmt.Errorf("make a client of the cluster: %w", err)
+	}
+	if m.metadata, err = metadata.NewForConfig(host); err != nil {
 		return nil, fmt.Errorf("make a client of the cluster: %w", err)
 	}
 	if m.imports, err = newImportsClient(host); err != nil {

@@ -75,10 +75,10 @@ func (s *situation) phase() Phase {
 		return PhaseCopying
 	case !s.leadsHere():
 		return PhaseForeign
-	case len(s.definitions) == 0 && !s.imports.exists():
-		return PhaseFinished
-	case s.api.hold() != "":
+	case s.api.hold() != "" && (len(s.definitions) > 0 || s.imports.exists()):
 		return PhaseHeld
+	case len(s.definitions) == 0:
+		return PhaseFinished
 	}
 	return PhaseRunning
 }

@@ -81,10 +81,7 @@ func (m *Migration) completeSwitch(ctx context.Context) error {
 	if err := m.until(ctx, "that the server serves the API", m.servedHere); err != nil {
 		return err
 	}
-	if _, err := m.changeDefinitions(ctx, definition.addCopyVersion); err != nil {
-		return err
-	}
-	if err := m.untilCopyVersionIsServed(ctx); err != nil {
+	if err := m.addCopyVersions(ctx); err != nil {
 		return err
 	}
 	conflicts := m.copyRest(ctx)
