@@ -68,6 +68,7 @@ func NewCommand() *cobra.Command {
 			RunE: func(command *cobra.Command, _ []string) error { return o.run(command, o.orPlan(step)) },
 		})
 	}
+	command.AddCommand(newValuesCommand())
 	return command
 }
 
@@ -109,7 +110,7 @@ func (o *options) addFlags(command *cobra.Command) {
 		"\"none\" if it does not run in the cluster. If empty, it is looked for.")
 	flags.BoolVar(&o.StopOriginal, "stop-original", false, "Scale Metacontroller to zero when it must not run, and up again after the way back.")
 	flags.BoolVar(&o.DiscardOthers, "discard-others", false, "Remove from the server, before the switch, what the CustomResourceDefinitions do not have.")
-	flags.BoolVar(&o.Force, "force", false, "Go on although objects differ. They are listed.")
+	flags.BoolVar(&o.Force, "force", false, "Go on although objects differ, or something would be collected on the way back. It is listed.")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Say what would be done, and do nothing. Without a step: the whole plan, with what each controller will do differently.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "How long each wait for the cluster may take.")
 }
