@@ -19,7 +19,9 @@ func TestAdviceWarnsOfWhatWouldBeRefused(t *testing.T) {
 	denied := hookaddress.DeniedByDefault()
 	host := &fakeHost{served: map[string][]string{"v1": {"pods"}}}
 	advice := NewAdvice(host.asHost(), NewHookAddresses(denied), NewServiceAccounts(true), NewWarnings(parentIndex(t, nil), HookResolver{Denied: denied}))
-	controller := composed(func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks.Sync = hookAt("http://169.254.169.254/sync") })
+	controller := composed(func(spec *metacontroller.CompositeControllerSpec) {
+		spec.Hooks.Sync = hookAt("http://169.254.169.254/sync")
+	})
 	controller.Name = "pages"
 	var got recorder
 	advice.Give(warning.WithWarningRecorder(t.Context(), &got), v1alpha1.SchemeGroupVersion.WithKind("CompositeController"), "pages", controller)

@@ -31,7 +31,7 @@ func (m *Migration) Back(ctx context.Context) error {
 	case PhaseOriginal:
 		m.say("the CustomResourceDefinitions serve the API")
 		return m.startOriginal(ctx)
-	case PhaseHeld, PhaseRunning, PhaseFinished:
+	case PhaseSwitching, PhaseHeld, PhaseRunning, PhaseFinished:
 		if err := m.giveBack(ctx); err != nil {
 			return err
 		}
@@ -40,12 +40,14 @@ func (m *Migration) Back(ctx context.Context) error {
 		return err
 	}
 	if now.imports.isReturning() {
-		if err := m.exportRest(ctx); err != nil {
+		conflicts := m.exportRest(ctx)
+		if err := isOther(conflicts); err != nil {
 			return err
 		}
 		if err := m.setReturning(ctx, false); err != nil {
-			return err
+			return errors.Join(conflicts, err)
 		}
+		return errors.Join(conflicts, m.clean(ctx))
 	}
 	return m.clean(ctx)
 }
@@ -116,12 +118,13 @@ func (m *Migration) servedThere(ctx context.Context) error {
 	return nil
 }
 
-// exportRest writes into the definitions what was still on its way to this server when the APIService was switched.
+// exportRest writes into the definitions what was still on its way to this server when the APIService was switched. It returns a
+// *ConflictError about what was changed on both sides.
 func (m *Migration) exportRest(ctx context.Context) error {
 	if err := m.until(ctx, "that the definitions serve the API", m.servedThere); err != nil {
 		return err
 	}
-	if err := m.exportUntilQuiet(ctx, sinceExported); err != nil {
+	if err := isOther(m.exportUntilQuiet(ctx, sinceExported)); err != nil {
 		return err
 	}
 	select {

@@ -266,12 +266,16 @@ func (c *copying) conflict() error {
 		texts = append(texts, err.Error())
 	}
 	slices.Sort(texts)
-	return &ConflictError{Conflicts: texts}
+	return &ConflictError{Conflicts: texts, Kept: "here"}
 }
 
-// ConflictError is the error of objects that cannot be copied because of what they are here.
-type ConflictError struct{ Conflicts []string }
+// ConflictError is the error of objects that were not written because of what they are on the other side.
+type ConflictError struct {
+	Conflicts []string
+	// Kept is where they stay as they are.
+	Kept string
+}
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s in conflict, left as it is here:\n  %s", counted(len(e.Conflicts), "object"), strings.Join(e.Conflicts, "\n  "))
+	return fmt.Sprintf("%s in conflict, left as it is %s:\n  %s", counted(len(e.Conflicts), "object"), e.Kept, strings.Join(e.Conflicts, "\n  "))
 }

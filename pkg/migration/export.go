@@ -50,7 +50,7 @@ type exporting struct {
 	*Migration
 	mode    exportMode
 	written int
-	// said are the objects of which it was said which fields their definitions do not have.
+	// said is what was said already.
 	said map[string]bool
 
 	mu        sync.Mutex
@@ -141,6 +141,10 @@ func (e *exporting) round(ctx context.Context) (done int, err error) {
 		if wanted[of.String()] || e.mode == sinceExported && !wasDeletedHere(stored, of) {
 			continue
 		}
+		if !wasHere(stored, of) {
+			e.sayOnce("  %s is only in its definition, for it was never copied; it stays there", of)
+			continue
+		}
 		done++
 		group.Go(func() error { return e.remove(groupCtx, of) })
 	}
@@ -157,14 +161,19 @@ func (e *exporting) mayOverwrite(of here, is object) bool {
 		return of.from == ""
 	}
 	if is.GetResourceVersion() != of.from {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if text := of.String() + ": it was changed here and in its definition at the same time; the definition counts"; !slices.Contains(e.conflicts, text) {
-			e.conflicts = append(e.conflicts, text)
-		}
+		e.conflictOnce(of.String() + ": it was changed here and in its definition at the same time; the definition counts")
 		return false
 	}
 	return true
+}
+
+// conflictOnce notes a conflict.
+func (e *exporting) conflictOnce(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !slices.Contains(e.conflicts, text) {
+		e.conflicts = append(e.conflicts, text)
+	}
 }
 
 // wasDeletedHere reports whether an object of a definition was deleted here, and not changed there, since it was exported.
@@ -172,6 +181,11 @@ func wasDeletedHere(stored []here, of object) bool {
 	return slices.ContainsFunc(stored, func(is here) bool {
 		return is.deleted && is.String() == of.String() && is.from == of.GetResourceVersion()
 	})
+}
+
+// wasHere reports whether an object of a definition is known here, or was before it was deleted here.
+func wasHere(stored []here, of object) bool {
+	return wasDeletedHere(stored, of) || slices.ContainsFunc(stored, func(is here) bool { return is.uid == of.GetUID() })
 }
 
 // isExported reports whether a definition holds an object as it is here, and this server knows that.
@@ -194,17 +208,25 @@ func inDefinition(of *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// sayForeign says once which fields of an object its definition does not have.
+// sayOnce says something unless it was said in a round before.
+func (e *exporting) sayOnce(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !e.said[text] {
+		e.said[text] = true
+		e.say("%s", text)
+	}
+}
+
+// sayForeign says which fields of an object its definition does not have.
 func (e *exporting) sayForeign(of object, foreign []foreignField) {
-	if e.said[of.String()] || len(foreign) == 0 {
+	if len(foreign) == 0 {
 		return
 	}
-	e.said[of.String()] = true
 	var names []string
 	for _, field := range foreign {
 		names = append(names, field.String())
 	}
-	e.say("  %s has fields that Metacontroller does not know; they are kept in its annotation %s: %s", of, ForeignFieldsAnnotation, strings.Join(names, ", "))
+	e.sayOnce("  %s has fields that Metacontroller does not know; they are kept in its annotation %s: %s", of, ForeignFieldsAnnotation, strings.Join(names, ", "))
 }
 
 // write makes the definition hold an object, and notes that it does. is is what it holds under the name.
@@ -265,5 +287,5 @@ func (e *exporting) conflict() error {
 	if len(e.conflicts) == 0 {
 		return nil
 	}
-	return &ConflictError{Conflicts: e.conflicts}
+	return &ConflictError{Conflicts: e.conflicts, Kept: "in the definitions"}
 }

@@ -30,6 +30,8 @@ func (m *Migration) Finish(ctx context.Context) error {
 	case PhaseRunning:
 	case PhaseHeld:
 		return errors.New("the controllers of the server are still held: migrate run lets them run")
+	case PhaseSwitching:
+		return errors.New("the switch is not complete: migrate switch completes it")
 	default:
 		return errors.New("the server does not serve the API yet: migrate switch does that")
 	}
@@ -53,11 +55,6 @@ func (m *Migration) Finish(ctx context.Context) error {
 func (m *Migration) removeDefinitions(ctx context.Context, now *situation) error {
 	if err := m.ensureApart(ctx); err != nil {
 		return err
-	}
-	for _, of := range now.definitions {
-		if of.serves(servedVersion) {
-			return fmt.Errorf("the CustomResourceDefinition %s still serves %s: migrate switch ends that", of.GetName(), servedVersion)
-		}
 	}
 	if err := m.verifyObjects(ctx, now); err != nil && !m.config.Force {
 		return fmt.Errorf("%w\nmend this, or drop what differs in the definitions with --force", err)

@@ -39,6 +39,7 @@ func descriptions() map[Phase]description {
 		PhaseNothing:   {"The cluster has neither Metacontroller's CustomResourceDefinitions nor this API. There is nothing to migrate.", "", ""},
 		PhaseOriginal:  {"The CustomResourceDefinitions serve the API. Nothing was copied.", command + "check", ""},
 		PhaseCopying:   {"The CustomResourceDefinitions serve the API, and the server takes copies.", command + "check, copy (as often as you like) and switch", goBack},
+		PhaseSwitching: {"The server serves the API, and the CustomResourceDefinitions still have it, too: a switch was interrupted, or the server was installed over them.", command + "switch", goBack},
 		PhaseHeld:      {"The server serves the API, and its controllers are held.", command + "verify and run", goBack},
 		PhaseRunning:   {"The server serves the API, and its controllers run. The CustomResourceDefinitions still have the objects as they were.", command + "finish, when you will not go back", goBack},
 		PhaseFinished:  {"The server serves the API. There are no CustomResourceDefinitions.", "", goBack},
@@ -88,16 +89,16 @@ func plannedSteps(m *Migration) []plannedStep {
 			"add the version " + copyVersion + " to the three CustomResourceDefinitions; clients that watch " + servedVersion + " watch anew",
 			"copy all objects into the storage of the server, until nothing changes",
 		}},
-		{"switch", append(before, PhaseHeld), []string{
+		{"switch", append(before, PhaseSwitching), []string{
 			stop,
 			"copy what has changed",
 			"update the APIService " + apiServiceName + ": it leads to the Service " + m.config.Service.String() + ", and holds the controllers of the server",
 			"copy what was written meanwhile",
 			"have the CustomResourceDefinitions no longer serve " + servedVersion + "; clients that watch list anew",
 		}},
-		{"verify", append(before, PhaseHeld, PhaseRunning), []string{"compare all objects, and list what the controllers would write"}},
-		{"run", append(before, PhaseHeld), []string{"remove the annotation that holds the controllers of the server"}},
-		{"finish", append(before, PhaseHeld, PhaseRunning), []string{
+		{"verify", append(before, PhaseSwitching, PhaseHeld, PhaseRunning), []string{"compare all objects, and list what the controllers would write"}},
+		{"run", append(before, PhaseSwitching, PhaseHeld), []string{"remove the annotation that holds the controllers of the server"}},
+		{"finish", append(before, PhaseSwitching, PhaseHeld, PhaseRunning), []string{
 			"remove the finalizers of the objects in the CustomResourceDefinitions",
 			"delete the three CustomResourceDefinitions, with the objects in them",
 			"delete the APIService " + ImportsAPIService,

@@ -23,6 +23,8 @@ func (m *Migration) Release(ctx context.Context) error {
 			return err
 		}
 	case PhaseRunning, PhaseFinished:
+	case PhaseSwitching:
+		return errors.New("the switch is not complete: migrate switch completes it")
 	default:
 		return errors.New("the server does not serve the API yet: migrate switch does that")
 	}

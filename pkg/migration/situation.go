@@ -51,6 +51,8 @@ const (
 	PhaseOriginal Phase = "Original"
 	// PhaseCopying: they still do, and this server takes copies.
 	PhaseCopying Phase = "Copying"
+	// PhaseSwitching: this server serves the API, and the definitions could still take it back.
+	PhaseSwitching Phase = "Switching"
 	// PhaseHeld: this server serves the API and holds its controllers.
 	PhaseHeld Phase = "Held"
 	// PhaseRunning: this server's controllers run, and the definitions are still there.
@@ -75,6 +77,8 @@ func (s *situation) phase() Phase {
 		return PhaseCopying
 	case !s.leadsHere():
 		return PhaseForeign
+	case s.definitionsServe():
+		return PhaseSwitching
 	case s.api.hold() != "" && (len(s.definitions) > 0 || s.imports.exists()):
 		return PhaseHeld
 	case len(s.definitions) == 0:
@@ -85,6 +89,16 @@ func (s *situation) phase() Phase {
 
 // leadsHere reports whether this server serves the API.
 func (s *situation) leadsHere() bool { return s.api.exists() && s.api.service() == s.service }
+
+// definitionsServe reports whether a definition still has the version that everybody uses.
+func (s *situation) definitionsServe() bool {
+	for _, of := range s.definitions {
+		if of.serves(servedVersion) {
+			return true
+		}
+	}
+	return false
+}
 
 // keeps reports whether there is a definition of a kind that is not being deleted.
 func (s *situation) keeps(name string) bool {

@@ -34,10 +34,14 @@ func (m *Migration) Switch(ctx context.Context) error {
 		m.say("the server serves the API already, and its controllers run")
 		return nil
 	}
-	if !now.leadsHere() {
-		if err := m.takeOver(ctx, now); err != nil {
-			return err
-		}
+	switch {
+	case !now.leadsHere():
+		err = m.takeOver(ctx, now)
+	case now.api.hold() == "": // it was not switched by this program
+		err = m.setHold(ctx, true)
+	}
+	if err != nil {
+		return err
 	}
 	if now.imports.isReturning() {
 		if err := m.setReturning(ctx, false); err != nil {
@@ -116,7 +120,7 @@ func (m *Migration) completeSwitch(ctx context.Context) error {
 	return conflicts
 }
 
-// isOther returns an error unless it is about conflicts, which do not stop a switch.
+// isOther returns an error unless it is about conflicts, which do not stop a switch: nobody could solve them before.
 func isOther(err error) error {
 	if _, ok := errors.AsType[*ConflictError](err); ok {
 		return nil
