@@ -105,6 +105,14 @@ deploy: ## Install the server in the cluster of $KUBECONFIG, and wait until it s
 undeploy: ## Remove what `make deploy` installed, with its namespace and volume (DEPLOY, FORCE=1).
 	KUBECTL="$(KUBECTL)" FORCE="$(FORCE)" hack/undeploy.sh $(DEPLOY)
 
+# `make migrate` says how far a migration from Metacontroller is; STEP does a step, with FLAGS.
+STEP ?=
+FLAGS ?=
+
+.PHONY: migrate
+migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the server, or back: see docs/migrate.md (STEP, FLAGS).
+	@bin/metacontroller-apiserver migrate $(STEP) $(FLAGS)
+
 ##@ Check
 
 # Results are not cached, because go test does not notice a new binary of the server. Most tests
