@@ -171,6 +171,20 @@ bench-storage: host-binaries ## Measure the volume and the memory that 1,000 to 
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
 
+.PHONY: bench-rows
+bench-rows: host-binaries ## Measure what it takes to look at the Syncs of 10,000 parents.
+	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
+	go test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 30m ./test/integration/observing
+
+.PHONY: bench-previews
+bench-previews: host-binaries ## Measure reviews of 1,000 parents, and how long edits take beside them.
+	go build -trimpath -o bin/bench/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
+	go test -run '^$$' -bench '^BenchmarkManyParents$$' -benchtime 1x -timeout 30m ./test/integration/previews
+
 .PHONY: manifests
 manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.
 	@mkdir -p bin

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,10 +21,13 @@ type controller struct {
 	// created for them.
 	parents, children []typeRule
 	// related are the types that the customize hook may ask for; without any, it may ask for all.
-	related   []typeRule
-	access    metacontroller.Access
-	hooks     []hookRule
-	endpoints []metacontroller.EndpointConfig
+	related []typeRule
+	access  metacontroller.Access
+	// watched are the types of the objects of resyncOn, and watchedNames their namespaces and names.
+	watched      []typeRule
+	watchedNames []types.NamespacedName
+	hooks        []hookRule
+	endpoints    []metacontroller.EndpointConfig
 	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
 	// too.
 	decorates bool
@@ -76,6 +80,7 @@ func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	path := field.NewPath("spec")
 	c := &controller{endpoints: spec.EndpointConfigs, access: spec.Access, spec: spec}
 	c.addRelated(path.Child("relatedResources"))
+	c.addWatched(spec.ResyncOn, path.Child("resyncOn"))
 	c.parents = appendType(nil, spec.ParentResource.ResourceRule, path.Child("parentResource"))
 	for i := range c.parents {
 		c.parents[i].selector = spec.ParentResource.LabelSelector
@@ -100,6 +105,7 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
 	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, access: spec.Access, spec: spec}
 	c.addRelated(path.Child("relatedResources"))
+	c.addWatched(spec.ResyncOn, path.Child("resyncOn"))
 	for i, rule := range spec.Resources {
 		before := len(c.parents)
 		c.parents = appendType(c.parents, rule.ResourceRule, path.Child("resources").Index(i))
@@ -146,6 +152,15 @@ func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Pat
 func (c *controller) addRelated(path *field.Path) {
 	for i, rule := range c.access.RelatedResources {
 		c.related = appendType(c.related, rule, path.Index(i))
+	}
+}
+
+func (c *controller) addWatched(objects []metacontroller.WatchedObject, path *field.Path) {
+	for i, object := range objects {
+		before := len(c.watched)
+		if c.watched = appendType(c.watched, object.ResourceRule, path.Index(i)); len(c.watched) > before {
+			c.watchedNames = append(c.watchedNames, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
@@ -51,6 +52,9 @@ func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeIn
 	}
 	if c.customizes {
 		required.ofRelated(c.related)
+	}
+	for i, rule := range c.watched {
+		required.ofWatched(rule, c.watchedNames[i])
 	}
 	for _, hook := range c.hooks {
 		required.ofConnection(hook.path, hook.webhook.Connection())
@@ -124,6 +128,14 @@ func (r *rightsCollector) ofRelated(declared []typeRule) {
 	}
 	for _, related := range declared {
 		r.add(related, rightsTo(related.GroupResource(), "get", "list", "watch"))
+	}
+}
+
+// ofWatched adds the rights to an object of resyncOn.
+func (r *rightsCollector) ofWatched(rule typeRule, name types.NamespacedName) {
+	of := rights.Object{GroupResource: rule.GroupResource(), Namespace: name.Namespace, Name: name.Name}
+	for _, verb := range []string{"get", "list", "watch"} {
+		r.all = append(r.all, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: rule.path.String()})
 	}
 }
 

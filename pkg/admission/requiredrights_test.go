@@ -52,6 +52,14 @@ func TestNeeds(t *testing.T) {
 		want []string
 	}{
 		"a composite controller": {composed(), []string{readParents, writeStatus, writePods}},
+		"with objects whose changes have all parents synced": {
+			composed(func(spec *metacontroller.CompositeControllerSpec) {
+				spec.ResyncOn = []metacontroller.WatchedObject{
+					{ResourceRule: metacontroller.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"}, Namespace: "hooks", Name: "my-hook"},
+				}
+			}),
+			[]string{readParents, writeStatus, writePods, "spec.resyncOn[0]: get,list,watch deployments.apps hooks/my-hook"},
+		},
 		"with a finalize hook": {
 			composed(func(spec *metacontroller.CompositeControllerSpec) {
 				spec.Hooks.Finalize = hookAt("http://hooks.default/finalize")

@@ -91,7 +91,7 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 // types returns warnings about types that the host does not serve yet, about parents that have no
 // status, about rules that can never have a child, and about types outside of all namespaces.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
-	rules := slices.Concat(c.parents, c.children, c.related)
+	rules := slices.Concat(c.parents, c.children, c.watched, c.related)
 	known, lists, err := w.host.lookUpTypes(ctx, rules)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Failed to check whether the cluster serves the types of a controller", "err", err)
@@ -114,7 +114,7 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 				hint = fmt.Sprintf("; did you mean %s?", meant)
 			}
 			consequence := "the controller starts as soon as it does"
-			if i >= len(c.parents)+len(c.children) {
+			if i >= len(c.parents)+len(c.children)+len(c.watched) {
 				consequence = "parents whose customize hook asks for it fail until it does"
 			}
 			warnings = append(warnings, fmt.Sprintf("%s: the cluster does not serve %q in %s yet; %s%s",
@@ -130,7 +130,7 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 	}
 	warnings = append(warnings, childless(c, known)...)
 	if len(c.access.Namespaces) > 0 {
-		warnings = append(warnings, outsideNamespaces(rules, known)...)
+		warnings = append(warnings, outsideNamespaces(slices.Concat(c.parents, c.children, c.related), known)...)
 	}
 	return warnings
 }

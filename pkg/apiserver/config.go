@@ -16,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/imports"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
@@ -42,6 +43,12 @@ type ExtraConfig struct {
 	// Leading returns a context that ends when the host no longer finds the API at this server. The watches of
 	// those who found it here then end. If it is nil, that is not known.
 	Leading func() context.Context
+
+	// Live are the kinds whose objects the controllers have in memory.
+	Live metacontrollerrest.Live
+
+	// Peers are served beside the API; nil if there are none.
+	Peers *Peers
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
@@ -87,6 +94,9 @@ type CompletedConfig struct {
 // Complete fills in the settings that follow from others.
 func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
+		return CompletedConfig{}, err
+	}
+	if err := c.ExtraConfig.Peers.allow(&c.GenericConfig.Config); err != nil {
 		return CompletedConfig{}, err
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)

@@ -24,7 +24,7 @@ type Server struct {
 
 // New returns a server, with the group installed and the storage open.
 func (c CompletedConfig) New() (_ *Server, err error) {
-	group, importers, err := rest.StorageProvider{Scheme: c.scheme, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
+	group, importers, err := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}
@@ -59,6 +59,8 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 		return nil, err
 	}
 	installMetrics(generic.Handler.NonGoRestfulMux, append(c.extra.Metrics, certificateMetrics(c.generic.SecureServing.Cert))...)
+
+	c.extra.Peers.install(generic.Handler.NonGoRestfulMux)
 
 	server := &Server{GenericAPIServer: generic}
 	if server.certificate, err = installCertificateKeeper(generic); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
@@ -74,6 +75,9 @@ func run(ctx context.Context, config Config, as *term) error {
 	}
 	defer release()
 	dependencies.Held = config.Registration.Held
+	if as != nil {
+		dependencies.Replica = as.membership.Name()
+	}
 	informers := newInformers(clients.own, selector)
 	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
 	reconcilers = []*lifecycle.Reconciler{
@@ -97,6 +101,9 @@ func run(ctx context.Context, config Config, as *term) error {
 		reviews: review.New(config.Loopback, reviews, reconcilers...),
 		config:  config, clients: clients, dependencies: dependencies, informers: informers,
 		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
+	}
+	if as != nil {
+		running.membership = as.membership
 	}
 	return running.run(ctx)
 }
@@ -187,6 +194,8 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,
 		Settled:               config.settled(),
+		Syncs:                 &hosted.Syncs{},
+		Calls:                 calllog.New(time.Now()),
 		Revisions:             stored,
 		RevisionNamespace:     config.Namespace,
 	}, undo, nil

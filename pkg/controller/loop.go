@@ -12,6 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -25,9 +26,10 @@ type loop struct {
 	informers   externalversions.SharedInformerFactory
 	drainer     *drain.Drainer
 	reconcilers []*lifecycle.Reconciler
-	// sharing is nil if this process runs all controllers.
-	sharing *lifecycle.Sharing
-	reviews *review.Reviews
+	// sharing and membership are nil if this process runs all controllers.
+	sharing    *lifecycle.Sharing
+	membership *replicas.Membership
+	reviews    *review.Reviews
 }
 
 // run runs the reconcilers, and what they and the controllers depend on, until ctx ends or one of

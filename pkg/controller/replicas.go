@@ -24,6 +24,8 @@ type Replicas struct {
 	Namespace string
 	// Group names the processes that share the controllers. Their Leases begin with it.
 	Group string
+	// Address is where other replicas reach this process: host and port.
+	Address string
 	// Process names this process, as in the name of an object.
 	Process string
 }
@@ -47,7 +49,7 @@ func runAsReplica(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	joining := replicas.Config{Client: client, Namespace: config.Replicas.Namespace, Group: config.Replicas.Group, Process: config.Replicas.Process}
+	joining := replicas.Config{Client: client, Namespace: config.Replicas.Namespace, Group: config.Replicas.Group, Address: config.Replicas.Address, Process: config.Replicas.Process}
 	for ctx.Err() == nil {
 		err := replicas.Join(ctx, joining, func(ctx context.Context, membership *replicas.Membership) error {
 			return run(ctx, config, &term{membership, metrics})

@@ -4,6 +4,7 @@
 package corpus
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -33,7 +34,12 @@ var (
 
 func readDocs(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "docs", "admission.md"))
+	return readPage(t, "admission.md")
+}
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +153,7 @@ func TestDocsHaveEveryMistakeOfUnreadableObjects(t *testing.T) {
 
 // Each message of validation is in the docs, also those that no object of the corpus leads to.
 func TestDocsHaveEveryTextOfValidation(t *testing.T) {
-	docs := readDocs(t)
+	pages := map[string]string{"syncreview.go": "previews.md", "resyncrequest.go": "observing.md"}
 	files, err := filepath.Glob(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "apis", "metacontroller", "validation", "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files: %v", len(files), err)
@@ -165,6 +171,8 @@ func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		page := cmp.Or(pages[filepath.Base(file)], "admission.md")
+		docs := readPage(t, page)
 		ast.Inspect(parsed, func(node ast.Node) bool {
 			literal, ok := node.(*ast.BasicLit)
 			if !ok || literal.Kind != token.STRING || strings.Count(literal.Value, " ") < 2 {
@@ -176,7 +184,7 @@ func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 			}
 			for _, piece := range verb.Split(text, -1) {
 				if !strings.Contains(docs, strings.Trim(piece, `": `)) && !strings.Contains(text, "encode the object") {
-					t.Errorf("docs/admission.md does not have %q of %s", piece, filepath.Base(file))
+					t.Errorf("docs/%s does not have %q of %s", page, piece, filepath.Base(file))
 				}
 			}
 			return true

@@ -65,7 +65,8 @@ func explainModel(t *testing.T, model string, definition common.OpenAPIDefinitio
 
 // isStatus reports whether the server writes the model. Such models have no defaults.
 func isStatus(model string) bool {
-	return strings.HasPrefix(model, "Reviewed") || slices.Contains([]string{
+	return strings.HasPrefix(model, "Reviewed") || strings.HasPrefix(model, "HookCall") || slices.Contains([]string{
+		"SyncStatus", "SyncChildren", "SyncSteps", "SyncStep", "ParentReference", "ResyncRequestStatus",
 		"ControllerStatus", "ShardStatus", "ParentCounts", "LastSyncError", "ControllerRevision", "ControllerRevisionChildren", "SyncReviewStatus", "SyncReviewSummary",
 	}, model)
 }

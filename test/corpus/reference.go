@@ -41,7 +41,8 @@ func apiReference() string {
 	r.text.WriteString(referenceHead)
 	for _, kind := range []reflect.Type{
 		reflect.TypeFor[v1alpha1.CompositeController](), reflect.TypeFor[v1alpha1.DecoratorController](), reflect.TypeFor[v1alpha1.ControllerRevision](),
-		reflect.TypeFor[v1alpha1.SyncReview](),
+		reflect.TypeFor[v1alpha1.SyncReview](), reflect.TypeFor[v1alpha1.ResyncRequest](),
+		reflect.TypeFor[v1alpha1.Sync](), reflect.TypeFor[v1alpha1.HookCall](),
 	} {
 		r.add(kind)
 	}

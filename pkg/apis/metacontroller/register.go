@@ -36,6 +36,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ControllerRevisionList{},
 		&DecoratorController{},
 		&DecoratorControllerList{},
+		&ResyncRequest{},
 		&SyncReview{},
 	)
 	return nil

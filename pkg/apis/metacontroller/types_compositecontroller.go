@@ -30,6 +30,7 @@ type CompositeControllerSpec struct {
 	EndpointConfigs     []EndpointConfig
 	ResyncPeriodSeconds *int32
 	GenerateSelector    *bool
+	ResyncOn            []WatchedObject
 	Paused              bool
 	Shards              *int32
 	Access

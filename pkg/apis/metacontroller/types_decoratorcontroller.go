@@ -26,6 +26,7 @@ type DecoratorControllerSpec struct {
 	Hooks               *DecoratorControllerHooks
 	EndpointConfigs     []EndpointConfig
 	ResyncPeriodSeconds *int32
+	ResyncOn            []WatchedObject
 	Paused              bool
 	Shards              *int32
 	Access

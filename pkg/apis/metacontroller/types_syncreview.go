@@ -10,11 +10,13 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and answers, and which writes
-// would follow, each with its reason and what it changes. It is created and answered, and never stored: "kubectl create -f review.yaml -o yaml"
-// prints it with its status. Nothing is written to the cluster, no event is told, and no call counts as a sync.
+// SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and
+// answers, and which writes would follow, each with its reason and what it changes. It is created and
+// answered, and never stored: "kubectl create -f review.yaml -o yaml" prints it with its status. Nothing
+// is written to the cluster, no event is told, and no call counts as a sync.
 //
-// Who creates a SyncReview needs the right to get the controller, and every parent, child and related object that is shown.
+// Who creates a SyncReview needs the right to get the controller, and every parent, child and related
+// object that is shown.
 type SyncReview struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -92,14 +94,15 @@ const (
 type SyncReviewStage string
 
 const (
-	// SyncReviewUntilRequest stops before the sync or finalize hook is called, and shows its request. A customize hook is called.
+	// SyncReviewUntilRequest stops before the sync or finalize hook is called, and shows its request. A
+	// customize hook is called.
 	SyncReviewUntilRequest SyncReviewStage = "Request"
 	// SyncReviewUntilResponse stops when the hooks have answered.
 	SyncReviewUntilResponse SyncReviewStage = "Response"
 	// SyncReviewUntilPlan shows the writes that would follow.
 	SyncReviewUntilPlan SyncReviewStage = "Plan"
-	// SyncReviewUntilDryRun sends each of these writes to the cluster with dryRun=All, as the controller would, so that its
-	// defaults, admission and quotas speak. Nothing is stored.
+	// SyncReviewUntilDryRun sends each of these writes to the cluster with dryRun=All, as the controller
+	// would, so that its defaults, admission and quotas speak. Nothing is stored.
 	SyncReviewUntilDryRun SyncReviewStage = "DryRun"
 )
 
@@ -166,7 +169,8 @@ const (
 	ReviewedChanged ReviewedResult = "Changed"
 	// ReviewedFailed is the result of a sync that would fail, or would leave out something that the hook wants.
 	ReviewedFailed ReviewedResult = "Failed"
-	// ReviewedUndecided is the result of a sync of which it is not known, because an answer is missing or the review ends before the plan.
+	// ReviewedUndecided is the result of a sync of which it is not known, because an answer is missing
+	// or the review ends before the plan.
 	ReviewedUndecided ReviewedResult = "Undecided"
 )
 
@@ -192,13 +196,13 @@ type ReviewedCall struct {
 type ReviewedSource string
 
 const (
-	// ReviewedSourceHook: the hook was called.
+	// ReviewedSourceHook is an answer of the hook, which was called.
 	ReviewedSourceHook ReviewedSource = "Hook"
-	// ReviewedSourceGiven: the answer is in the spec of the review.
+	// ReviewedSourceGiven is an answer that the spec of the review gives.
 	ReviewedSourceGiven ReviewedSource = "Given"
-	// ReviewedSourceMissing: no hook was called, and the spec of the review has no answer for this call.
+	// ReviewedSourceMissing is no answer: no hook was called, and the spec of the review gives none.
 	ReviewedSourceMissing ReviewedSource = "Missing"
-	// ReviewedSourceNotCalled: the review ends before the call.
+	// ReviewedSourceNotCalled is no answer, since the review ends before the call.
 	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
 )
 
@@ -260,15 +264,16 @@ type ReviewedDryRun struct {
 type ReviewedOutcome string
 
 const (
-	// ReviewedAccepted: the cluster would make the write.
+	// ReviewedAccepted is a write that the cluster would make.
 	ReviewedAccepted ReviewedOutcome = "Accepted"
-	// ReviewedChangesNothing: the cluster would accept the write, and the object would stay as it is.
+	// ReviewedChangesNothing is a write that the cluster would accept, and that leaves the object as it is.
 	ReviewedChangesNothing ReviewedOutcome = "ChangesNothing"
-	// ReviewedRefused: the cluster would refuse the write.
+	// ReviewedRefused is a write that the cluster would refuse.
 	ReviewedRefused ReviewedOutcome = "Refused"
-	// ReviewedConflict: the object is not as it was observed, and the sync would be tried again.
+	// ReviewedConflict is a write of an object that is not as it was observed. The sync would be tried again.
 	ReviewedConflict ReviewedOutcome = "Conflict"
-	// ReviewedNotSent: the write was not tried, because a step before it failed, or because the parent does not exist.
+	// ReviewedNotSent is a write that was not tried, because a step before it failed, or because the
+	// parent does not exist.
 	ReviewedNotSent ReviewedOutcome = "NotSent"
 )
 

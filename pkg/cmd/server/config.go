@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/peers"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
@@ -85,14 +86,25 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}
-		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig)
+		shown, err := newLive(handle, config.GenericConfig.ClientConfig)
+		if err != nil {
+			return nil, err
+		}
+		config.ExtraConfig.Live = shown.Live
+		if controllers.Replicas.Enabled {
+			if controllers.Replicas.Address, err = o.peerAddress(config.GenericConfig.SecureServing.Listener); err != nil {
+				return nil, err
+			}
+			config.ExtraConfig.Peers = &apiserver.Peers{Handler: peers.NewHandler(handle), User: shown.user}
+		}
+		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig, shown)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
 // runControllers returns the function that runs the controller loop from when the host has come.
-func (o *Options) runControllers(host *extendedHost, config controller.Config, storage storagebackend.Config) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(host *extendedHost, config controller.Config, storage storagebackend.Config, shown *live) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
@@ -106,6 +118,7 @@ func (o *Options) runControllers(host *extendedHost, config controller.Config, s
 		}
 		defer closeStore()
 		config.Settled = store
+		defer shown.start(ctx)()
 		return controller.Run(ctx, config)
 	}
 }

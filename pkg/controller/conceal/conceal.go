@@ -141,8 +141,8 @@ func (c *Concealer) Reveal(raw []byte) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(raw)))
 }
 
-// HasDigest reports whether some JSON has a digest, in its plain form or in base64. After Reveal, that is one of a value
-// that was not seen, or of another key.
+// HasDigest reports whether some JSON has a digest, in its plain form or in base64. After Reveal, that
+// is one of a value that was not seen, or of another key.
 func HasDigest(raw []byte) bool { return anyDigest.Match(raw) }
 
 var anyDigest = regexp.MustCompile(`\b` + prefix + `[0-9a-f]{24}\b|\b` + encodedPrefix + `[0-9A-Za-z+/]{34}==`)

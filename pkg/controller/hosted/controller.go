@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -61,6 +62,12 @@ type Dependencies struct {
 	Tracer *tracing.Tracer
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled
+	// Calls keeps the last calls of hooks; nil if nobody looks at them.
+	Calls *calllog.Log
+	// Syncs shows the parents of the controllers; nil if nobody looks at them.
+	Syncs *Syncs
+	// Replica is the name of this replica; empty if there are no others.
+	Replica string
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
 	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
@@ -78,6 +85,15 @@ type Controller struct {
 	parents *parentStates
 	settled *settledParents
 	health  *syncHealth
+	steps   *stepLog
+	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
+	rowLabels map[string]string
+	// resyncRequests are the parents that are to be synced although nothing has changed, and watched are the objects
+	// whose changes lead to that.
+	resyncRequests *resyncRequests
+	watched        *watchedObjects
+	// resyncs are when all parents are synced again; nil before Run.
+	resyncs atomic.Pointer[[]ticks]
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
 	Reads *permissions.Requirement
@@ -94,6 +110,10 @@ type Controller struct {
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
 	options.Controller = hook.ControllerRef{Type: spec.Kind.Name, Name: spec.Name}
+	labels := rowLabels(spec.Kind.Name, spec.Name)
+	options.Calls = dependencies.Calls.Of(spec.reference()).Recorder(calllog.Owner{
+		UID: spec.UID, Labels: labels, Namespace: dependencies.RevisionNamespace, Children: spec.Children,
+	})
 	hooks, err := newHooks(spec, options)
 	if err != nil {
 		return nil, err
@@ -108,15 +128,20 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 			spec: spec, hooks: hooks, strategies: spec.strategiesWithEngine(dependencies.Engine),
 			revisions: dependencies.Revisions, objectJSON: &atomic.Pointer[[]byte]{},
 		},
-		parents:       newParentStates(),
-		health:        newSyncHealth(),
-		settled:       newSettledParents(dependencies.Settled, spec),
-		nameConflicts: newNameConflicts(),
-		guard:         writeloop.New(),
+		parents:        newParentStates(),
+		health:         newSyncHealth(),
+		steps:          newStepLog(),
+		watched:        &watchedObjects{},
+		resyncRequests: newResyncRequests(),
+		rowLabels:      labels,
+		settled:        newSettledParents(dependencies.Settled, spec),
+		nameConflicts:  newNameConflicts(),
+		guard:          writeloop.New(),
 	}
 	c.SetObject(spec.Object)
 	c.called = c.hookCalls.update
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Shard.Name(spec.Name), dependencies.Workers, dependencies.Tracer, c.sync)
+	c.queue.Requeued = func(parent object.Key) { c.Syncs.changed(c, parent) }
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
@@ -155,6 +180,7 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 // Run syncs parents until ctx ends, and then releases what New acquired.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
+	defer c.Syncs.add(c)()
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Shard.Name(c.spec.Name)))
 	removeHandlers, err := c.addEventHandlers(ctx)
 	defer removeHandlers()
@@ -166,6 +192,8 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Shard.Name(c.spec.Name))()
+	defer c.watchObjects(ctx)()
+	defer c.startResyncRequests(ctx)()
 	stopResync := c.startResync(ctx, c.settled.load(ctx, c.resyncPeriods()))
 	defer stopResync()
 	defer c.startSaving(ctx)()

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -90,6 +91,7 @@ func (c *Controller) reportUnfinalized(ctx context.Context, key object.Key, stat
 	if left := time.Until(due); left > 0 {
 		c.updateHealth(key, nil)
 		state.syncErrorEvents = eventDeduplicator{}
+		state.note = &syncNote{v1alpha1.SyncStateWaiting, "the finalize hook has not finished"}
 		return next.Within(left)
 	}
 	definitionWaits := c.Discovery != nil && c.Discovery.IsBeingDeleted(snapshot.ParentType.GroupResource())

@@ -50,6 +50,7 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	outcomes := c.Actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
 	c.observer.Wrote(&state.pending, outcomes)
 	c.guard.Wrote(snapshot, outcomes, time.Now())
+	state.finalizerSteps = outcomes
 	switch outcome := outcomes[0]; {
 	case outcome.Err != nil:
 		return nil, outcome.Err

@@ -200,6 +200,20 @@ func (h *syncHealth) hasFindings(parent object.Key) bool {
 	return of.isWarned() || of.outdated > 0
 }
 
+// isFailing reports whether the last sync of a parent failed.
+func (h *syncHealth) isFailing(parent object.Key) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.parents[parent].failure != nil
+}
+
+// of returns how the last sync of a parent ended.
+func (h *syncHealth) of(parent object.Key) parentHealth {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.parents[parent]
+}
+
 // warnedParents returns the parents whose last plan had warnings.
 func (h *syncHealth) warnedParents() (parents []object.Key) {
 	h.mu.Lock()
@@ -316,6 +330,9 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 		if refusal := c.related.Refusal(); refusal != nil {
 			return c.refusalProblem(refusal)
 		}
+	}
+	if problem := c.watched.problem.Load(); problem != nil {
+		return problem
 	}
 	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {
 		if webhook == nil {

@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
@@ -71,7 +72,7 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 			for i, turn := range turns {
 				answer.Store(turn.answer)
 				plans = 0
-				result := c.syncParent(t.Context(), web("a"), c.parents.get(web("a")), pipeline.TriggerParent)
+				result := c.syncParent(t.Context(), web("a"), c.parents.get(web("a")), syncqueue.ParentChanged)
 				if planned := plans == 1; planned != turn.planned || result.resyncAfter != turn.resync {
 					t.Errorf("sync %d: planned is %v and the next sync is due after %v, want %v and %v", i, planned, result.resyncAfter, turn.planned, turn.resync)
 				}
@@ -88,11 +89,11 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 func TestAnAnswerIsPlannedAgainOnceTheFinalizerWasInTheWay(t *testing.T) {
 	c := controllerOfTen(t, hookOfTen(t))
 	state := c.parents.get(web("a"))
-	if result := c.syncParent(t.Context(), web("a"), state, pipeline.TriggerParent); result.err != nil || !state.noOp.known {
+	if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); result.err != nil || !state.noOp.known {
 		t.Fatalf("nothing is left to do, but an answer is known: %v, error: %v", state.noOp.known, result.err)
 	}
 	c.observer.Finalizes = true
-	if result := c.syncParent(t.Context(), web("a"), state, pipeline.TriggerParent); !apierrors.IsForbidden(result.err) || state.noOp.known {
+	if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); !apierrors.IsForbidden(result.err) || state.noOp.known {
 		t.Errorf("the finalizer is missing, but an answer is known: %v, error: %v", state.noOp.known, result.err)
 	}
 }

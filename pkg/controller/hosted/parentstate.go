@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -23,7 +24,7 @@ import (
 )
 
 // parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
-// parent uses it, but for settled, and for previews while no sync is under way. There is one for each parent, so
+// parent uses it, but for settled and record, and for previews while no sync is under way. There is one for each parent, so
 // what few parents need is behind a pointer.
 type parentState struct {
 	// mu is held during a sync of the parent, and while a preview copies the state.
@@ -32,6 +33,13 @@ type parentState struct {
 	uid types.UID
 	// settled is the hash of the inputs of the last sync if that left the parent settled, else zero.
 	settled atomic.Uint64
+	// record is shown to those who look. generation, children and note are what the sync that runs puts into it, and
+	// finalizerSteps are those that it took before it called a hook.
+	record         syncRecord
+	generation     int64
+	children       childCounts
+	note           *syncNote
+	finalizerSteps []pipeline.Outcome
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites
 	// unseenSince is the time since which the caches have not shown the last writes; zero if they
@@ -178,6 +186,7 @@ func (c *Controller) forget(parent object.Key, state *parentState) {
 	c.health.forget(parent)
 	c.hookCalls.forget(parent)
 	c.nameConflicts.set(parent, nil)
+	c.steps.forget(parent)
 	for _, answer := range state.customizeAnswers() {
 		c.forgetAnswer(answer)
 	}

@@ -4,6 +4,8 @@
 package hosted
 
 import (
+	"time"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
@@ -23,6 +25,7 @@ func (c *Controller) pauses(parent *object.Object) bool {
 // pause notes that a parent is paused. How its last sync ended does not count any more.
 func (c *Controller) pause(parent object.Key, state *parentState) {
 	state.settled.Store(0)
+	state.record.pause(time.Now())
 	c.hookCalls.forget(parent)
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 type PreviewOptions struct {
 	// Until is how far the sync is followed.
 	Until v1alpha1.SyncReviewStage
-	// Answer returns the answer that is taken for that of a hook; nil if there is none. The error is why it cannot be
-	// taken.
+	// Answer returns the answer that is taken for that of a hook; nil if there is none. The error is why
+	// it cannot be taken.
 	Answer func(hook.Call) ([]byte, error)
 	// CallHooks is true if hooks are called for the other answers.
 	CallHooks bool

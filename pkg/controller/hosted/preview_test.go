@@ -88,8 +88,8 @@ func TestAPreviewShowsWhatASyncWouldDo(t *testing.T) {
 	}
 }
 
-// The hook of the running controller is not called by this preview, its plan is another, and its dry run fails. The
-// next sync finds everything as the last one has left it.
+// The hook of the running controller is not called by this preview, its plan is another, and its dry run
+// fails. The next sync finds everything as the last one has left it.
 func TestAPreviewLeavesNothingBehind(t *testing.T) {
 	c := controllerOfTen(t, hookOfTen(t))
 	quiet := func() {
@@ -202,14 +202,14 @@ func TestAPreviewEndsAtWhatMayNotBeRead(t *testing.T) {
 			if one.Verb != "get" || one.Namespace != "default" {
 				t.Errorf("asked for is %v", one.Right)
 			}
-			if one.GroupResource.Resource == "configmaps" {
+			if one.Resource == "configmaps" {
 				return refused
 			}
 		}
 		return nil
 	}
 	preview := c.Preview(t.Context(), web("a"), options)
-	if preview.Refusal != refused || called || len(preview.Steps) > 0 {
+	if !errors.Is(preview.Refusal, refused) || called || len(preview.Steps) > 0 {
 		t.Errorf("refusal is %v, the hook was called: %v, steps are %v", preview.Refusal, called, preview.Steps)
 	}
 }

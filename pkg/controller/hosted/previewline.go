@@ -183,7 +183,7 @@ func (p *previewing) previewRevisions(ctx context.Context, snapshot *pipeline.Sn
 			previewed.Before = stored[i].ControllerRevision
 		}
 		if p.options.Until == v1alpha1.SyncReviewUntilDryRun && p.exists {
-			previewed.Tried, previewed.Err = true, p.line.revisions.DryRun(ctx, write)
+			previewed.Tried, previewed.Err = true, p.revisions.DryRun(ctx, write)
 		}
 		p.preview.Revisions = append(p.preview.Revisions, previewed)
 		if previewed.Err != nil && !lacksNamespace(previewed.Err) {

@@ -33,8 +33,8 @@ func (c *Controller) ParentTypes() []object.Type {
 	return types
 }
 
-// VersionOf returns the apiVersion in which the controller handles a kind; the group alone of a kind that it does not
-// handle.
+// VersionOf returns the apiVersion in which the controller handles a kind; the group alone of a kind
+// that it does not handle.
 func (c *Controller) VersionOf(kind schema.GroupKind) string {
 	for _, of := range c.spec.types() {
 		if of.GroupKind() == kind {
@@ -74,9 +74,10 @@ type GivenParent struct {
 	Note string
 }
 
-// AsParent returns a parent as it would be if it were created like that or, if it exists, updated to that. The host is asked
-// to do that in a dry run, with the rights of the controller: then it has defaults, and is as admission leaves it.
-// Before, mayWrite is asked whether whoever gives the object may store one of this type and namespace.
+// AsParent returns a parent as it would be if it were created like that or, if it exists, updated to
+// that. The host is asked to do that in a dry run, with the rights of the controller: then it has
+// defaults, and is as admission leaves it. Before, mayWrite is asked whether whoever gives the object
+// may store one of this type and namespace.
 func (c *Controller) AsParent(ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error) (*GivenParent, error) {
 	given, err := object.Parse(raw)
 	if err != nil {

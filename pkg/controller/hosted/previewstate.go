@@ -14,8 +14,8 @@ import (
 // recallInterval is how often a preview looks whether a sync has ended and the caches show what it wrote.
 const recallInterval = 10 * time.Millisecond
 
-// recall returns a copy of what syncs of a parent remember that bears on a plan. It waits until no sync of the parent is
-// under way and the caches show what the last one wrote, as the next sync does.
+// recall returns a copy of what syncs of a parent remember that bears on a plan. It waits until no sync
+// of the parent is under way and the caches show what the last one wrote, as the next sync does.
 func (c *Controller) recall(ctx context.Context, parent *object.Object) (*parentState, error) {
 	ticker := time.NewTicker(recallInterval)
 	defer ticker.Stop()

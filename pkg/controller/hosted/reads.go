@@ -25,6 +25,12 @@ func (s *Spec) Reads() []rights.Required {
 	for _, of := range s.Related {
 		read(of, "spec.relatedResources")
 	}
+	for _, one := range s.ResyncOn {
+		of := rights.Object{GroupResource: one.Type.GroupResource(), Namespace: one.Name.Namespace, Name: one.Name.Name}
+		for _, verb := range []string{"get", "list", "watch"} {
+			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: one.Field})
+		}
+	}
 	for _, one := range s.namedHooks() {
 		for _, reference := range hook.References(one.name, one.spec, s.EndpointConfigs) {
 			if reference.Name.Name == "" || reference.Name.Namespace == "" {

@@ -101,7 +101,7 @@ func (c *Controller) settledHash(snapshot *pipeline.Snapshot) uint64 {
 	if c.settled == nil || snapshot.Finalizing || !snapshot.Managed || snapshot.Parent.DeletionTimestamp != nil {
 		return 0
 	}
-	hash := plan.SettledInputs(c.settled.seed, snapshot, c.observer.IgnoresStatus(snapshot.Parent))
+	hash := plan.SettledInputs(c.settled.seed+c.watched.hash(), snapshot, c.observer.IgnoresStatus(snapshot.Parent))
 	if c.spec.Rollout == nil {
 		return hash
 	}

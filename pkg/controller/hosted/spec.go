@@ -61,6 +61,8 @@ type Spec struct {
 	EndpointConfigs []v1alpha1.EndpointConfig
 	// Resync is the period in which all parents are synced again; zero is never.
 	Resync time.Duration
+	// ResyncOn are the objects whose changes have all parents synced.
+	ResyncOn []WatchedObject
 	// Related are the types that the customize hook may ask for, if the controller acts as a service
 	// account or is limited to namespaces. None is any.
 	Related []object.Type
@@ -70,6 +72,10 @@ type Spec struct {
 type Kind struct {
 	// Name is the name of the kind, such as "CompositeController".
 	Name string
+	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types, so that the
+	// names of Syncs have the type.
+	ShortName  string
+	NamesTypes bool
 	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
 	// is stored in users' clusters.
 	FinalizerPrefix string

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -36,6 +37,7 @@ func (c *Controller) reportUnfinished(ctx context.Context, key object.Key, state
 	since := time.Unix(0, state.unfinishedSince)
 	left := since.Add(stallThreshold).Sub(now)
 	throttled, _ := errors.AsType[*hook.ThrottledError](why)
+	state.note = &syncNote{v1alpha1.SyncStateWaiting, why.Error()}
 	switch {
 	case left <= 0:
 	case throttled == nil || throttled.After == 0:
@@ -57,6 +59,7 @@ func (c *Controller) reportLeaving(ctx context.Context, key object.Key, state *p
 	if left := time.Until(due.Add(stallThreshold)); left > 0 {
 		c.updateHealth(key, nil)
 		state.syncErrorEvents = eventDeduplicator{}
+		state.note = &syncNote{v1alpha1.SyncStateWaiting, fmt.Sprintf("the child %s is being deleted", child)}
 		return next.Within(left)
 	}
 	why := "it has no finalizers, so the cluster or its garbage collector still has to delete it"

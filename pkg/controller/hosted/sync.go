@@ -42,11 +42,15 @@ const (
 func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
-	state := c.parents.get(parent)
+	state, started := c.parents.get(parent), time.Now()
 	state.mu.Lock()
 	defer state.mu.Unlock()
-	if wait, err := c.checkOwnWrites(state, time.Now()); err != nil {
-		return c.report(ctx, parent, state, syncResult{err: err})
+	state.note = nil
+	if wait, err := c.checkOwnWrites(state, started); err != nil {
+		result := syncResult{err: err}
+		next := c.report(ctx, parent, state, result)
+		c.record(parent, state, &result, started)
+		return next
 	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
@@ -57,7 +61,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 		c.pause(parent, state)
 		return syncqueue.Done(0)
 	}
-	result := c.syncParent(ctx, parent, state, triggerOf(cause))
+	result := c.syncParent(ctx, parent, state, cause)
 	if c.DeveloperMode {
 		logSync(logger, parent, result.outcomes)
 	}
@@ -71,6 +75,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 		return syncqueue.Forget()
 	}
 	next := c.report(ctx, parent, state, result)
+	c.record(parent, state, &result, started)
 	if c.isSettled(parent, state, &result, next) {
 		state.settled.Store(result.inputs)
 	} else {
@@ -127,6 +132,8 @@ type syncResult struct {
 	// if its children roll out.
 	inputs  uint64
 	rolling bool
+	// rolloutMessage says how far the rollout is.
+	rolloutMessage string
 	// outcomes are those of the steps of the plan.
 	outcomes []pipeline.Outcome
 	err      error
@@ -134,7 +141,7 @@ type syncResult struct {
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
 // of the result.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, trigger pipeline.Trigger) (result syncResult) {
+func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
 	started, isFirst := time.Now(), state.uid == ""
 	snapshot, webhook, err := c.observe(ctx, state, parent)
@@ -146,9 +153,10 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case webhook == nil:
 		return syncResult{}
 	}
-	snapshot.Trigger = trigger
+	snapshot.Trigger = triggerOf(cause)
 	inputs := c.settledHash(snapshot)
-	if isFirst && c.settled.wasSettled(inputs) {
+	if isFirst && cause != syncqueue.Asked && c.settled.wasSettled(inputs) {
+		state.children = countClaimed(snapshot)
 		return syncResult{inputs: inputs}
 	}
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
@@ -178,8 +186,10 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
+		state.children = childCounts{}
 		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
 	}
+	state.generation = snapshot.Parent.Generation
 	webhook, err := c.observeChildren(snapshot)
 	if webhook != nil {
 		c.reportFinalizing(state, snapshot)
@@ -208,6 +218,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		var next time.Duration
 		next, waiting = c.reportRollout(state, snapshot.Parent, decision, time.Now())
 		result.rolling = len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue
+		result.rolloutMessage = decision.Updated.Message
 		result.resyncAfter = sooner(result.resyncAfter, next)
 	}
 	if decision.Response.IsNoOp {
@@ -222,8 +233,11 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
-	outcomes, after := c.act(ctx, started, state, snapshot, planned)
+	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
 	result.outcomes = outcomes
+	if state.children = (childCounts{}); snapshot.Managed {
+		state.children = countChildren(planned, outcomes, kept, len(decision.Behind))
+	}
 	c.reportWriteWarnings(state, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
 	result.resyncAfter = sooner(result.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
@@ -253,9 +267,10 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 }
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It
-// returns the time until the first of these is due, zero if none was postponed. Started is the time
-// at which the sync began.
-func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, after time.Duration) {
+// returns the time until the first of these is due, zero if none was postponed, and how many children the plan leaves as
+// they are. Started is the time at which the sync began.
+func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
+	kept = countKept(planned)
 	next, loops := c.guard.Postpone(snapshot, planned, started)
 	c.reportWriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
@@ -265,9 +280,9 @@ func (c *Controller) act(ctx context.Context, started time.Time, state *parentSt
 		state.setLoopsEnd(c.guard.LoopsEnd(object.KeyOf(snapshot.Parent)))
 	}
 	if next.IsZero() {
-		return outcomes, 0
+		return outcomes, kept, 0
 	}
-	return outcomes, max(next.Sub(now), 1)
+	return outcomes, kept, max(next.Sub(now), 1)
 }
 
 // sooner returns the shorter of two times; zero is no time.

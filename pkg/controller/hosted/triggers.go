@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -93,6 +94,7 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 // parentChanged counts the parents and enqueues one that changed or is gone.
 func (c *Controller) parentChanged(before, after *object.Object) {
 	c.health.total.Add(int64(c.observer.CountChange(before, after)))
+	c.Syncs.changed(c, object.KeyOf(cmp.Or(after, before)))
 	switch {
 	case after == nil:
 		gone := object.KeyOf(before)
@@ -118,7 +120,9 @@ func (c *Controller) childChanged(before, after *object.Object) {
 // startResync enqueues all parents in the period of the spec and in that of the process, until stop
 // is called. They were enqueued last at the given time.
 func (c *Controller) startResync(ctx context.Context, last time.Time) (stop func()) {
-	return startPeriodic(ctx, c.resyncPeriods(), time.Since(last), func() {
+	passed := time.Since(last)
+	c.resyncs.Store(ticksOf(c.resyncPeriods(), passed, time.Now()))
+	return startPeriodic(ctx, c.resyncPeriods(), passed, func() {
 		c.settled.allEnqueued(time.Now())
 		c.queue.EnqueueLowPriority(syncqueue.Resync, c.allParents()...)
 	})
@@ -134,6 +138,31 @@ func (c *Controller) allParents() []object.Key {
 		keys[i] = object.KeyOf(parent)
 	}
 	return keys
+}
+
+// ticks are the times at which something is done periodically.
+type ticks struct {
+	first  time.Time
+	period time.Duration
+}
+
+// ticksOf returns when startPeriodic calls its function.
+func ticksOf(periods []time.Duration, passed time.Duration, now time.Time) *[]ticks {
+	var all []ticks
+	for _, period := range periods {
+		if period > 0 {
+			all = append(all, ticks{now.Add(max(period-passed, 1)), period})
+		}
+	}
+	return &all
+}
+
+// after returns the first of the times after now.
+func (t ticks) after(now time.Time) time.Time {
+	if now.Before(t.first) {
+		return t.first
+	}
+	return t.first.Add((now.Sub(t.first)/t.period + 1) * t.period)
 }
 
 // startPeriodic calls do in each of the periods that are not zero, until stop is called. Of the first

@@ -17,8 +17,8 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -63,7 +63,7 @@ func TestWarningsAboutTheAnswerOfACustomizeHookComeAndGo(t *testing.T) {
 	} {
 		rules.Store(turn.rules)
 		*c.customizeAnswerOf(state) = related.Answer{} // as if it were too old
-		if result := c.syncParent(t.Context(), web("a"), state, pipeline.TriggerParent); result.err != nil {
+		if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); result.err != nil {
 			t.Fatal(result.err)
 		}
 		if i == 0 && !state.noOp.known {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
@@ -144,6 +145,7 @@ func (r *Reconciler) forget(ctx context.Context, of unit) {
 	}
 	r.drop(state)
 	r.end(ctx, state)
+	r.Calls.Forget(v1alpha1.ControllerReference{Kind: r.kind.Name, Name: of.name})
 	if r.sharing != nil && !state.claimed {
 		return
 	}

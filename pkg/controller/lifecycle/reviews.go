@@ -18,8 +18,8 @@ func (r *Reconciler) Live(ctx context.Context, name string) (hosted.ControllerOb
 	return r.api.getLive(ctx, name)
 }
 
-// Running returns the controllers that run in this process for an object with the spec that it has: one, or one for each
-// part of the parents that runs here.
+// Running returns the controllers that run in this process for an object with the spec that it has: one,
+// or one for each part of the parents that runs here.
 func (r *Reconciler) Running(of hosted.ControllerObject) (controllers []*hosted.Controller) {
 	for _, state := range r.statesNamed(of.GetName()) {
 		if running := state.getRunning(); running != nil && equalSpecs(running.object, of.(controllerObject)) {
@@ -29,8 +29,8 @@ func (r *Reconciler) Running(of hosted.ControllerObject) (controllers []*hosted.
 	return controllers
 }
 
-// Temporary returns a controller for an object, which need not be stored. It does not run, but it sees all objects of its types. The
-// caller must call release in the end.
+// Temporary returns a controller for an object, which need not be stored. It does not run, but it sees
+// all objects of its types. The caller must call release in the end.
 func (r *Reconciler) Temporary(ctx context.Context, of hosted.ControllerObject) (_ *hosted.Controller, release func(), err error) {
 	spec, err := r.api.resolve(ctx, r.Discovery, of.(controllerObject))
 	if err != nil {
@@ -38,6 +38,7 @@ func (r *Reconciler) Temporary(ctx context.Context, of hosted.ControllerObject) 
 	}
 	dependencies := r.Dependencies
 	dependencies.Hook.Metrics, dependencies.Settled, dependencies.Tracer = nil, nil, nil
+	dependencies.Syncs, dependencies.Calls = nil, nil
 	temporary, err := hosted.New(dependencies, spec)
 	if err != nil {
 		return nil, nil, err

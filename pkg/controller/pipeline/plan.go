@@ -21,6 +21,8 @@ type Plan struct {
 	Refused []error
 	// Warnings are about what is desired. They are the same each time it is planned.
 	Warnings []Warning
+	// Desired is the number of children that the hook wants, each once, with those that are refused.
+	Desired int
 	// Outdated is the number of children that differ from what is desired and are left alone
 	// because their update method is OnDelete.
 	Outdated int

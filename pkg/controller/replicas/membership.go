@@ -23,6 +23,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// AddressAnnotation is the annotation of a Lease with the address at which other replicas reach the one that has it.
+const AddressAnnotation = "metacontroller.k8s.io/peer-address"
+
 // GroupLabel is the label of the Leases of replicas that share controllers. Its value names their group.
 const GroupLabel = "metacontroller.k8s.io/replicas-of"
 
@@ -45,6 +48,8 @@ type Config struct {
 	Namespace string
 	// Group names the replicas that share controllers.
 	Group string
+	// Address is where other replicas reach this process: host and port.
+	Address string
 	// Process names this process. Each time it joins, its replica has another name, which begins with this.
 	Process string
 }
@@ -78,6 +83,8 @@ type sighting struct {
 	since instant
 	// dead is true if its controllers may be taken over.
 	dead bool
+	// address is that in its Lease.
+	address string
 }
 
 // Join makes this process a replica, and runs work until ctx ends, or until the Lease could not be renewed
@@ -154,6 +161,19 @@ func (m *Membership) Alive() []string {
 	return alive
 }
 
+// Peers returns the addresses of the other replicas that have a Lease and are not dead, by name. That of an earlier version is empty.
+func (m *Membership) Peers() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	peers := map[string]string{}
+	for name, seen := range m.others {
+		if !seen.dead && !seen.renewed.IsZero() {
+			peers[name] = seen.address
+		}
+	}
+	return peers
+}
+
 // IsDead reports whether a replica has not renewed its Lease for so long that its controllers may be taken
 // over. A replica that was never heard of is dead when it was not heard of for as long.
 func (m *Membership) IsDead(replica string) bool {
@@ -186,7 +206,10 @@ func (m *Membership) create(ctx context.Context) error {
 	defer cancel()
 	now := metav1.NowMicro()
 	_, err := m.leases().Create(ctx, &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: m.leaseName(m.replica), Labels: map[string]string{GroupLabel: m.config.Group}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.leaseName(m.replica), Labels: map[string]string{GroupLabel: m.config.Group},
+			Annotations: map[string]string{AddressAnnotation: m.config.Address},
+		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: &m.replica, LeaseDurationSeconds: ptr.To(int32(leaseDuration / time.Second)), AcquireTime: &now, RenewTime: &now,
 		},
@@ -331,7 +354,8 @@ func (m *Membership) longDead() (names []string) {
 func (m *Membership) see(lease *coordinationv1.Lease) {
 	if lease.Spec.RenewTime != nil {
 		m.note(m.replicaOf(lease.Name), sighting{
-			renewed: lease.Spec.RenewTime.Time, leaving: ptr.Deref(lease.Spec.HolderIdentity, "") == "", since: now()})
+			renewed: lease.Spec.RenewTime.Time, leaving: ptr.Deref(lease.Spec.HolderIdentity, "") == "", since: now(),
+			address: lease.Annotations[AddressAnnotation]})
 	}
 }
 

@@ -6,6 +6,7 @@ package replicas
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func join(t *testing.T, host *fake.Clientset, name string) *replica {
 	})
 	joined := make(chan struct{})
 	go func() {
-		r.result <- Join(ctx, Config{Client: client, Namespace: "ours", Group: "g", Process: name}, func(ctx context.Context, m *Membership) error {
+		r.result <- Join(ctx, Config{Client: client, Namespace: "ours", Group: "g", Process: name, Address: name + ":6443"}, func(ctx context.Context, m *Membership) error {
 			r.Membership, r.working = m, ctx
 			close(joined)
 			<-ctx.Done()
@@ -107,6 +108,26 @@ func TestReplicasSeeOneAnother(t *testing.T) {
 		if left, err := host.CoordinationV1().Leases("ours").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 0 {
 			t.Errorf("there are left: %v (%v)", left.Items, err)
 		}
+	})
+}
+
+func TestReplicasKnowWhereTheOthersAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := fake.NewClientset()
+		a, b, c := join(t, host, "a"), join(t, host, "b"), join(t, host, "c")
+		pass(time.Second)
+		want := map[string]string{b.Name(): "b:6443", c.Name(): "c:6443"}
+		if got := a.Peers(); !maps.Equal(got, want) {
+			t.Errorf("a knows %v, want %v", got, want)
+		}
+		b.end(t)
+		c.cut.Store(true)
+		pass(time.Minute)
+		if got := a.Peers(); len(got) != 0 {
+			t.Errorf("of one that has left and one that is dead, a still knows %v", got)
+		}
+		a.end(t)
+		c.end(t)
 	})
 }
 

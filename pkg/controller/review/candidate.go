@@ -33,9 +33,9 @@ func newController(kind string) hosted.ControllerObject {
 	return &v1alpha1.DecoratorController{}
 }
 
-// candidate returns the controller object that the author of the review would have if it were created with the candidate or,
-// if it is stored, updated to it. It asks the own API to do that in a dry run, as the author: then the author's rights, the
-// validation and all admission speak as they would.
+// candidate returns the controller object that the author of the review would have if it were created
+// with the candidate or, if it is stored, updated to it. It asks the own API to do that in a dry run, as
+// the author: then the author's rights, the validation and all admission speak as they would.
 func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObject) (hosted.ControllerObject, error) {
 	warned := &warnings{}
 	client, err := r.clientOfAuthor(warned)
@@ -96,8 +96,8 @@ func (r *reviewing) updatedManifest(stored hosted.ControllerObject) ([]byte, err
 // specField is a field of a spec in a message.
 var specField = regexp.MustCompile(`\bspec\.`)
 
-// aboutCandidate returns an error about a controller object as one about the candidate: it names the fields as they are in
-// the review.
+// aboutCandidate returns an error about a controller object as one about the candidate: it names the
+// fields as they are in the review.
 func aboutCandidate(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

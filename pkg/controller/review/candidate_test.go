@@ -36,7 +36,7 @@ func TestErrorsOfACandidateNameItsFieldsInTheReview(t *testing.T) {
 	if diff := cmp.Diff(causes, status.ErrStatus.Details.Causes); diff != "" {
 		t.Errorf("causes (-want +got):\n%s", diff)
 	}
-	if other := errors.New("spec.hooks"); aboutCandidate(other) != other {
+	if other := errors.New("spec.hooks"); !errors.Is(aboutCandidate(other), other) {
 		t.Error("an error that is none of the API is another now")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
@@ -44,6 +45,7 @@ func (r *reviewing) run(ctx context.Context) (err error) {
 		return err
 	}
 	for i, parent := range parents {
+		began := time.Now()
 		done, err := r.reviewParent(ctx, parent)
 		if err != nil {
 			return err
@@ -53,6 +55,9 @@ func (r *reviewing) run(ctx context.Context) (err error) {
 			parents = parents[:i]
 			break
 		}
+		if i < len(parents)-1 {
+			pause(ctx, time.Since(began))
+		}
 	}
 	if more && len(parents) > 0 {
 		r.status.Continue = encodeContinue(object.KeyOf(parents[len(parents)-1]))
@@ -60,8 +65,19 @@ func (r *reviewing) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// reviewParent adds the sync of a parent to the status. It is not done if there is no room or no time left, and the
-// status has other syncs already.
+// pause waits after one parent of several, so that the syncs of the running controllers have the
+// processor to themselves most of the time.
+func pause(ctx context.Context, took time.Duration) {
+	timer := time.NewTimer(min(pauseFactor*took, maxPause))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// reviewParent adds the sync of a parent to the status. It is not done if there is no room or no time
+// left, and the status has other syncs already.
 func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (done bool, err error) {
 	if ctx.Err() != nil && len(r.status.Syncs) > 0 {
 		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))
@@ -106,8 +122,8 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 	return err
 }
 
-// mayWrite returns an error unless the author may write the object that is reviewed. Whether it exists is known only to
-// those who may get it.
+// mayWrite returns an error unless the author may write the object that is reviewed. Whether it exists
+// is known only to those who may get it.
 func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace string, exists bool) error {
 	to := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
 	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"}, For: "spec.object"}}); err != nil {

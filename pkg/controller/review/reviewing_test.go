@@ -4,9 +4,12 @@
 package review
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -78,6 +81,30 @@ func TestALargeSyncIsTruncated(t *testing.T) {
 			if len(r.status.Notes) != 1 || !strings.Contains(r.status.Notes[0], "the sync of Web a takes more than 6 MiB") {
 				t.Errorf("notes are %q", r.status.Notes)
 			}
+		})
+	}
+}
+
+// The running controllers have the processor to themselves most of the time.
+func TestAReviewOfSeveralParentsIsSlow(t *testing.T) {
+	for name, test := range map[string]struct{ took, want time.Duration }{
+		"nine times as long as a parent took": {time.Millisecond, 9 * time.Millisecond},
+		"not for long after a slow hook":      {time.Second, 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				pause(t.Context(), test.took)
+				if got := time.Since(began); got != test.want {
+					t.Errorf("the pause takes %s, want %s", got, test.want)
+				}
+				ended, end := context.WithCancel(t.Context())
+				end()
+				began = time.Now()
+				if pause(ended, test.took); time.Since(began) != 0 {
+					t.Error("a review that has ended pauses")
+				}
+			})
 		})
 	}
 }

@@ -25,6 +25,9 @@ import (
 const (
 	// maxAtOnce is how many reviews a process answers at once, and maxOfUser how many of them for one user.
 	maxAtOnce, maxOfUser = 8, 4
+	// pauseFactor is how much longer than the sync of one parent took a review waits before the next,
+	// and maxPause is how long at most: most of the time of a slow hook is not that of this process.
+	pauseFactor, maxPause = 9, 20 * time.Millisecond
 	// retryAfter is when one who is refused because of that should try again.
 	retryAfter = 2 * time.Second
 	// maxAnswerBytes is how large an answer may be.
@@ -62,8 +65,8 @@ func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycl
 	return r
 }
 
-// Answer sets the status of a review, whose spec must be valid. The warnings are those about a candidate. The error
-// is one that the API may answer with as it is.
+// Answer sets the status of a review, whose spec must be valid. The warnings are those about a
+// candidate. The error is one that the API may answer with as it is.
 func (r *Reviews) Answer(ctx context.Context, author rights.User, review *v1alpha1.SyncReview) (warnings []string, err error) {
 	if err := r.enter(author.Name); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// cluster allows what its rules allow: "<verb> <resource> <namespace>", with * for all namespaces. It notes what it was asked.
+// cluster allows what its rules allow: "<verb> <resource> <namespace>", with * for all namespaces. It
+// notes what it was asked.
 type cluster struct {
 	rules []string
 	asked []string

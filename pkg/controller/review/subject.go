@@ -70,8 +70,8 @@ func (s *subject) whole(ctx context.Context) (*hosted.Controller, error) {
 	return s.temporary, nil
 }
 
-// forParent returns the controller that previews a parent: one that runs here and has it, or else the one that sees
-// all.
+// forParent returns the controller that previews a parent: one that runs here and has it, or else the
+// one that sees all.
 func (s *subject) forParent(ctx context.Context, parent *object.Object) (_ *hosted.Controller, runs bool, err error) {
 	if i := slices.IndexFunc(s.running, func(c *hosted.Controller) bool { return c.Has(parent) }); i >= 0 {
 		return s.running[i], true, s.filled(ctx, s.running[i])

@@ -50,8 +50,8 @@ func (s *syncing) options() hosted.PreviewOptions {
 var errOldDigests = errors.New("the answer has digests of Secrets that are not in the request: it is the answer to a request of another replica of the server, " +
 	"or of before it was restarted, or the Secrets have changed; review without it, and answer the request that this shows")
 
-// answer returns the answer that the spec gives to a call; nil if it gives none. Where it has digests of Secrets in the
-// request, it gets the values.
+// answer returns the answer that the spec gives to a call; nil if it gives none. Where it has digests of
+// Secrets in the request, it gets the values.
 func (s *syncing) answer(call hook.Call) ([]byte, error) {
 	given := s.givenTo(&call)
 	if given == nil {

@@ -4,6 +4,7 @@
 package review
 
 import (
+	"errors"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +71,7 @@ func TestAnAnswerToAnotherRequestIsNoAnswer(t *testing.T) {
 	if answer, err := here.newSync(nil).answer(call); string(answer) != request || err != nil {
 		t.Errorf("the answer is %s, error is %v", answer, err)
 	}
-	if answer, err := elsewhere.newSync(nil).answer(call); answer != nil || err != errOldDigests {
+	if answer, err := elsewhere.newSync(nil).answer(call); answer != nil || !errors.Is(err, errOldDigests) {
 		t.Errorf("another replica takes the answer %s, error is %v", answer, err)
 	}
 }

@@ -93,6 +93,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.ShardStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StatusConditionCheck"):
 		return &metacontrollerv1alpha1.StatusConditionCheckApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WatchedObject"):
+		return &metacontrollerv1alpha1.WatchedObjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Webhook"):
 		return &metacontrollerv1alpha1.WebhookApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WebhookEtagConfig"):

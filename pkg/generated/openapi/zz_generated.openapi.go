@@ -38,6 +38,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName():       schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRule(ref),
 		v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName():          schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(ref),
 		v1alpha1.CompositeControllerSpec{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref),
+		v1alpha1.ControllerReference{}.OpenAPIModelName():                         schema_pkg_apis_metacontroller_v1alpha1_ControllerReference(ref),
 		v1alpha1.ControllerRevision{}.OpenAPIModelName():                          schema_pkg_apis_metacontroller_v1alpha1_ControllerRevision(ref),
 		v1alpha1.ControllerRevisionChildren{}.OpenAPIModelName():                  schema_pkg_apis_metacontroller_v1alpha1_ControllerRevisionChildren(ref),
 		v1alpha1.ControllerRevisionList{}.OpenAPIModelName():                      schema_pkg_apis_metacontroller_v1alpha1_ControllerRevisionList(ref),
@@ -51,11 +52,21 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.DecoratorControllerSpec{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref),
 		v1alpha1.EndpointConfig{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref),
 		v1alpha1.Hook{}.OpenAPIModelName():                                        schema_pkg_apis_metacontroller_v1alpha1_Hook(ref),
+		v1alpha1.HookCall{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref),
+		v1alpha1.HookCallBody{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_HookCallBody(ref),
+		v1alpha1.HookCallList{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_HookCallList(ref),
+		v1alpha1.HookCallSpec{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref),
+		v1alpha1.HookCallStatus{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref),
 		v1alpha1.JSONValue{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_JSONValue(ref),
 		v1alpha1.LastSyncError{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref),
 		v1alpha1.ParentCounts{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref),
+		v1alpha1.ParentReference{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref),
 		v1alpha1.ResourceKeyRef{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref),
+		v1alpha1.ResyncParents{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref),
+		v1alpha1.ResyncRequest{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref),
+		v1alpha1.ResyncRequestSpec{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref),
+		v1alpha1.ResyncRequestStatus{}.OpenAPIModelName():                         schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref),
 		v1alpha1.ReviewedCall{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref),
 		v1alpha1.ReviewedChange{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedChange(ref),
 		v1alpha1.ReviewedDryRun{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref),
@@ -73,6 +84,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ServiceReference{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref),
 		v1alpha1.ShardStatus{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref),
 		v1alpha1.StatusConditionCheck{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref),
+		v1alpha1.Sync{}.OpenAPIModelName():                                        schema_pkg_apis_metacontroller_v1alpha1_Sync(ref),
+		v1alpha1.SyncBackoff{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref),
+		v1alpha1.SyncChildren{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref),
+		v1alpha1.SyncList{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncList(ref),
 		v1alpha1.SyncReview{}.OpenAPIModelName():                                  schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref),
 		v1alpha1.SyncReviewController{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_SyncReviewController(ref),
 		v1alpha1.SyncReviewParent{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref),
@@ -81,6 +96,12 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.SyncReviewSpec{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref),
 		v1alpha1.SyncReviewStatus{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref),
 		v1alpha1.SyncReviewSummary{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref),
+		v1alpha1.SyncSpec{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncSpec(ref),
+		v1alpha1.SyncStatus{}.OpenAPIModelName():                                  schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref),
+		v1alpha1.SyncStep{}.OpenAPIModelName():                                    schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref),
+		v1alpha1.SyncSteps{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref),
+		v1alpha1.SyncWarning{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref),
+		v1alpha1.WatchedObject{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
 		v1alpha1.WebhookEtagConfig{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref),
 		migrationv1alpha1.Import{}.OpenAPIModelName():                             schema_pkg_apis_migration_v1alpha1_Import(ref),
@@ -837,6 +858,24 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							Format:      "",
 						},
 					},
+					"resyncOn": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. Whoever creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, parents are synced when they, or what belongs to them, change.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WatchedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
 							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait. When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
@@ -899,7 +938,37 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
+			v1alpha1.CompositeControllerChildResourceRule{}.OpenAPIModelName(), v1alpha1.CompositeControllerHooks{}.OpenAPIModelName(), v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName(), v1alpha1.WatchedObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ControllerReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ControllerReference names a CompositeController or a DecoratorController.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is CompositeController or DecoratorController.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the controller.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
 	}
 }
 
@@ -1487,6 +1556,24 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							Format:      "int32",
 						},
 					},
+					"resyncOn": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. Whoever creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, targets are synced when they, or what belongs to them, change.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WatchedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
 							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
@@ -1549,7 +1636,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.DecoratorControllerAttachmentRule{}.OpenAPIModelName(), v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName(), v1alpha1.DecoratorControllerResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName()},
+			v1alpha1.DecoratorControllerAttachmentRule{}.OpenAPIModelName(), v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName(), v1alpha1.DecoratorControllerResourceRule{}.OpenAPIModelName(), v1alpha1.EndpointConfig{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.ServiceAccountReference{}.OpenAPIModelName(), v1alpha1.WatchedObject{}.OpenAPIModelName()},
 	}
 }
 
@@ -1628,6 +1715,274 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 		},
 		Dependencies: []string{
 			v1alpha1.Webhook{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the replica that has made the call, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.\n\nLists leave out what was sent and answered. \"kubectl get hookcall NAME -o yaml\" shows it to those who may get the controller, the parent, its children and the related objects; values of Secrets and credentials are blanked.\n\nIts labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. The creation timestamp is when the call began.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which hook was called, and about what.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.HookCallSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what came of the call.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.HookCallStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"metadata", "spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.HookCallSpec{}.OpenAPIModelName(), v1alpha1.HookCallStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_HookCallBody(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HookCallBody is a request or an answer. In lists it has only its size.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"bytes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "bytes is the size of the body in bytes.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the body, if it is a JSON object and is kept whole.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"text": {
+						SchemaProps: spec.SchemaProps{
+							Description: "text is the body if it is no JSON object, or the beginning of a body that is too large to be kept whole.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted says why the body is not shown, or not whole.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"bytes"},
+			},
+		},
+		Dependencies: []string{
+			runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_HookCallList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HookCallList is a list of HookCalls.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the HookCalls.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.HookCall{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.HookCall{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HookCallSpec says which hook was called, and about what.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"controller": {
+						SchemaProps: spec.SchemaProps{
+							Description: "controller is the CompositeController or DecoratorController.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ControllerReference{}.OpenAPIModelName()),
+						},
+					},
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the parent of the CompositeController, or the target of the DecoratorController.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ParentReference{}.OpenAPIModelName()),
+						},
+					},
+					"hook": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hook is sync, finalize or customize.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url is where the hook was called, without what may be secret in it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, while children roll out. Absent if it was about the parent as it was.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"controller", "parent", "hook", "url"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ControllerReference{}.OpenAPIModelName(), v1alpha1.ParentReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HookCallStatus is what came of a call.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"startTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startTime is when the call began.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long it took.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"code": {
+						SchemaProps: spec.SchemaProps{
+							Description: "code is the HTTP status code of the answer. Absent if there was none. 304 is for an answer that the server has kept by its ETag.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is Succeeded, Failed or Throttled.\n\nPossible enum values:\n - `\"Failed\"` says that there was no answer, or none that could be read.\n - `\"Succeeded\"` says that the answer could be read.\n - `\"Throttled\"` says that the hook asked to be called later.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failed", "Succeeded", "Throttled"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the call failed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"request": {
+						SchemaProps: spec.SchemaProps{
+							Description: "request is what was sent.",
+							Ref:         ref(v1alpha1.HookCallBody{}.OpenAPIModelName()),
+						},
+					},
+					"response": {
+						SchemaProps: spec.SchemaProps{
+							Description: "response is what was answered. Absent if there was no answer.",
+							Ref:         ref(v1alpha1.HookCallBody{}.OpenAPIModelName()),
+						},
+					},
+					"replica": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replica is the replica of the server that made the call. Absent if the server has no replicas.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"startTime", "duration", "result"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.HookCallBody{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
 	}
 }
 
@@ -1745,6 +2100,58 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 	}
 }
 
+func schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ParentReference names an object that a controller is for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the group and version in which the controller reads the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object. Absent if it is in none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1813,6 +2220,153 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 	}
 }
 
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncParents selects some of the parents that a controller has.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the parents. Default: absent, parents in all namespaces.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}. Default: absent, all parents.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". Who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. A request needs no name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which parents are synced.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ResyncRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ResyncRequestStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResyncRequestSpec{}.OpenAPIModelName(), v1alpha1.ResyncRequestStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncRequestSpec says which parents are synced. Exactly one of parent and parents must be set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the one parent that is synced, for instance {namespace: shop, name: web}. Default: absent.",
+							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
+						},
+					},
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents selects the parents that are synced, for instance {namespace: shop}. {} selects all that the controller has. Default: absent.",
+							Ref:         ref(v1alpha1.ResyncParents{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResyncParents{}.OpenAPIModelName(), v1alpha1.SyncReviewParent{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResyncRequestStatus is the answer to a ResyncRequest.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"parents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parents is how many parents are synced. They are synced one after the other, at most 100 of a controller in a second, before those that are retried or resynced, and after those that have changed.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes say why there may be more or fewer than expected.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"parents"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1837,7 +2391,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` : the answer is in the spec of the review.\n - `\"Hook\"` : the hook was called.\n - `\"Missing\"` : no hook was called, and the spec of the review has no answer for this call.\n - `\"NotCalled\"` : the review ends before the call.",
+							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is no answer: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` is no answer, since the review ends before the call.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1917,7 +2471,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is what would come of the write.\n\nPossible enum values:\n - `\"Accepted\"` : the cluster would make the write.\n - `\"ChangesNothing\"` : the cluster would accept the write, and the object would stay as it is.\n - `\"Conflict\"` : the object is not as it was observed, and the sync would be tried again.\n - `\"NotSent\"` : the write was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` : the cluster would refuse the write.",
+							Description: "outcome is what would come of the write.\n\nPossible enum values:\n - `\"Accepted\"` is a write that the cluster would make.\n - `\"ChangesNothing\"` is a write that the cluster would accept, and that leaves the object as it is.\n - `\"Conflict\"` is a write of an object that is not as it was observed. The sync would be tried again.\n - `\"NotSent\"` is a write that was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` is a write that the cluster would refuse.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2729,6 +3283,166 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 	}
 }
 
+func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the replica that runs the controller, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. The creation timestamp and the generation are those of the parent.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says which parent of which controller this is about.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the last sync of the parent came to, and what is to come.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"metadata", "spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncSpec{}.OpenAPIModelName(), v1alpha1.SyncStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncBackoff says how a parent is tried again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"failures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failures is how many syncs in a row were to be tried again. The time between two doubles each time, up to 1000 seconds.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"failures"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncChildren counts the children of one parent.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"wanted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wanted is how many children the hook wants.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"asWanted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "asWanted is how many of these are there and as the hook wants them.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"outdated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outdated is how many differ from what the hook wants and are left alone by the update method OnDelete.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"wanted", "asWanted"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncList is a list of Syncs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the Syncs.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Sync{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Sync{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2819,14 +3533,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion of the parent, for instance \"apps/v1\". Default: absent, that of the controller's parents. Required is it only if a DecoratorController has several types of the same kind.",
+							Description: "apiVersion of the parent, for instance \"apps/v1\". Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of the same kind.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the parent, for instance \"Deployment\". Default: absent, that of the controller's parents. Required is it only if a DecoratorController is for several kinds.",
+							Description: "kind of the parent, for instance \"Deployment\". Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several kinds.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3196,6 +3910,363 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref common.Refere
 		},
 		Dependencies: []string{
 			v1alpha1.ReviewedStepCount{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncSpec names a parent and its controller.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"controller": {
+						SchemaProps: spec.SchemaProps{
+							Description: "controller is the CompositeController or DecoratorController.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ControllerReference{}.OpenAPIModelName()),
+						},
+					},
+					"parent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "parent is the parent of the CompositeController, or the target of the DecoratorController.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ParentReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"controller", "parent"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ControllerReference{}.OpenAPIModelName(), v1alpha1.ParentReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStatus is what the last sync of a parent came to, and what is to come.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Synced, Progressing, Waiting, Failing or Paused.\n\nPossible enum values:\n - `\"Failing\"` says that the last sync failed.\n - `\"Paused\"` says that the controller or the parent is paused.\n - `\"Progressing\"` says that children are being made or rolled out, or that the parent has changed since its last sync.\n - `\"Synced\"` says that the parent is as its hook wants since it was synced the last time.\n - `\"Waiting\"` says that nothing failed, and that the controller can do nothing more for now.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failing", "Paused", "Progressing", "Synced", "Waiting"},
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in one line what the state does not: why the last sync failed, what is waited for, or what a warning says.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"waitsFor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waitsFor is what has to happen before the parent is synced. Absent if the controller waits for nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation of the parent that was synced the last time.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"children": {
+						SchemaProps: spec.SchemaProps{
+							Description: "children counts the children of the parent. Absent until the hook has been called.",
+							Ref:         ref(v1alpha1.SyncChildren{}.OpenAPIModelName()),
+						},
+					},
+					"lastSyncTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSyncTime is when the last sync ended. Absent if this replica has not synced the parent yet.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"lastSyncDuration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSyncDuration is how long the last sync took, with the calls of hooks.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"nextSyncTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nextSyncTime is when the parent is synced next, if nothing changes before. Absent if it is synced only when something changes.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"backoff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backoff is there while the parent is tried again and again.",
+							Ref:         ref(v1alpha1.SyncBackoff{}.OpenAPIModelName()),
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions are Synced, which is True in the state Synced, and Paused, only where it is True.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are what is probably wrong although the sync succeeded, as in the events about the parent.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncWarning{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"lastSteps": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSteps are the steps of the last sync that did something. They are kept for a limited number of parents of each controller: those that were written last.",
+							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
+						},
+					},
+					"replica": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replica is the replica of the server that runs the controller. Absent if the server has no replicas.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"state"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncBackoff{}.OpenAPIModelName(), v1alpha1.SyncChildren{}.OpenAPIModelName(), v1alpha1.SyncSteps{}.OpenAPIModelName(), v1alpha1.SyncWarning{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStep is one thing that a sync did to one object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"operation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operation is what was done: create, update, apply, delete, recreate, adopt, release, \"move to server-side apply\" or \"move to dynamic apply\" with a child; status, metadata or finalizer with the parent.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is that of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is that of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object. Absent if it is in none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is that of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"why": {
+						SchemaProps: spec.SchemaProps{
+							Description: "why says what made the step necessary.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is what came of it.\n\nPossible enum values:\n - `\"Conflict\"` says that the object had changed meanwhile, so that nothing was written.\n - `\"Failed\"` says that the write failed.\n - `\"NameConflict\"` says that another object has the name.\n - `\"Unchanged\"` says that the cluster had nothing to change.\n - `\"Written\"` says that the cluster stored something else than before.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Conflict", "Failed", "NameConflict", "Unchanged", "Written"},
+						},
+					},
+					"error": {
+						SchemaProps: spec.SchemaProps{
+							Description: "error says why it failed. Absent if it did not.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"operation", "apiVersion", "kind", "name", "why", "result"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncSteps are the steps of one sync.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the sync ended.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"steps": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "steps are the first of the steps that were taken, in order.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncStep{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is how many more steps there were.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"time", "steps"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncStep{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncWarning is something that is probably wrong although the sync succeeded.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is the reason of the event about it, in CamelCase. Where there are several warnings of a sort, it is that of the gravest.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says what is wrong, and what to do.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"reason", "message"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WatchedObject names an object of the cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is that of the object. Default: absent, for a cluster-scoped object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "resource", "name"},
+			},
+		},
 	}
 }
 

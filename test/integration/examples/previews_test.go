@@ -26,9 +26,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// The hook of each example is edited, and previewed against live parents. Nothing happens meanwhile. Then the edited hook is
-// used, and what was previewed is written, and nothing else before it. The tests of this file look at all that the server
-// writes, so none of them runs beside another test.
+// The hook of each example is edited, and previewed against live parents. Nothing happens meanwhile.
+// Then the edited hook is used, and what was previewed is written, and nothing else before it. The tests
+// of this file look at all that the server writes, so none of them runs beside another test.
 func TestEditedHooksOfExamplesArePreviewed(t *testing.T) {
 	apply := func(t *testing.T, example, file string) (namespace string) {
 		namespace = env.Namespace(t)
@@ -224,8 +224,8 @@ func madeSince(t *testing.T, from hostcluster.Position, withEvents bool) []strin
 	return lines
 }
 
-// editedSpec returns the spec of a controller with the hook of an edited example: it answers as before, and marks each
-// child, and the target of a decorator.
+// editedSpec returns the spec of a controller with the hook of an edited example: it answers as before,
+// and marks each child, and the target of a decorator.
 func editedSpec(t *testing.T, of v1alpha1.SyncReviewController) *runtime.RawExtension {
 	t.Helper()
 	spec := env.Kubectl(t, "get", of.Kind, of.Name, "-o", "jsonpath={.spec}")

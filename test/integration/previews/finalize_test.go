@@ -25,8 +25,8 @@ func finalizing(t *testing.T) hook.Handler {
 	})
 }
 
-// A finalize hook is added, which puts a finalizer on each parent. When one is deleted, the hook is called, and the
-// finalizer goes when the children have gone.
+// A finalize hook is added, which puts a finalizer on each parent. When one is deleted, the hook is
+// called, and the finalizer goes when the children have gone.
 func TestTheWritesAboutFinalizersAreThePreviewedOnes(t *testing.T) {
 	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {

@@ -191,8 +191,8 @@ func (f *fixture) writes(from hostcluster.Position, without ...string) []string 
 	return lines
 }
 
-// expectNothing checks that nothing but dry runs has come to the host since a position: no write, no status and no event.
-// The syncs of the parents have ended by then.
+// expectNothing checks that nothing but dry runs has come to the host since a position: no write, no
+// status and no event. The syncs of the parents have ended by then.
 func (f *fixture) expectNothing(from hostcluster.Position, parents ...string) {
 	f.Helper()
 	for _, parent := range parents {

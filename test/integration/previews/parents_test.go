@@ -74,8 +74,8 @@ func contains(counts []v1alpha1.ReviewedStepCount, one v1alpha1.ReviewedStepCoun
 	return false
 }
 
-// A parent that does not exist is reviewed as if it were created: with the defaults of the cluster. Its children are
-// accepted although it has no UID yet.
+// A parent that does not exist is reviewed as if it were created: with the defaults of the cluster. Its
+// children are accepted although it has no UID yet.
 func TestAParentThatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	for _, engine := range harness.Engines() {

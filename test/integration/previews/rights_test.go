@@ -28,8 +28,8 @@ func (r right) rule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: []string{r.verb}}
 }
 
-// Who lacks any of the rights that a review needs is refused, and the refusal names the right. Who has all of them is
-// answered.
+// Who lacks any of the rights that a review needs is refused, and the refusal names the right. Who has
+// all of them is answered.
 func TestWhoMayReview(t *testing.T) {
 	t.Parallel()
 	f := related(t, "key", "other")

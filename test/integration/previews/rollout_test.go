@@ -30,8 +30,8 @@ func versionedChildren(t *testing.T, mark string) hook.Handler {
 	})
 }
 
-// During a rolling update, a preview shows which child would move now, which ones would stay, and what is written of
-// ControllerRevisions.
+// During a rolling update, a preview shows which child would move now, which ones would stay, and what
+// is written of ControllerRevisions.
 func TestRollingUpdatesArePreviewed(t *testing.T) {
 	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {

@@ -66,8 +66,8 @@ func shown(t *testing.T, status *v1alpha1.SyncReviewStatus) string {
 	return string(text)
 }
 
-// Secrets are shown by digests. A hook outside of the server gets these, and what it makes of them is planned with the
-// values.
+// Secrets are shown by digests. A hook outside of the server gets these, and what it makes of them is
+// planned with the values.
 func TestSecretsAreShownByDigests(t *testing.T) {
 	t.Parallel()
 	f := related(t, "key", "other")

@@ -34,8 +34,8 @@ func after(t *testing.T) hook.Handler {
 	})
 }
 
-// A change of a hook is previewed against live parents in every way. Nothing is written meanwhile, and what was previewed
-// is written afterwards.
+// A change of a hook is previewed against live parents in every way. Nothing is written meanwhile, and
+// what was previewed is written afterwards.
 func TestTheWritesOfACompositeAreThePreviewedOnes(t *testing.T) {
 	for _, engine := range harness.Engines() {
 		for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateOnDelete} {
@@ -83,8 +83,8 @@ func TestTheWritesOfACompositeAreThePreviewedOnes(t *testing.T) {
 	}
 }
 
-// expectPreviews checks the requests that a review of a parent announces: with a candidate, with answers that are given, and
-// up to a dry run.
+// expectPreviews checks the requests that a review of a parent announces: with a candidate, with answers
+// that are given, and up to a dry run.
 func (f *fixture) expectPreviews(want []string, parent string) {
 	f.Helper()
 	withCandidate, dryRun := f.of(parent), f.of(parent)

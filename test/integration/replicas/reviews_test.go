@@ -40,8 +40,8 @@ func TestAReplicaAnswersReviewsOfAllParts(t *testing.T) {
 	f.expectReviews(t, fixture, shardedParents)
 }
 
-// expectReviews checks reviews of all parents of a controller, and of a change of one, and returns what has answered the
-// first.
+// expectReviews checks reviews of all parents of a controller, and of a change of one, and returns what
+// has answered the first.
 func (f *fleet) expectReviews(t *testing.T, fixture *harness.Fixture, parents int32) v1alpha1.ReviewedBy {
 	t.Helper()
 	review := v1alpha1.SyncReviewSpec{

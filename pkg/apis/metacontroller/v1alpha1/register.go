@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,8 +42,16 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ControllerRevisionList{},
 		&DecoratorController{},
 		&DecoratorControllerList{},
+		&HookCall{},
+		&HookCallList{},
+		&Sync{},
+		&SyncList{},
+		&ResyncRequest{},
 		&SyncReview{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
-	return nil
+	return errors.Join(
+		addFieldSelectors(scheme, "Sync", FieldController, FieldKind, FieldParent, FieldState),
+		addFieldSelectors(scheme, "HookCall", FieldController, FieldKind, FieldParent, FieldHook, FieldResult),
+	)
 }

@@ -72,6 +72,15 @@ type CompositeControllerSpec struct {
 	// +optional
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
 
+	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or
+	// DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. Whoever creates
+	// or changes the controller needs the right to get, list and watch each of them. At most 16.
+	// Default: empty, parents are synced when they, or what belongs to them, change.
+	// +listType=atomic
+	// +optional
+	ResyncOn []WatchedObject `json:"resyncOn,omitempty"`
+
 	// paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition
 	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".

@@ -13,11 +13,13 @@ import (
 // +genclient:onlyVerbs=create
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and answers, and which writes
-// would follow, each with its reason and what it changes. It is created and answered, and never stored: "kubectl create -f review.yaml -o yaml"
-// prints it with its status. Nothing is written to the cluster, no event is told, and no call counts as a sync.
+// SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and
+// answers, and which writes would follow, each with its reason and what it changes. It is created and
+// answered, and never stored: "kubectl create -f review.yaml -o yaml" prints it with its status. Nothing
+// is written to the cluster, no event is told, and no call counts as a sync.
 //
-// Who creates a SyncReview needs the right to get the controller, and every parent, child and related object that is shown.
+// Who creates a SyncReview needs the right to get the controller, and every parent, child and related
+// object that is shown.
 type SyncReview struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. A review needs no name.
@@ -37,9 +39,10 @@ type SyncReviewSpec struct {
 	// controller is the controller whose syncs are reviewed. It must exist unless there is a candidate.
 	Controller SyncReviewController `json:"controller"`
 
-	// candidate is a spec that the controller might have, with the fields of the spec of its kind. It is reviewed instead of the stored
-	// spec. Everything is checked that would be if the controller were created with it, or updated to it: the rights of whoever asks,
-	// the fields, and what admission says.
+	// candidate is a spec that the controller might have, with the fields of the spec of its kind. It is
+	// reviewed instead of the stored spec. Everything is checked that would be if the controller were
+	// created with it, or updated to it: the rights of whoever asks, the fields, and what admission
+	// says.
 	// Default: absent, the stored spec is reviewed.
 	// +optional
 	Candidate *runtime.RawExtension `json:"candidate,omitempty"`
@@ -49,41 +52,45 @@ type SyncReviewSpec struct {
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects the parents that are reviewed among those that the controller has. For instance {namespace: shop} or {limit: 100}.
+	// parents selects the parents that are reviewed among those that the controller has. For instance
+	// {namespace: shop} or {limit: 100}.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Parents *SyncReviewParents `json:"parents,omitempty"`
 
-	// object is a whole parent that need not exist. If a parent of its name exists, the review shows what would happen after an update to this
-	// object: what an update leaves alone, such as the uid and the status, is that of the existing one. Who asks needs the right to
-	// create, or to update, such an object. Of an object that does not exist, children have no owner yet: the uid in their
-	// references to it is 00000000-0000-0000-0000-000000000000.
+	// object is a whole parent that need not exist. If a parent of its name exists, the review shows
+	// what would happen after an update to this object: what an update leaves alone, such as the uid and
+	// the status, is that of the existing one. Who asks needs the right to create, or to update, such an
+	// object. Of an object that does not exist, children have no owner yet: the uid in their references
+	// to it is 00000000-0000-0000-0000-000000000000.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Object *runtime.RawExtension `json:"object,omitempty"`
 
-	// response is what the sync hook, or the finalize hook if the parent is finalized, is taken to have answered about the parent as it
-	// is. The hook is not called about it.
+	// response is what the sync hook, or the finalize hook if the parent is finalized, is taken to have
+	// answered about the parent as it is. The hook is not called about it.
 	// Default: absent, the hook is called unless calls is None.
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
-	// responses are what hooks are taken to have answered to other calls: to those of the customize hook, and during a rolling update
-	// to those about earlier versions of a parent. The first one that fits a call is used.
+	// responses are what hooks are taken to have answered to other calls: to those of the customize
+	// hook, and during a rolling update to those about earlier versions of a parent. The first one that
+	// fits a call is used.
 	// Default: empty.
 	// +listType=atomic
 	// +optional
 	Responses []SyncReviewResponse `json:"responses,omitempty"`
 
-	// request is sent to the sync or finalize hook in the place of the request that is made from what exists, for instance one that was sent
-	// before. The answer is planned for what exists.
+	// request is sent to the sync or finalize hook in the place of the request that is made from what
+	// exists, for instance one that was sent before. The answer is planned for what exists.
 	// Default: absent, the request is made from what exists.
 	// +optional
 	Request *runtime.RawExtension `json:"request,omitempty"`
 
-	// calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose answer is not
-	// in response or responses is listed in the status as Missing, with its request. Whoever reviews can then ask a hook
-	// that the server does not reach, and send the review again with the answer, until none is missing.
+	// calls says whether the server calls hooks for answers that are not given. With None it calls none:
+	// each call whose answer is not in response or responses is listed in the status as Missing, with
+	// its request. Whoever reviews can then ask a hook that the server does not reach, and send the
+	// review again with the answer, until none is missing.
 	// Default: All.
 	// +default="All"
 	// +optional
@@ -95,15 +102,15 @@ type SyncReviewSpec struct {
 	// +optional
 	Until SyncReviewStage `json:"until,omitempty"`
 
-	// details says how much is shown of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is
-	// missing.
+	// details says how much is shown of each parent. With Steps, the requests and answers of hooks are
+	// left out, unless an answer is missing.
 	// Default: All.
 	// +default="All"
 	// +optional
 	Details SyncReviewDetails `json:"details,omitempty"`
 
-	// timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends then with those that it has
-	// come to, and continue for the others.
+	// timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends
+	// then with those that it has come to, and continue for the others.
 	// Default: 20.
 	// +default=20
 	// +optional
@@ -122,12 +129,14 @@ type SyncReviewController struct {
 // SyncReviewParent names a parent.
 type SyncReviewParent struct {
 	// apiVersion of the parent, for instance "apps/v1".
-	// Default: absent, that of the controller's parents. Required is it only if a DecoratorController has several types of the same kind.
+	// Default: absent, that of the controller's parents. It is required only if a DecoratorController
+	// has several types of the same kind.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// kind of the parent, for instance "Deployment".
-	// Default: absent, that of the controller's parents. Required is it only if a DecoratorController is for several kinds.
+	// Default: absent, that of the controller's parents. It is required only if a DecoratorController is
+	// for several kinds.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
@@ -169,7 +178,8 @@ type SyncReviewResponse struct {
 	// hook that was called: sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// revision is the name of the ControllerRevision with the version of the parent that the call is about, as the call has it.
+	// revision is the name of the ControllerRevision with the version of the parent that the call is
+	// about, as the call has it.
 	// Default: absent, the parent as it is.
 	// +optional
 	Revision string `json:"revision,omitempty"`
@@ -210,14 +220,15 @@ const (
 type SyncReviewStage string
 
 const (
-	// SyncReviewUntilRequest stops before the sync or finalize hook is called, and shows its request. A customize hook is called.
+	// SyncReviewUntilRequest stops before the sync or finalize hook is called, and shows its request. A
+	// customize hook is called.
 	SyncReviewUntilRequest SyncReviewStage = "Request"
 	// SyncReviewUntilResponse stops when the hooks have answered.
 	SyncReviewUntilResponse SyncReviewStage = "Response"
 	// SyncReviewUntilPlan shows the writes that would follow.
 	SyncReviewUntilPlan SyncReviewStage = "Plan"
-	// SyncReviewUntilDryRun sends each of these writes to the cluster with dryRun=All, as the controller would, so that its
-	// defaults, admission and quotas speak. Nothing is stored.
+	// SyncReviewUntilDryRun sends each of these writes to the cluster with dryRun=All, as the controller
+	// would, so that its defaults, admission and quotas speak. Nothing is stored.
 	SyncReviewUntilDryRun SyncReviewStage = "DryRun"
 )
 
@@ -226,8 +237,9 @@ type SyncReviewStatus struct {
 	// summary counts the parents and the writes.
 	Summary SyncReviewSummary `json:"summary"`
 
-	// controller is what has answered: Running is the controller that runs in the server, which remembers what earlier syncs found to need no
-	// write. Temporary is one that was made for the review, because there is a candidate, or because another replica of the server runs the
+	// controller is what has answered: Running is the controller that runs in the server, which
+	// remembers what earlier syncs found to need no write. Temporary is one that was made for the
+	// review, because there is a candidate, or because another replica of the server runs the
 	// controller, or none does.
 	// +optional
 	Controller ReviewedBy `json:"controller,omitempty"`
@@ -272,7 +284,8 @@ type SyncReviewSummary struct {
 	// failed is the number of parents whose sync would fail, or would leave out something that the hook wants.
 	Failed int32 `json:"failed"`
 
-	// undecided is the number of parents of which it is not known, because an answer is missing or the review ends before the plan.
+	// undecided is the number of parents of which it is not known, because an answer is missing or the
+	// review ends before the plan.
 	// +optional
 	Undecided int32 `json:"undecided,omitempty"`
 
@@ -362,7 +375,8 @@ const (
 	ReviewedChanged ReviewedResult = "Changed"
 	// ReviewedFailed is the result of a sync that would fail, or would leave out something that the hook wants.
 	ReviewedFailed ReviewedResult = "Failed"
-	// ReviewedUndecided is the result of a sync of which it is not known, because an answer is missing or the review ends before the plan.
+	// ReviewedUndecided is the result of a sync of which it is not known, because an answer is missing
+	// or the review ends before the plan.
 	ReviewedUndecided ReviewedResult = "Undecided"
 )
 
@@ -387,8 +401,8 @@ type ReviewedCall struct {
 	// hook that is called: sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for the parent as it
-	// is.
+	// revision is the name of the ControllerRevision with the version of the parent that the call is
+	// about; absent for the parent as it is.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
@@ -413,13 +427,13 @@ type ReviewedCall struct {
 type ReviewedSource string
 
 const (
-	// ReviewedSourceHook: the hook was called.
+	// ReviewedSourceHook is an answer of the hook, which was called.
 	ReviewedSourceHook ReviewedSource = "Hook"
-	// ReviewedSourceGiven: the answer is in the spec of the review.
+	// ReviewedSourceGiven is an answer that the spec of the review gives.
 	ReviewedSourceGiven ReviewedSource = "Given"
-	// ReviewedSourceMissing: no hook was called, and the spec of the review has no answer for this call.
+	// ReviewedSourceMissing is no answer: no hook was called, and the spec of the review gives none.
 	ReviewedSourceMissing ReviewedSource = "Missing"
-	// ReviewedSourceNotCalled: the review ends before the call.
+	// ReviewedSourceNotCalled is no answer, since the review ends before the call.
 	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
 )
 
@@ -433,9 +447,9 @@ type ReviewedStep struct {
 	// why is what makes the write necessary.
 	Why string `json:"why"`
 
-	// changes are the fields that the write changes. Of a new object, all of it is one change. Those of Recreate are to the object
-	// that is created later. After a dry run, they are what the cluster would have stored. Values of Secrets are replaced by digests:
-	// the same value has the same digest.
+	// changes are the fields that the write changes. Of a new object, all of it is one change. Those of
+	// Recreate are to the object that is created later. After a dry run, they are what the cluster would
+	// have stored. Values of Secrets are replaced by digests: the same value has the same digest.
 	// +listType=atomic
 	// +optional
 	Changes []ReviewedChange `json:"changes,omitempty"`
@@ -482,7 +496,8 @@ const (
 
 // ReviewedChange is a field that a write changes.
 type ReviewedChange struct {
-	// path of the field, for instance "spec.replicas" or "spec.containers[name=web].image"; empty for all of a new object.
+	// path of the field, for instance "spec.replicas" or "spec.containers[name=web].image"; empty for
+	// all of a new object.
 	Path string `json:"path"`
 
 	// from is the value that the field has; absent if it has none.
@@ -514,21 +529,23 @@ type ReviewedDryRun struct {
 type ReviewedOutcome string
 
 const (
-	// ReviewedAccepted: the cluster would make the write.
+	// ReviewedAccepted is a write that the cluster would make.
 	ReviewedAccepted ReviewedOutcome = "Accepted"
-	// ReviewedChangesNothing: the cluster would accept the write, and the object would stay as it is.
+	// ReviewedChangesNothing is a write that the cluster would accept, and that leaves the object as it is.
 	ReviewedChangesNothing ReviewedOutcome = "ChangesNothing"
-	// ReviewedRefused: the cluster would refuse the write.
+	// ReviewedRefused is a write that the cluster would refuse.
 	ReviewedRefused ReviewedOutcome = "Refused"
-	// ReviewedConflict: the object is not as it was observed, and the sync would be tried again.
+	// ReviewedConflict is a write of an object that is not as it was observed. The sync would be tried again.
 	ReviewedConflict ReviewedOutcome = "Conflict"
-	// ReviewedNotSent: the write was not tried, because a step before it failed, or because the parent does not exist.
+	// ReviewedNotSent is a write that was not tried, because a step before it failed, or because the
+	// parent does not exist.
 	ReviewedNotSent ReviewedOutcome = "NotSent"
 )
 
 // ReviewedRollout is how far the rolling update of the children of a parent would be.
 type ReviewedRollout struct {
-	// reason is that of the condition Updated which the parent would get: RolloutProgressing, RolloutWaiting or OnLatestRevision.
+	// reason is that of the condition Updated which the parent would get: RolloutProgressing,
+	// RolloutWaiting or OnLatestRevision.
 	Reason string `json:"reason"`
 
 	// message says what the rollout waits for, or which children it moves.

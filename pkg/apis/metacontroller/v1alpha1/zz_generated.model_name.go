@@ -89,6 +89,11 @@ func (in CompositeControllerSpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ControllerReference) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ControllerReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ControllerRevision) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ControllerRevision"
 }
@@ -154,6 +159,31 @@ func (in Hook) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCall) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCall"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallBody) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallBody"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallList) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HookCallStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.HookCallStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JSONValue) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.JSONValue"
 }
@@ -169,6 +199,11 @@ func (in ParentCounts) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ParentReference) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ParentReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceKeyRef) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ResourceKeyRef"
 }
@@ -176,6 +211,26 @@ func (in ResourceKeyRef) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceRule) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ResourceRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncParents) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncParents"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncRequest) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncRequestSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncRequestSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResyncRequestStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ResyncRequestStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -264,6 +319,26 @@ func (in StatusConditionCheck) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Sync) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.Sync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncBackoff) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncBackoff"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncChildren) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncChildren"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncList) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncReview) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SyncReview"
 }
@@ -301,6 +376,36 @@ func (in SyncReviewStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncReviewSummary) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SyncReviewSummary"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncSpec) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStatus) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStep) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncStep"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncSteps) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncSteps"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncWarning) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.SyncWarning"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WatchedObject) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.WatchedObject"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

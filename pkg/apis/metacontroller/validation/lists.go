@@ -15,6 +15,7 @@ const (
 	maxTypes           = 256
 	maxNamespaces      = 64
 	maxEndpointConfigs = 64
+	maxResyncOn        = 16
 )
 
 // list is a list of a spec that may not be long.
@@ -27,6 +28,7 @@ func compositeControllerLists(controller *metacontroller.CompositeController) []
 	spec, path := &controller.Spec, field.NewPath("spec")
 	return append(accessLists(&spec.Access, path),
 		list{path.Child("childResources"), len(spec.ChildResources), maxTypes},
+		list{path.Child("resyncOn"), len(spec.ResyncOn), maxResyncOn},
 		list{path.Child("endpointConfigs"), len(spec.EndpointConfigs), maxEndpointConfigs})
 }
 
@@ -35,6 +37,7 @@ func decoratorControllerLists(controller *metacontroller.DecoratorController) []
 	return append(accessLists(&spec.Access, path),
 		list{path.Child("resources"), len(spec.Resources), maxTypes},
 		list{path.Child("attachments"), len(spec.Attachments), maxTypes},
+		list{path.Child("resyncOn"), len(spec.ResyncOn), maxResyncOn},
 		list{path.Child("endpointConfigs"), len(spec.EndpointConfigs), maxEndpointConfigs})
 }
 

@@ -23,6 +23,7 @@ import (
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "CompositeController",
+		ShortName:       "cc",
 		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
 		ChildrenField:   protocol.Composite().ChildrenField(),
 		CallHook:        (*hook.Webhook).SyncComposite,
@@ -67,6 +68,9 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 		addRolling(spec.Rollout, child, field, rule.UpdateStrategy)
 	}
 	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
+		return nil, err
+	}
+	if err := spec.ResolveResyncOn(ctx, discovery, object.Spec.ResyncOn); err != nil {
 		return nil, err
 	}
 	spec.ResolveSchemas(ctx, discovery)

@@ -21,6 +21,8 @@ import (
 func Kind() hosted.Kind {
 	return hosted.Kind{
 		Name:            "DecoratorController",
+		ShortName:       "dec",
+		NamesTypes:      true,
 		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
 		ChildrenField:   protocol.Decorator().ChildrenField(),
 		CallHook:        (*hook.Webhook).SyncDecorator,
@@ -53,6 +55,9 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 		}
 	}
 	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
+		return nil, err
+	}
+	if err := spec.ResolveResyncOn(ctx, discovery, object.Spec.ResyncOn); err != nil {
 		return nil, err
 	}
 	spec.ResolveSchemas(ctx, discovery)

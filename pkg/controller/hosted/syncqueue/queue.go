@@ -26,9 +26,11 @@ const (
 	maxBackoff = 1000 * time.Second
 )
 
-// Parents that changed are synced before parents that are only retried or resynced.
+// Parents that changed are synced before those that somebody wants to be synced, and these before parents that are only retried or
+// resynced.
 const (
 	normalPriority = 0
+	mediumPriority = -50
 	lowPriority    = -100
 )
 
@@ -39,9 +41,12 @@ type SyncFunc func(ctx context.Context, parent object.Key, cause Cause) Result
 type Queue struct {
 	// Metrics measures the queue. It should be registered while Run runs.
 	Metrics *metrics.Queue
+	// Requeued is called after each sync, when it is known when the parent is synced next; nil calls nothing.
+	Requeued func(parent object.Key)
 
 	name         string
 	queue        priorityqueue.PriorityQueue[object.Key]
+	backoff      workqueue.TypedRateLimiter[object.Key]
 	stop         func()
 	sync         SyncFunc
 	workers      int
@@ -55,9 +60,10 @@ type Queue struct {
 // metrics show. The tracer is nil if syncs are not traced.
 func New(name string, workers int, tracer *tracing.Tracer, syncOne SyncFunc) *Queue {
 	measured := metrics.NewQueue(name)
+	delays := workqueue.NewTypedItemExponentialFailureRateLimiter[object.Key](minBackoff, maxBackoff)
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[object.Key]) {
 		o.MetricProvider = measured
-		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[object.Key](minBackoff, maxBackoff)
+		o.RateLimiter = delays
 	})
 	return &Queue{
 		name:         name,
@@ -65,10 +71,11 @@ func New(name string, workers int, tracer *tracing.Tracer, syncOne SyncFunc) *Qu
 		wakes:        wakes{of: map[object.Key]wake{}},
 		Metrics:      measured,
 		queue:        queue,
+		backoff:      delays,
 		stop:         sync.OnceFunc(queue.ShutDown),
 		sync:         syncOne,
 		workers:      workers,
-		requeueTimes: requeueTimes{at: map[object.Key]time.Time{}},
+		requeueTimes: requeueTimes{of: map[object.Key]requeueTime{}},
 	}
 }
 
@@ -79,6 +86,12 @@ func (q *Queue) Close() { q.stop() }
 func (q *Queue) Enqueue(cause Cause, parents ...object.Key) {
 	q.wakes.note(cause, time.Now(), parents...)
 	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
+}
+
+// EnqueueMediumPriority adds parents that are synced when no parent waits that has changed, also if they are to be retried later.
+func (q *Queue) EnqueueMediumPriority(cause Cause, parents ...object.Key) {
+	q.wakes.note(cause, time.Now(), parents...)
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(mediumPriority)}, parents...)
 }
 
 // EnqueueLowPriority adds parents that are synced when no other parent waits.
@@ -109,6 +122,9 @@ func (q *Queue) work(ctx context.Context) {
 		started := time.Now()
 		q.requeue(parent, started, q.syncTraced(ctx, parent, started))
 		q.queue.Done(parent)
+		if q.Requeued != nil {
+			q.Requeued(parent)
+		}
 	}
 }
 
@@ -147,7 +163,7 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 		q.queue.Forget(parent)
 		return
 	}
-	options := priorityqueue.AddOpts{Priority: ptr.To(lowPriority), RateLimited: result.kind == backoff}
+	options := priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}
 	now := time.Now()
 	var requested time.Time
 	if result.kind != requeueAfter && result.after > 0 {
@@ -155,6 +171,11 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 	}
 	if next := q.requeueTimes.update(parent, started, requested); !next.IsZero() {
 		options.After = max(next.Sub(now), 1) // zero would be never
+	}
+	if result.kind == backoff {
+		if delay := q.backoff.When(parent); options.After == 0 || delay < options.After {
+			options.After = delay
+		}
 	}
 	if result.kind == requeueAfter && (options.After == 0 || result.after < options.After) {
 		options.After = result.after
@@ -170,38 +191,61 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 		}
 		cause = Due
 	}
+	q.requeueTimes.schedule(parent, now.Add(options.After))
 	q.wakes.note(cause, now.Add(options.After), parent)
 	q.queue.AddWithOpts(options, parent)
 }
 
-// requeueTimes has the earliest time at which a sync asked for each parent to be synced again. The
-// queue cannot keep it, because an event takes the parent out of the queue before that time. Its
+// NextSync returns when a parent is synced next because of its last sync; zero if that asked for no other one.
+func (q *Queue) NextSync(parent object.Key) time.Time {
+	q.requeueTimes.mu.Lock()
+	defer q.requeueTimes.mu.Unlock()
+	return q.requeueTimes.of[parent].scheduled
+}
+
+// Failures returns how many syncs of a parent in a row were to be tried again.
+func (q *Queue) Failures(parent object.Key) int { return q.backoff.NumRequeues(parent) }
+
+// requeueTimes has when each parent is synced again because of its last sync, and the earliest time at which a sync asked
+// for that. The queue cannot keep the latter, because an event takes the parent out of the queue before that time. Its
 // methods may be called concurrently.
 type requeueTimes struct {
 	mu sync.Mutex
-	at map[object.Key]time.Time
+	of map[object.Key]requeueTime
 }
+
+// requeueTime has a time for a parent if a sync has asked for it, and when the parent is synced next. One of both may be zero.
+type requeueTime struct{ requested, scheduled time.Time }
 
 // update notes the result of a sync that began at started: it asked for another sync at that time,
 // or for none if at is zero. It returns the earliest requested time that is still to come; zero if
-// there is none.
+// there is none. Nothing is scheduled then.
 func (r *requeueTimes) update(parent object.Key, started, at time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	earlier, pending := r.at[parent]
-	if pending && earlier.After(started) && (at.IsZero() || earlier.Before(at)) {
-		return earlier
+	earlier := r.of[parent].requested
+	if earlier.After(started) && (at.IsZero() || earlier.Before(at)) {
+		at = earlier
 	}
 	if at.IsZero() {
-		delete(r.at, parent)
+		delete(r.of, parent)
 	} else {
-		r.at[parent] = at
+		r.of[parent] = requeueTime{requested: at}
 	}
 	return at
+}
+
+// schedule notes when a parent is synced next.
+func (r *requeueTimes) schedule(parent object.Key, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	times := r.of[parent]
+	times.scheduled = at
+	r.of[parent] = times
 }
 
 func (r *requeueTimes) forget(parent object.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.at, parent)
+	delete(r.of, parent)
 }

@@ -110,9 +110,9 @@ func between(before, after map[string]any) []Change {
 	return difference(before, after)
 }
 
-// applied returns an object as it is after a configuration was applied to it: what was applied before and no longer is
-// goes, and the rest is merged. Others may own a field that goes, and lists are the host's to merge: the host
-// alone knows.
+// applied returns an object as it is after a configuration was applied to it: what was applied before
+// and no longer is goes, and the rest is merged. Others may own a field that goes, and lists are the
+// host's to merge: the host alone knows.
 func applied(observed *object.Object, have, configuration map[string]any) (map[string]any, error) {
 	before, err := managedfields.Extract(observed.Applied, have)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// difference returns the fields in which two objects differ. A null equals a missing value, and numbers are equal if their
-// values are.
+// difference returns the fields in which two objects differ. A null equals a missing value, and numbers
+// are equal if their values are.
 func difference(before, after map[string]any) []Change {
 	return compare(nil, "", before, after)
 }
@@ -56,8 +56,8 @@ func compareLists(to []Change, path string, before, after []any) []Change {
 	return append(to, Change{Path: path, From: before, To: after})
 }
 
-// named returns the items of a list by their names, and the names in order. It is not ok unless all items are objects
-// with names of their own.
+// named returns the items of a list by their names, and the names in order. It is not ok unless all
+// items are objects with names of their own.
 func named(list any) (items map[string]map[string]any, names []string, ok bool) {
 	all, isList := list.([]any)
 	if !isList {

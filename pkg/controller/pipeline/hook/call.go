@@ -6,6 +6,7 @@ package hook
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
@@ -58,11 +60,13 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	began := time.Now()
 	cached := etags.get(parent.UID, began)
 	reply, err := w.post(ctx, posted, cached.etag)
+	took := time.Since(began)
 	if err != nil {
+		w.record(ctx, snapshot, began, took, posted.bytes, &reply, nil, err)
 		return w.explain(err)
 	}
 	if w.developerMode {
-		w.logIfSlow(ctx, time.Since(began))
+		w.logIfSlow(ctx, took)
 	}
 	answer := cached.body
 	if !reply.notModified {
@@ -72,6 +76,7 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 		span.Set(tracing.Hook.String(w.name), tracing.URL.String(w.shown), tracing.Status.Int(reply.status), tracing.Sent.Int(len(posted.bytes)), tracing.Received.Int(len(answer)))
 	}
 	free, err := w.read(ctx, q, posted.bytes, reply, answer)
+	w.record(ctx, snapshot, began, took, posted.bytes, &reply, answer, err)
 	if err != nil {
 		return w.explain(err)
 	}
@@ -82,6 +87,24 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 		w.reuse(reply.body)
 	}
 	return nil
+}
+
+// record keeps a call for those who look at HookCalls.
+func (w *Webhook) record(ctx context.Context, snapshot *pipeline.Snapshot, began time.Time, took time.Duration, request []byte, reply *reply, answer []byte, err error) {
+	if !reply.sent || err != nil && ctx.Err() != nil {
+		return // it was not made, or was given up because the controller stops
+	}
+	result := v1alpha1.HookCallSucceeded
+	if err != nil {
+		result = v1alpha1.HookCallFailed
+		if _, ok := errors.AsType[*ThrottledError](err); ok {
+			result = v1alpha1.HookCallThrottled
+		}
+	}
+	w.calls.Add(&calllog.Call{
+		Hook: w.name, URL: w.shown, Snapshot: snapshot, Began: began, Took: took, Code: reply.status, Result: result, Err: err,
+		Request: request, Answer: answer, Credentials: reply.credentials,
+	})
 }
 
 // read reads the answer of a reply. It reports whether the bytes of the answer are free for other uses

@@ -27,8 +27,9 @@ type reply struct {
 	etag string
 	// notModified reports that the answer is the one whose ETag was in the request.
 	notModified bool
-	// credentials are what the request was sent with.
+	// credentials are what the request was sent with, and sent is true if it was.
 	credentials []string
+	sent        bool
 }
 
 // post sends the content of the buffer and returns what the hook replies, whatever its status. The
@@ -57,23 +58,22 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 			return reply{}, err
 		}
 	}
+	received := reply{credentials: credentials, sent: true}
 	response, err := w.client.Do(request)
 	if err != nil {
-		return reply{}, w.requestError(ctx, err)
+		return received, w.requestError(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusTooManyRequests {
-		return reply{}, throttled(response.Header.Get("Retry-After"), time.Now())
+	received.status = response.StatusCode
+	if received.status == http.StatusTooManyRequests {
+		return received, throttled(response.Header.Get("Retry-After"), time.Now())
 	}
-	body, err := w.readBody(ctx, response)
-	if err != nil {
-		return reply{}, err
+	if received.body, err = w.readBody(ctx, response); err != nil {
+		return received, err
 	}
-	status := response.StatusCode
-	return reply{
-		status: status, body: body, etag: response.Header.Get("ETag"), credentials: credentials,
-		notModified: etag != "" && (status == http.StatusNotModified || status == http.StatusPreconditionFailed),
-	}, nil
+	received.etag = response.Header.Get("ETag")
+	received.notModified = etag != "" && (received.status == http.StatusNotModified || received.status == http.StatusPreconditionFailed)
+	return received, nil
 }
 
 // readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as

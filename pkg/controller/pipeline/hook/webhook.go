@@ -17,6 +17,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
@@ -36,6 +37,8 @@ type Options struct {
 	// MayCall returns an error if no hook must be called any more, because another process may run the
 	// controller now; nil if that cannot be.
 	MayCall func() error
+	// Calls keeps the last calls for those who look at them; nil keeps none.
+	Calls *calllog.Recorder
 	// Controller is the owner of the hooks in the labels of metrics.
 	Controller ControllerRef
 	// Sources is where Secrets and ConfigMaps with credentials are read from.
@@ -69,8 +72,9 @@ type Webhook struct {
 	// etags is nil unless the hook has an ETag cache.
 	etags *etagCache
 	spare *spareBuffers
-	// mayCall and developerMode are those of the Options.
+	// mayCall, calls and developerMode are those of the Options.
 	mayCall       func() error
+	calls         *calllog.Recorder
 	developerMode bool
 	// preview is nil unless the calls are for previews.
 	preview *Preview
@@ -129,6 +133,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		spare:        &spareBuffers{},
 
 		mayCall:       options.MayCall,
+		calls:         options.Calls,
 		developerMode: options.DeveloperMode,
 	}, nil
 }

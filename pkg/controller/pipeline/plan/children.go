@@ -100,8 +100,11 @@ func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Obj
 		}
 		if _, twice := group.byName[name]; !twice {
 			group.inOrder = append(group.inOrder, name)
-		} else if group.addTwice(name) {
-			c.duplicates = append(c.duplicates, child.Kind+" "+strings.TrimPrefix(name.String(), "/"))
+		} else {
+			c.plan.Desired--
+			if group.addTwice(name) {
+				c.duplicates = append(c.duplicates, child.Kind+" "+strings.TrimPrefix(name.String(), "/"))
+			}
 		}
 		group.byName[name] = child
 	}

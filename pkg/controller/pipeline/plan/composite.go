@@ -15,7 +15,7 @@ const childRules = "spec.childResources"
 // Composite plans the sync of a CompositeController's parent. It puts what needs no write into
 // upToDate.
 func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
-	plan := &pipeline.Plan{}
+	plan := &pipeline.Plan{Desired: len(response.Children)}
 	finalized := isFinalized(snapshot, response)
 	if finalized && snapshot.Parent.DeletionTimestamp != nil {
 		return plan, addRemoveFinalizerStep(plan, snapshot)

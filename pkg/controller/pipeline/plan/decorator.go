@@ -14,7 +14,7 @@ import (
 // written first. Nothing is selected, adopted or released. It puts what needs no write into
 // upToDate.
 func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
-	plan := &pipeline.Plan{ParentFirst: true}
+	plan := &pipeline.Plan{ParentFirst: true, Desired: len(response.Children)}
 	parent := newParent(snapshot, "spec.attachments")
 	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
 	if err := c.manage(snapshot, response.Children); err != nil {

@@ -46,6 +46,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Metacontroller().V1alpha1().ControllerRevisions().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("decoratorcontrollers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Metacontroller().V1alpha1().DecoratorControllers().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("hookcalls"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Metacontroller().V1alpha1().HookCalls().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("syncs"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Metacontroller().V1alpha1().Syncs().Informer()}, nil
 
 	}
 

@@ -19,8 +19,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
+// None is what a cell shows that has nothing to show.
+const None = "<none>"
+
 const (
-	none    = "<none>"
 	unknown = "<unknown>"
 	// maxListed is how many resources a cell names. It counts the others.
 	maxListed = 3
@@ -55,7 +57,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
 		c := controller(object)
-		ready, reason := unknown, none
+		ready, reason := unknown, None
 		if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); condition != nil {
 			ready, reason = string(condition.Status), worstReason(c.Status.Conditions, condition.Reason)
 		}
@@ -79,7 +81,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 // field.
 const reasonChildrenDeleted = "ChildrenDeleted"
 
-// worstReason returns the reason of the gravest condition that is False. If none is, it returns that of what is
+// worstReason returns the reason of the gravest condition that is False. If None is, it returns that of what is
 // paused, or otherwise if nothing is.
 func worstReason(conditions []metav1.Condition, otherwise string) string {
 	for _, kind := range []string{
@@ -109,7 +111,7 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 func replicas(status *metacontroller.ControllerStatus) string {
 	name := func(runner *metacontroller.Runner) string {
 		if runner == nil {
-			return none
+			return None
 		}
 		return runner.Replica
 	}
@@ -130,7 +132,7 @@ func replicas(status *metacontroller.ControllerStatus) string {
 // resources returns the names of resources as kubectl get takes them.
 func resources(rules []metacontroller.ResourceRule) string {
 	if len(rules) == 0 {
-		return none
+		return None
 	}
 	var names []string
 	for _, rule := range rules[:min(len(rules), maxListed)] {
@@ -145,11 +147,11 @@ func resources(rules []metacontroller.ResourceRule) string {
 // address returns the address of a hook without what may be secret in it.
 func address(hook *metacontroller.Hook) string {
 	if hook == nil || hook.Webhook == nil {
-		return none
+		return None
 	}
 	raw := hook.Webhook.Address().Raw()
 	if raw == "" {
-		return none
+		return None
 	}
 	full, err := url.Parse(raw)
 	if err != nil {
@@ -160,7 +162,7 @@ func address(hook *metacontroller.Hook) string {
 
 func period(seconds *int32) string {
 	if seconds == nil {
-		return none
+		return None
 	}
 	return fmt.Sprintf("%ds", max(*seconds, 1))
 }

@@ -6,6 +6,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
@@ -18,19 +19,28 @@ import (
 // and age are added. wide are the columns that only kubectl get -o wide prints. cells returns the
 // cells of columns and wide for one object.
 func NewTable[O any](columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any)) rest.TableConvertor {
-	metadata := metav1.ObjectMeta{}.SwaggerDoc()
-	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: metadata["name"]}}
-	definitions = append(definitions, columns...)
-	definitions = append(definitions, metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadata["creationTimestamp"]})
+	age := metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
+	return newTable(append(slices.Clone(columns), age), wide, true, cells)
+}
+
+// NewTableWithoutAge is NewTable for a kind whose columns say more about time than the age would.
+func NewTableWithoutAge[O any](columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any)) rest.TableConvertor {
+	return newTable(columns, wide, false, cells)
+}
+
+func newTable[O any](columns, wide []metav1.TableColumnDefinition, hasAge bool, cells func(O) (columns, wide []any)) rest.TableConvertor {
+	name := metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
+	definitions := append([]metav1.TableColumnDefinition{name}, columns...)
 	for _, column := range wide {
 		column.Priority = 1
 		definitions = append(definitions, column)
 	}
-	return tableConvertor[O]{definitions: definitions, cells: cells}
+	return tableConvertor[O]{definitions: definitions, hasAge: hasAge, cells: cells}
 }
 
 type tableConvertor[O any] struct {
 	definitions []metav1.TableColumnDefinition
+	hasAge      bool
 	cells       func(O) (columns, wide []any)
 }
 
@@ -47,6 +57,9 @@ func (c tableConvertor[O]) ConvertToTable(_ context.Context, object, tableOption
 	if options, ok := tableOptions.(*metav1.TableOptions); !ok || options == nil || !options.NoHeaders {
 		table.ColumnDefinitions = c.definitions
 	}
+	if !c.hasAge {
+		return table, c.addRows(table, object)
+	}
 	rows, err := metatable.MetaToTableRow(object, c.row)
 	if err != nil {
 		return nil, err
@@ -55,13 +68,39 @@ func (c tableConvertor[O]) ConvertToTable(_ context.Context, object, tableOption
 	return table, nil
 }
 
+// addRows is MetaToTableRow for kinds that may have thousands of objects. It does not write ages.
+func (c tableConvertor[O]) addRows(table *metav1.Table, object runtime.Object) error {
+	add := func(item runtime.Object) error {
+		cells, err := c.row(item, nil, "", "")
+		if err != nil {
+			return err
+		}
+		accessor, err := meta.Accessor(item)
+		if err != nil {
+			return err
+		}
+		cells[0] = accessor.GetName()
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: item}})
+		return nil
+	}
+	if !meta.IsListType(object) {
+		return add(object)
+	}
+	table.Rows = make([]metav1.TableRow, 0, meta.LenList(object))
+	return meta.EachListItem(object, add)
+}
+
 func (c tableConvertor[O]) row(object runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 	typed, ok := object.(O)
 	if !ok {
 		return nil, fmt.Errorf("cannot make a table row of %T, it is no %T", object, *new(O))
 	}
 	columns, wide := c.cells(typed)
-	row := append([]any{name}, columns...)
-	row = append(row, age)
+	row := make([]any, 1, len(c.definitions))
+	row[0] = name
+	row = append(row, columns...)
+	if c.hasAge {
+		row = append(row, age)
+	}
 	return append(row, wide...), nil
 }

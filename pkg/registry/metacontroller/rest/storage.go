@@ -14,19 +14,37 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // StorageProvider makes the API group metacontroller.k8s.io.
 type StorageProvider struct {
 	// Scheme knows all types of the group, and those of metav1 for group "" and version "v1".
 	Scheme *runtime.Scheme
+	// Live shows what the controllers have in memory.
+	Live Live
 	// Reviews answers SyncReviews; nil if none are answered.
 	Reviews syncreview.Reviewer
+}
+
+// Live are the kinds whose objects are not stored. A kind without a mirror is not served.
+type Live struct {
+	Syncs     *mirror.Mirror[*v1alpha1.Sync]
+	HookCalls *mirror.Mirror[*v1alpha1.HookCall]
+	// HookCall returns a call with its bodies, and Reviews asks the host whether its reader may see them.
+	HookCall hookcall.Source
+	Reviews  rights.Reviews
+	// Resync has parents of controllers synced; nil if the subresource is not served.
+	Resync resync.Requester
 }
 
 // GroupName returns the name of the API group.
@@ -68,6 +86,17 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 		name := storage.Main.DefaultQualifiedResource.Resource
 		storages[name] = storage.Main
 		storages[name+"/status"] = storage.Status
+	}
+	if p.Live.Resync != nil {
+		for kind, resource := range map[string]string{"CompositeController": "compositecontrollers", "DecoratorController": "decoratorcontrollers"} {
+			storages[resource+"/"+resync.Subresource] = resync.NewREST(kind, storages[resource].(rest.Getter), p.Live.Resync)
+		}
+	}
+	if p.Live.Syncs != nil {
+		storages[parentsync.Resource] = parentsync.NewREST(p.Live.Syncs)
+	}
+	if p.Live.HookCalls != nil {
+		storages[hookcall.Resource] = hookcall.NewREST(p.Live.HookCalls, p.Live.HookCall, p.Live.Reviews)
 	}
 	return storages, importers, nil
 }

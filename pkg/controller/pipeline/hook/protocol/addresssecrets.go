@@ -15,9 +15,9 @@ import (
 // as "true", are found everywhere.
 const minQueryValueBytes = 8
 
-// addAddresses adds what is secret in the addresses of the hooks of the controller in a request.
-func (v secretValues) addAddresses(request []byte) {
-	hooks := object.Lookup(request, "controller", "spec", "hooks")
+// addAddresses adds what is secret in the addresses of the hooks of a controller.
+func (v secretValues) addAddresses(controller []byte) {
+	hooks := object.Lookup(controller, "spec", "hooks")
 	if len(hooks) == 0 || hooks[0] != '{' {
 		return
 	}

@@ -28,8 +28,11 @@ type Redactor struct {
 	Credentials []string
 	// Request and Answer are the bodies of the call. The answer need not be JSON.
 	Request, Answer []byte
+	// Controller is the controller in the request, for a request that is not whole; nil for one that is.
+	Controller []byte
 
 	values *strings.Replacer // nil before a text was to be shown
+	forms  []string          // what values replaces
 }
 
 // Body returns a request or an answer as it may be shown. JSON stays JSON: the values of Secrets in
@@ -51,14 +54,35 @@ func (r *Redactor) Values(text string) string {
 		found := secretValues{}
 		found.addBody(r.Request)
 		found.addBody(r.Answer)
-		found.addAddresses(r.Request)
+		if r.Controller == nil {
+			r.Controller = object.Lookup(r.Request, "controller")
+		}
+		found.addAddresses(r.Controller)
 		for _, credential := range r.Credentials {
 			found.addForms(credential)
 		}
-		r.values = found.replacer(r.Credentials)
+		r.forms = found.all(r.Credentials)
+		r.values = replacer(r.forms)
 	}
 	return r.values.Replace(text)
 }
+
+// Beginning returns the beginning of a body, of which the rest is not known, as it may be shown. There must be no Secrets in
+// the whole body. What may be the beginning of a credential is left out at the end.
+func (r *Redactor) Beginning(body []byte) string {
+	text := r.Values(string(body))
+	for _, form := range r.forms {
+		for length := min(len(form)-1, len(text)); length > 0; length-- {
+			if strings.HasSuffix(text, form[:length]) {
+				return text[:len(text)-length]
+			}
+		}
+	}
+	return text
+}
+
+// IsObject reports whether a text is a JSON object.
+func IsObject(text []byte) bool { return len(text) > 0 && text[0] == '{' && isJSON(text) }
 
 // mayShowSecrets reports whether there may be Secrets in the request or the answer.
 func (r *Redactor) mayShowSecrets() bool {

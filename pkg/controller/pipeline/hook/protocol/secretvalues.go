@@ -171,11 +171,16 @@ func (v secretValues) addForms(value string) {
 
 func withoutQuotes(text string) string { return text[1 : len(text)-1] }
 
-// replacer returns what blanks the values, and the credentials of whatever length.
-func (v secretValues) replacer(credentials []string) *strings.Replacer {
+// all returns the values, and the credentials of whatever length, the longest ones first.
+func (v secretValues) all(credentials []string) []string {
 	all := slices.Collect(maps.Keys(v))
 	all = append(all, credentials...)
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) }) // a long value may contain a short one
+	return all
+}
+
+// replacer returns what blanks texts.
+func replacer(all []string) *strings.Replacer {
 	pairs := make([]string, 0, 2*len(all))
 	for _, value := range all {
 		pairs = append(pairs, value, blank)

@@ -37,6 +37,12 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// orphan children. Use it unless users of the parent type are to choose the selector.
 	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
+	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or
+	// DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. Whoever creates
+	// or changes the controller needs the right to get, list and watch each of them. At most 16.
+	// Default: empty, parents are synced when they, or what belongs to them, change.
+	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
 	// paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition
 	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
@@ -113,6 +119,19 @@ func (b *CompositeControllerSpecApplyConfiguration) WithResyncPeriodSeconds(valu
 // If called multiple times, the GenerateSelector field is set to the value of the last call.
 func (b *CompositeControllerSpecApplyConfiguration) WithGenerateSelector(value bool) *CompositeControllerSpecApplyConfiguration {
 	b.GenerateSelector = &value
+	return b
+}
+
+// WithResyncOn adds the given value to the ResyncOn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ResyncOn field.
+func (b *CompositeControllerSpecApplyConfiguration) WithResyncOn(values ...*WatchedObjectApplyConfiguration) *CompositeControllerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithResyncOn")
+		}
+		b.ResyncOn = append(b.ResyncOn, *values[i])
+	}
 	return b
 }
 

@@ -32,6 +32,12 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
+	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or
+	// DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. Whoever creates
+	// or changes the controller needs the right to get, list and watch each of them. At most 16.
+	// Default: empty, targets are synced when they, or what belongs to them, change.
+	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
 	// paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition
 	// Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
@@ -105,6 +111,19 @@ func (b *DecoratorControllerSpecApplyConfiguration) WithEndpointConfigs(values .
 // If called multiple times, the ResyncPeriodSeconds field is set to the value of the last call.
 func (b *DecoratorControllerSpecApplyConfiguration) WithResyncPeriodSeconds(value int32) *DecoratorControllerSpecApplyConfiguration {
 	b.ResyncPeriodSeconds = &value
+	return b
+}
+
+// WithResyncOn adds the given value to the ResyncOn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ResyncOn field.
+func (b *DecoratorControllerSpecApplyConfiguration) WithResyncOn(values ...*WatchedObjectApplyConfiguration) *DecoratorControllerSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithResyncOn")
+		}
+		b.ResyncOn = append(b.ResyncOn, *values[i])
+	}
 	return b
 }
 

@@ -20,3 +20,19 @@ type ControllerRevisionNamespaceListerExpansion interface{}
 // DecoratorControllerListerExpansion allows custom methods to be added to
 // DecoratorControllerLister.
 type DecoratorControllerListerExpansion interface{}
+
+// HookCallListerExpansion allows custom methods to be added to
+// HookCallLister.
+type HookCallListerExpansion interface{}
+
+// HookCallNamespaceListerExpansion allows custom methods to be added to
+// HookCallNamespaceLister.
+type HookCallNamespaceListerExpansion interface{}
+
+// SyncListerExpansion allows custom methods to be added to
+// SyncLister.
+type SyncListerExpansion interface{}
+
+// SyncNamespaceListerExpansion allows custom methods to be added to
+// SyncNamespaceLister.
+type SyncNamespaceListerExpansion interface{}

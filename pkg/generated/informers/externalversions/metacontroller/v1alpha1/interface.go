@@ -17,6 +17,10 @@ type Interface interface {
 	ControllerRevisions() TypedControllerRevisionInformer
 	// DecoratorControllers returns a DecoratorControllerInformer.
 	DecoratorControllers() TypedDecoratorControllerInformer
+	// HookCalls returns a HookCallInformer.
+	HookCalls() TypedHookCallInformer
+	// Syncs returns a SyncInformer.
+	Syncs() TypedSyncInformer
 }
 
 type version struct {
@@ -43,4 +47,14 @@ func (v *version) ControllerRevisions() TypedControllerRevisionInformer {
 // DecoratorControllers returns a TypedDecoratorControllerInformer.
 func (v *version) DecoratorControllers() TypedDecoratorControllerInformer {
 	return &decoratorControllerInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// HookCalls returns a TypedHookCallInformer.
+func (v *version) HookCalls() TypedHookCallInformer {
+	return &hookCallInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// Syncs returns a TypedSyncInformer.
+func (v *version) Syncs() TypedSyncInformer {
+	return &syncInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

@@ -11,4 +11,8 @@ type ControllerRevisionExpansion interface{}
 
 type DecoratorControllerExpansion interface{}
 
+type HookCallExpansion interface{}
+
+type SyncExpansion interface{}
+
 type SyncReviewExpansion interface{}

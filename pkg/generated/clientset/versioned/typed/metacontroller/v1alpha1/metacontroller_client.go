@@ -18,6 +18,8 @@ type MetacontrollerV1alpha1Interface interface {
 	CompositeControllersGetter
 	ControllerRevisionsGetter
 	DecoratorControllersGetter
+	HookCallsGetter
+	SyncsGetter
 	SyncReviewsGetter
 }
 
@@ -36,6 +38,14 @@ func (c *MetacontrollerV1alpha1Client) ControllerRevisions(namespace string) Con
 
 func (c *MetacontrollerV1alpha1Client) DecoratorControllers() DecoratorControllerInterface {
 	return newDecoratorControllers(c)
+}
+
+func (c *MetacontrollerV1alpha1Client) HookCalls(namespace string) HookCallInterface {
+	return newHookCalls(c, namespace)
+}
+
+func (c *MetacontrollerV1alpha1Client) Syncs(namespace string) SyncInterface {
+	return newSyncs(c, namespace)
 }
 
 func (c *MetacontrollerV1alpha1Client) SyncReviews() SyncReviewInterface {

@@ -27,6 +27,14 @@ func (c *FakeMetacontrollerV1alpha1) DecoratorControllers() v1alpha1.DecoratorCo
 	return newFakeDecoratorControllers(c)
 }
 
+func (c *FakeMetacontrollerV1alpha1) HookCalls(namespace string) v1alpha1.HookCallInterface {
+	return newFakeHookCalls(c, namespace)
+}
+
+func (c *FakeMetacontrollerV1alpha1) Syncs(namespace string) v1alpha1.SyncInterface {
+	return newFakeSyncs(c, namespace)
+}
+
 func (c *FakeMetacontrollerV1alpha1) SyncReviews() v1alpha1.SyncReviewInterface {
 	return newFakeSyncReviews(c)
 }

@@ -1,0 +1,130 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +genclient
+// +genclient:onlyVerbs=get,list,watch
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the replica that has made the call,
+// cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time.
+// A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.
+//
+// Lists leave out what was sent and answered. "kubectl get hookcall NAME -o yaml" shows it to those who may get the controller, the
+// parent, its children and the related objects; values of Secrets and credentials are blanked.
+//
+// Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are
+// controller, kind (of the controller), parent, hook and result.
+type HookCall struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. The creation timestamp is when the call began.
+	metav1.ObjectMeta `json:"metadata"`
+
+	// spec says which hook was called, and about what.
+	Spec HookCallSpec `json:"spec"`
+
+	// status is what came of the call.
+	// +optional
+	Status HookCallStatus `json:"status,omitempty,omitzero"`
+}
+
+// HookCallSpec says which hook was called, and about what.
+type HookCallSpec struct {
+	// controller is the CompositeController or DecoratorController.
+	Controller ControllerReference `json:"controller"`
+
+	// parent is the parent of the CompositeController, or the target of the DecoratorController.
+	Parent ParentReference `json:"parent"`
+
+	// hook is sync, finalize or customize.
+	Hook string `json:"hook"`
+
+	// url is where the hook was called, without what may be secret in it.
+	URL string `json:"url"`
+
+	// revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, while children roll
+	// out. Absent if it was about the parent as it was.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+}
+
+// HookCallResult is what came of a call.
+// +enum
+type HookCallResult string
+
+const (
+	// HookCallSucceeded says that the answer could be read.
+	HookCallSucceeded HookCallResult = "Succeeded"
+	// HookCallFailed says that there was no answer, or none that could be read.
+	HookCallFailed HookCallResult = "Failed"
+	// HookCallThrottled says that the hook asked to be called later.
+	HookCallThrottled HookCallResult = "Throttled"
+)
+
+// HookCallStatus is what came of a call.
+type HookCallStatus struct {
+	// startTime is when the call began.
+	StartTime metav1.MicroTime `json:"startTime"`
+
+	// duration is how long it took.
+	Duration metav1.Duration `json:"duration"`
+
+	// code is the HTTP status code of the answer. Absent if there was none. 304 is for an answer that the server has kept by its ETag.
+	// +optional
+	Code int32 `json:"code,omitempty"`
+
+	// result is Succeeded, Failed or Throttled.
+	Result HookCallResult `json:"result"`
+
+	// message says why the call failed.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// request is what was sent.
+	// +optional
+	Request *HookCallBody `json:"request,omitempty"`
+
+	// response is what was answered. Absent if there was no answer.
+	// +optional
+	Response *HookCallBody `json:"response,omitempty"`
+
+	// replica is the replica of the server that made the call. Absent if the server has no replicas.
+	// +optional
+	Replica string `json:"replica,omitempty"`
+}
+
+// HookCallBody is a request or an answer. In lists it has only its size.
+type HookCallBody struct {
+	// bytes is the size of the body in bytes.
+	Bytes int64 `json:"bytes"`
+
+	// object is the body, if it is a JSON object and is kept whole.
+	// +optional
+	Object *runtime.RawExtension `json:"object,omitempty"`
+
+	// text is the body if it is no JSON object, or the beginning of a body that is too large to be kept whole.
+	// +optional
+	Text string `json:"text,omitempty"`
+
+	// omitted says why the body is not shown, or not whole.
+	// +optional
+	Omitted string `json:"omitted,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// HookCallList is a list of HookCalls.
+type HookCallList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the HookCalls.
+	Items []HookCall `json:"items"`
+}

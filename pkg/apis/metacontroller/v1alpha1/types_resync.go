@@ -1,0 +1,77 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a
+// DecoratorController, is answered with its status, and is never stored:
+// "kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". Who creates it needs
+// the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.
+type ResyncRequest struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. A request needs no name.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which parents are synced.
+	Spec ResyncRequestSpec `json:"spec"`
+
+	// status is the answer.
+	// +optional
+	Status ResyncRequestStatus `json:"status,omitempty"`
+}
+
+// ResyncRequestSpec says which parents are synced. Exactly one of parent and parents must be set.
+type ResyncRequestSpec struct {
+	// parent is the one parent that is synced, for instance {namespace: shop, name: web}.
+	// Default: absent.
+	// +optional
+	Parent *SyncReviewParent `json:"parent,omitempty"`
+
+	// parents selects the parents that are synced, for instance {namespace: shop}. {} selects all that the controller has.
+	// Default: absent.
+	// +optional
+	Parents *ResyncParents `json:"parents,omitempty"`
+}
+
+// ResyncParents selects some of the parents that a controller has.
+type ResyncParents struct {
+	// namespace is that of the parents.
+	// Default: absent, parents in all namespaces.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}.
+	// Default: absent, all parents.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// ResyncRequestStatus is the answer to a ResyncRequest.
+type ResyncRequestStatus struct {
+	// parents is how many parents are synced. They are synced one after the other, at most 100 of a controller in a second, before those
+	// that are retried or resynced, and after those that have changed.
+	Parents int32 `json:"parents"`
+
+	// notes say why there may be more or fewer than expected.
+	// +listType=atomic
+	// +optional
+	Notes []string `json:"notes,omitempty"`
+}
+
+// WatchedObject names an object of the cluster.
+type WatchedObject struct {
+	ResourceRule `json:",inline"`
+
+	// namespace is that of the object.
+	// Default: absent, for a cluster-scoped object.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the object.
+	Name string `json:"name"`
+}

@@ -1,0 +1,255 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Labels of Syncs and HookCalls, for -l. A name that is too long for a label is left out; field selectors find it.
+const (
+	ControllerKindLabel = "metacontroller.k8s.io/controller-kind"
+	ControllerNameLabel = "metacontroller.k8s.io/controller-name"
+)
+
+// ConditionSynced is True if the parent of a Sync is as its hook wants since it was synced the last time.
+const ConditionSynced = "Synced"
+
+// +genclient
+// +genclient:onlyVerbs=get,list,watch
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for
+// each target of a DecoratorController. It is read from the memory of the replica that runs the controller, cannot be written, and
+// is in the namespace of the parent, or in that of the server if the parent is in none. Its name is
+// "cc:<controller>:<parent>" for a CompositeController, and "dec:<controller>:<resource>.<group>:<target>" for a DecoratorController.
+// Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are
+// controller, kind (of the controller), parent and state.
+type Sync struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata. The creation timestamp and the generation are those of the parent.
+	metav1.ObjectMeta `json:"metadata"`
+
+	// spec says which parent of which controller this is about.
+	Spec SyncSpec `json:"spec"`
+
+	// status is what the last sync of the parent came to, and what is to come.
+	// +optional
+	Status SyncStatus `json:"status,omitempty,omitzero"`
+}
+
+// SyncSpec names a parent and its controller.
+type SyncSpec struct {
+	// controller is the CompositeController or DecoratorController.
+	Controller ControllerReference `json:"controller"`
+
+	// parent is the parent of the CompositeController, or the target of the DecoratorController.
+	Parent ParentReference `json:"parent"`
+}
+
+// ControllerReference names a CompositeController or a DecoratorController.
+type ControllerReference struct {
+	// kind is CompositeController or DecoratorController.
+	Kind string `json:"kind"`
+
+	// name is the name of the controller.
+	Name string `json:"name"`
+}
+
+// ParentReference names an object that a controller is for.
+type ParentReference struct {
+	// apiVersion is the group and version in which the controller reads the object.
+	APIVersion string `json:"apiVersion"`
+
+	// kind is the kind of the object.
+	Kind string `json:"kind"`
+
+	// namespace is that of the object. Absent if it is in none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the object.
+	Name string `json:"name"`
+
+	// uid is the UID of the object.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// SyncState is how far a controller is with a parent.
+// +enum
+type SyncState string
+
+const (
+	// SyncStateSynced says that the parent is as its hook wants since it was synced the last time.
+	SyncStateSynced SyncState = "Synced"
+	// SyncStateProgressing says that children are being made or rolled out, or that the parent has changed since its last sync.
+	SyncStateProgressing SyncState = "Progressing"
+	// SyncStateWaiting says that nothing failed, and that the controller can do nothing more for now.
+	SyncStateWaiting SyncState = "Waiting"
+	// SyncStateFailing says that the last sync failed.
+	SyncStateFailing SyncState = "Failing"
+	// SyncStatePaused says that the controller or the parent is paused.
+	SyncStatePaused SyncState = "Paused"
+)
+
+// SyncStatus is what the last sync of a parent came to, and what is to come.
+type SyncStatus struct {
+	// state is Synced, Progressing, Waiting, Failing or Paused.
+	State SyncState `json:"state"`
+
+	// message says in one line what the state does not: why the last sync failed, what is waited for, or what a warning says.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// waitsFor is what has to happen before the parent is synced. Absent if the controller waits for nothing.
+	// +optional
+	WaitsFor string `json:"waitsFor,omitempty"`
+
+	// observedGeneration is the metadata.generation of the parent that was synced the last time.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// children counts the children of the parent. Absent until the hook has been called.
+	// +optional
+	Children *SyncChildren `json:"children,omitempty"`
+
+	// lastSyncTime is when the last sync ended. Absent if this replica has not synced the parent yet.
+	// +optional
+	LastSyncTime *metav1.MicroTime `json:"lastSyncTime,omitempty"`
+
+	// lastSyncDuration is how long the last sync took, with the calls of hooks.
+	// +optional
+	LastSyncDuration *metav1.Duration `json:"lastSyncDuration,omitempty"`
+
+	// nextSyncTime is when the parent is synced next, if nothing changes before. Absent if it is synced only when something changes.
+	// +optional
+	NextSyncTime *metav1.MicroTime `json:"nextSyncTime,omitempty"`
+
+	// backoff is there while the parent is tried again and again.
+	// +optional
+	Backoff *SyncBackoff `json:"backoff,omitempty"`
+
+	// conditions are Synced, which is True in the state Synced, and Paused, only where it is True.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// warnings are what is probably wrong although the sync succeeded, as in the events about the parent.
+	// +listType=atomic
+	// +optional
+	Warnings []SyncWarning `json:"warnings,omitempty"`
+
+	// lastSteps are the steps of the last sync that did something. They are kept for a limited number of parents of each controller:
+	// those that were written last.
+	// +optional
+	LastSteps *SyncSteps `json:"lastSteps,omitempty"`
+
+	// replica is the replica of the server that runs the controller. Absent if the server has no replicas.
+	// +optional
+	Replica string `json:"replica,omitempty"`
+}
+
+// SyncChildren counts the children of one parent.
+type SyncChildren struct {
+	// wanted is how many children the hook wants.
+	Wanted int32 `json:"wanted"`
+
+	// asWanted is how many of these are there and as the hook wants them.
+	AsWanted int32 `json:"asWanted"`
+
+	// outdated is how many differ from what the hook wants and are left alone by the update method OnDelete.
+	// +optional
+	Outdated int32 `json:"outdated,omitempty"`
+}
+
+// SyncBackoff says how a parent is tried again.
+type SyncBackoff struct {
+	// failures is how many syncs in a row were to be tried again. The time between two doubles each time, up to 1000 seconds.
+	Failures int32 `json:"failures"`
+}
+
+// SyncWarning is something that is probably wrong although the sync succeeded.
+type SyncWarning struct {
+	// reason is the reason of the event about it, in CamelCase. Where there are several warnings of a sort, it is that of the gravest.
+	Reason string `json:"reason"`
+
+	// message says what is wrong, and what to do.
+	Message string `json:"message"`
+}
+
+// SyncSteps are the steps of one sync.
+type SyncSteps struct {
+	// time is when the sync ended.
+	Time metav1.MicroTime `json:"time"`
+
+	// steps are the first of the steps that were taken, in order.
+	// +listType=atomic
+	Steps []SyncStep `json:"steps"`
+
+	// omitted is how many more steps there were.
+	// +optional
+	Omitted int32 `json:"omitted,omitempty"`
+}
+
+// SyncStepResult is what came of a step.
+// +enum
+type SyncStepResult string
+
+const (
+	// SyncStepWritten says that the cluster stored something else than before.
+	SyncStepWritten SyncStepResult = "Written"
+	// SyncStepUnchanged says that the cluster had nothing to change.
+	SyncStepUnchanged SyncStepResult = "Unchanged"
+	// SyncStepConflict says that the object had changed meanwhile, so that nothing was written.
+	SyncStepConflict SyncStepResult = "Conflict"
+	// SyncStepNameConflict says that another object has the name.
+	SyncStepNameConflict SyncStepResult = "NameConflict"
+	// SyncStepFailed says that the write failed.
+	SyncStepFailed SyncStepResult = "Failed"
+)
+
+// SyncStep is one thing that a sync did to one object.
+type SyncStep struct {
+	// operation is what was done: create, update, apply, delete, recreate, adopt, release, "move to server-side apply" or "move to
+	// dynamic apply" with a child; status, metadata or finalizer with the parent.
+	Operation string `json:"operation"`
+
+	// apiVersion is that of the object.
+	APIVersion string `json:"apiVersion"`
+
+	// kind is that of the object.
+	Kind string `json:"kind"`
+
+	// namespace is that of the object. Absent if it is in none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is that of the object.
+	Name string `json:"name"`
+
+	// why says what made the step necessary.
+	Why string `json:"why"`
+
+	// result is what came of it.
+	Result SyncStepResult `json:"result"`
+
+	// error says why it failed. Absent if it did not.
+	// +optional
+	Error string `json:"error,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SyncList is a list of Syncs.
+type SyncList struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the Syncs.
+	Items []Sync `json:"items"`
+}

@@ -1,0 +1,17 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import "github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+
+// RequestSyncs has the selected parents of a controller synced soon, as far as it runs here, unless they are only to be counted.
+// It returns how many there are.
+func (r *Reconciler) RequestSyncs(name string, selection hosted.Selection, onlyCount bool) (parents int) {
+	for _, state := range r.statesNamed(name) {
+		if running := state.getRunning(); running != nil {
+			parents += running.controller.RequestSyncs(selection, onlyCount)
+		}
+	}
+	return parents
+}

@@ -1,0 +1,214 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package calllog
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// Controller has the last calls of one controller. Its methods may be called concurrently.
+type Controller struct {
+	log *Log
+	of  v1alpha1.ControllerReference
+
+	mu sync.Mutex
+	// last is the number of the last call.
+	last              uint64
+	succeeded, failed ring
+}
+
+func newController(log *Log, of v1alpha1.ControllerReference) *Controller {
+	c := &Controller{log: log, of: of}
+	c.succeeded, c.failed = newRing(maxCalls, c.dropped), newRing(maxCalls, c.dropped)
+	return c
+}
+
+// Owner is what calls show of the controller that makes them. It is not changed.
+type Owner struct {
+	UID    types.UID
+	Labels map[string]string
+	// Namespace is that of the calls about cluster-scoped parents.
+	Namespace string
+	// Children are the child types.
+	Children []object.Type
+}
+
+// Recorder keeps the calls of one running controller. A nil one keeps none.
+type Recorder struct {
+	controller *Controller
+	owner      Owner
+}
+
+// Recorder returns a recorder of the calls of a controller that runs as the owner. A nil controller has a nil one.
+func (c *Controller) Recorder(owner Owner) *Recorder {
+	if c == nil {
+		return nil
+	}
+	return &Recorder{c, owner}
+}
+
+// Call is a call that has ended. Nothing of it is changed, and of its bytes only copies are kept.
+type Call struct {
+	// Hook is the name of the hook, and URL is where it was called, as it may be shown.
+	Hook, URL string
+	// Snapshot is what the call was about.
+	Snapshot *pipeline.Snapshot
+	Began    time.Time
+	Took     time.Duration
+	// Code is the status of the answer; zero if there was none.
+	Code int
+	// Result and Err are what came of it.
+	Result v1alpha1.HookCallResult
+	Err    error
+	// Request is what was sent, and Answer what was answered; nil if nothing was.
+	Request, Answer []byte
+	// Credentials are what the hook was called with.
+	Credentials []string
+}
+
+// call is a call that is kept.
+type call struct {
+	number               uint64
+	owner                *Owner
+	hook, url            string
+	parent               v1alpha1.ParentReference
+	parentType           object.Type
+	revision             string
+	began                time.Time
+	took                 time.Duration
+	code                 int
+	result               v1alpha1.HookCallResult
+	message              string
+	credentials          []string
+	controllerJSON       []byte
+	related              []place
+	request, answer      body
+	answered, isWithheld bool
+	span                 span
+}
+
+// body is how much there was of a body, and how much of it is kept.
+type body struct{ bytes, kept int }
+
+// place is a type, and a namespace, in which a call shows objects.
+type place struct {
+	of        object.Type
+	namespace string
+}
+
+// Add keeps a call.
+func (r *Recorder) Add(of *Call) {
+	if r == nil {
+		return
+	}
+	c := r.controller
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	limit := int(c.log.ringBytes.Load())
+	into := &c.succeeded
+	if of.Result == v1alpha1.HookCallFailed {
+		into = &c.failed
+	}
+	request, answer, isWithheld := keepable(of, limit/bodiesOfRing)
+	added := into.add(len(request)+len(answer), limit)
+	c.last++
+	added.fill(of, &r.owner, c.last)
+	added.request.kept, added.answer.kept, added.isWithheld = len(request), len(answer), isWithheld
+	bytes := into.read(added.span)
+	copy(bytes, request)
+	copy(bytes[len(request):], answer)
+	c.changed(added)
+}
+
+// keepable returns how much of the bodies is kept. If a part of them is left out, and there may be Secrets in them, nothing is: the
+// values to blank might be in that part.
+func keepable(of *Call, most int) (request, answer []byte, isWithheld bool) {
+	request, answer = of.Request[:min(len(of.Request), most)], of.Answer[:min(len(of.Answer), most)]
+	if len(request) == len(of.Request) && len(answer) == len(of.Answer) {
+		return request, answer, false
+	}
+	if mentionsSecret(of.Request) || mentionsSecret(of.Answer) {
+		return nil, nil, true
+	}
+	return request, answer, false
+}
+
+func mentionsSecret(body []byte) bool { return bytes.Contains(body, []byte("Secret")) }
+
+// fill sets all but what depends on the ring.
+func (c *call) fill(of *Call, owner *Owner, number uint64) {
+	parent := of.Snapshot.Parent
+	c.number, c.owner = number, owner
+	c.hook, c.url, c.revision = of.Hook, of.URL, of.Snapshot.Revision
+	c.parent = v1alpha1.ParentReference{APIVersion: parent.APIVersion, Kind: parent.Kind, Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID}
+	c.parentType = of.Snapshot.ParentType
+	c.began, c.took, c.code, c.result = of.Began, of.Took, of.Code, of.Result
+	c.credentials, c.controllerJSON = of.Credentials, of.Snapshot.Controller
+	c.request.bytes, c.answer.bytes, c.answered = len(of.Request), len(of.Answer), of.Answer != nil
+	if c.message = ""; of.Err != nil {
+		c.message = of.Err.Error()
+	}
+	c.related = c.related[:0]
+	for _, group := range of.Snapshot.Related {
+		for _, one := range group.Objects {
+			c.addRelated(place{group.Type, one.Namespace})
+		}
+	}
+}
+
+// maxPlaces is in how many places related objects may be of which each is remembered. Of more, it is remembered that they are
+// in all namespaces.
+const maxPlaces = 16
+
+func (c *call) addRelated(of place) {
+	for i, known := range c.related {
+		if known == of || i >= maxPlaces && known.of == of.of {
+			return
+		}
+	}
+	if len(c.related) >= maxPlaces {
+		of.namespace = ""
+	}
+	c.related = append(c.related, of)
+}
+
+func (c *Controller) changed(of *call) {
+	if c.log.changes.IsFollowed() {
+		c.log.changes.Changed(key{c, of.number, c.nameOf(of)})
+	}
+}
+
+// dropped is called with c.mu locked.
+func (c *Controller) dropped(of *call) {
+	number := of.number
+	of.number = 0
+	if c.log.changes.IsFollowed() {
+		c.log.changes.Changed(key{c, number, c.log.nameOf(of, number)})
+	}
+}
+
+func (c *Controller) shrink(limit int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.succeeded.shrink(limit)
+	c.failed.shrink(limit)
+}
+
+func (c *Controller) dropAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range []*ring{&c.succeeded, &c.failed} {
+		for of.number > 0 {
+			of.drop()
+		}
+	}
+}

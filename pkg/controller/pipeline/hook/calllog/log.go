@@ -1,0 +1,142 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package calllog
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/feed"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+// The bounds of what is kept.
+const (
+	// maxCalls is how many calls of a controller are kept of each sort: those that succeeded, and those that failed.
+	maxCalls = 50
+	// processBytes is how many bytes of requests and answers are kept of all controllers together. Each of the two sorts of each
+	// controller has an equal share, but at most maxRingBytes.
+	processBytes = 16 << 20
+	maxRingBytes = 512 << 10
+	// bodiesOfRing is how many bodies of the largest size that is kept whole are in a ring.
+	bodiesOfRing = 4
+)
+
+// Log has the last calls of all controllers of a process. Its methods may be called concurrently.
+type Log struct {
+	changes feed.Feed[key]
+	// names makes the names of calls unique.
+	names names
+	// ringBytes is the bound of each ring.
+	ringBytes atomic.Int64
+
+	mu          sync.Mutex
+	controllers map[v1alpha1.ControllerReference]*Controller
+}
+
+// key identifies a call. It may have been dropped.
+type key struct {
+	of     *Controller
+	number uint64
+	row    types.NamespacedName
+}
+
+// New returns an empty log of the process that begins now.
+func New(now time.Time) *Log {
+	l := &Log{names: names{process: now.UnixNano()}, controllers: map[v1alpha1.ControllerReference]*Controller{}}
+	l.ringBytes.Store(maxRingBytes)
+	return l
+}
+
+// Of returns the calls of a controller: those that were kept before, if there are any. A nil log keeps nothing.
+func (l *Log) Of(of v1alpha1.ControllerReference) *Controller {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.controllers[of]; known != nil {
+		return known
+	}
+	added := newController(l, of)
+	l.controllers[of] = added
+	l.share()
+	return added
+}
+
+// Forget drops the calls of a controller that is gone.
+func (l *Log) Forget(of v1alpha1.ControllerReference) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	known := l.controllers[of]
+	delete(l.controllers, of)
+	l.share()
+	l.mu.Unlock()
+	if known != nil {
+		known.dropAll()
+	}
+}
+
+// share gives each ring its part of the bytes.
+func (l *Log) share() {
+	share := min(maxRingBytes, processBytes/max(2*len(l.controllers), 1))
+	if int64(share) >= l.ringBytes.Swap(int64(share)) {
+		return
+	}
+	for _, one := range l.controllers {
+		one.shrink(share)
+	}
+}
+
+func (l *Log) all() (all []*Controller) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.controllers {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or tell returns an
+// error. It returns that error, or that of ctx.
+func (l *Log) Follow(ctx context.Context, replica string, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error) error {
+	return l.changes.Follow(ctx,
+		func() error {
+			var rows []*v1alpha1.HookCall
+			for _, one := range l.all() {
+				rows = append(rows, one.rows(replica)...)
+			}
+			return tell(rows, nil)
+		},
+		func(keys []key) error {
+			var changed []*v1alpha1.HookCall
+			var gone []types.NamespacedName
+			for _, key := range keys {
+				if row := key.of.row(key.number, replica); row != nil {
+					changed = append(changed, row)
+				} else {
+					gone = append(gone, key.row)
+				}
+			}
+			return tell(changed, gone)
+		})
+}
+
+// Get returns a call with its bodies, in which secrets are blanked, and the rights that one needs who sees it. It returns nil if
+// there is no such call any more.
+func (l *Log) Get(name types.NamespacedName, replica string) (*v1alpha1.HookCall, []rights.Required) {
+	for _, one := range l.all() {
+		if found, required := one.get(name, replica); found != nil {
+			return found, required
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,163 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package calllog
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+)
+
+func (l *Log) nameOf(of *call, number uint64) types.NamespacedName {
+	name := types.NamespacedName{Namespace: of.parent.Namespace, Name: l.names.of(number, of.began)}
+	if name.Namespace == "" {
+		name.Namespace = of.owner.Namespace
+	}
+	return name
+}
+
+func (c *Controller) nameOf(of *call) types.NamespacedName { return c.log.nameOf(of, of.number) }
+
+// rows returns all calls without their bodies.
+func (c *Controller) rows(replica string) (rows []*v1alpha1.HookCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.each(func(of *call, _ *ring) bool {
+		rows = append(rows, c.describe(of, replica))
+		return true
+	})
+	return rows
+}
+
+// row returns a call without its bodies; nil if it was dropped.
+func (c *Controller) row(number uint64, replica string) (row *v1alpha1.HookCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.each(func(of *call, _ *ring) bool {
+		if of.number == number {
+			row = c.describe(of, replica)
+		}
+		return row == nil
+	})
+	return row
+}
+
+// each calls do with all calls until it returns false.
+func (c *Controller) each(do func(*call, *ring) bool) {
+	for _, of := range []*ring{&c.succeeded, &c.failed} {
+		for i := range of.number {
+			if !do(of.at(i), of) {
+				return
+			}
+		}
+	}
+}
+
+// get returns a call with its bodies, and the rights that one needs who sees it. It returns nil if there is no such call.
+func (c *Controller) get(name types.NamespacedName, replica string) (found *v1alpha1.HookCall, required []rights.Required) {
+	c.mu.Lock()
+	var one call
+	var request, answer []byte
+	c.each(func(of *call, in *ring) bool {
+		if c.nameOf(of) != name {
+			return true
+		}
+		found, one = c.describe(of, replica), *of
+		required = c.required(of)
+		both := bytes.Clone(in.read(of.span))
+		request, answer = both[:of.request.kept], both[of.request.kept:]
+		return false
+	})
+	c.mu.Unlock()
+	if found == nil {
+		return nil, nil
+	}
+	redactor := &protocol.Redactor{Credentials: one.credentials, Request: request, Answer: answer, Controller: one.controllerJSON}
+	show(found.Status.Request, request, one.isWithheld, redactor)
+	if one.answered {
+		show(found.Status.Response, answer, one.isWithheld, redactor)
+	}
+	return found, required
+}
+
+// show adds what is kept of a body.
+func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *protocol.Redactor) {
+	switch {
+	case isWithheld:
+		to.Omitted = "the call is too large to be kept whole, and what is secret could not be found in a part of it"
+	case int64(len(kept)) < to.Bytes:
+		to.Text = strings.ToValidUTF8(redactor.Beginning(kept), "")
+		to.Omitted = fmt.Sprintf("only the first %d bytes are kept", len(kept))
+	default:
+		shown := strings.ToValidUTF8(redactor.Body(kept), "�")
+		if protocol.IsObject([]byte(shown)) {
+			to.Object = &runtime.RawExtension{Raw: []byte(shown)}
+		} else {
+			to.Text = shown
+		}
+	}
+}
+
+// describe returns a call without its bodies.
+func (c *Controller) describe(of *call, replica string) *v1alpha1.HookCall {
+	name := c.nameOf(of)
+	row := &v1alpha1.HookCall{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: name.Namespace, Name: name.Name, Labels: of.owner.Labels, CreationTimestamp: metav1.NewTime(of.began),
+			UID: types.UID(uuid.NewSHA1(uuid.Nil, []byte(string(of.owner.UID)+"/"+name.Name)).String()),
+		},
+		Spec: v1alpha1.HookCallSpec{Controller: c.of, Parent: of.parent, Hook: of.hook, URL: of.url, Revision: of.revision},
+		Status: v1alpha1.HookCallStatus{
+			StartTime: metav1.NewMicroTime(of.began), Duration: metav1.Duration{Duration: of.took}, Code: int32(of.code),
+			Result: of.result, Message: of.message, Request: &v1alpha1.HookCallBody{Bytes: int64(of.request.bytes)}, Replica: replica,
+		},
+	}
+	if of.answered {
+		row.Status.Response = &v1alpha1.HookCallBody{Bytes: int64(of.answer.bytes)}
+	}
+	return row
+}
+
+// required returns the rights to get the objects that the bodies of a call show. What an answer shows is taken to be in the
+// same places as the children of the request.
+func (c *Controller) required(of *call) []rights.Required {
+	get := func(resource rights.Object, what string) rights.Required {
+		return rights.Required{Right: rights.Right{Object: resource, Verb: "get"}, For: what}
+	}
+	controllers := v1alpha1.Resource(strings.ToLower(c.of.Kind) + "s")
+	required := []rights.Required{
+		get(rights.Object{GroupResource: controllers, Name: c.of.Name}, "its controller"),
+		get(rights.Object{GroupResource: of.parentType.GroupResource(), Namespace: of.parent.Namespace, Name: of.parent.Name}, "its parent"),
+	}
+	if of.hook == customizeHook {
+		return required
+	}
+	for _, child := range of.owner.Children {
+		required = append(required, get(inNamespace(child, of.parent.Namespace), "its children"))
+	}
+	for _, related := range of.related {
+		required = append(required, get(inNamespace(related.of, related.namespace), "its related objects"))
+	}
+	return required
+}
+
+// customizeHook is the name of the hook that is sent no children.
+const customizeHook = "customize"
+
+func inNamespace(of object.Type, namespace string) rights.Object {
+	if !of.Namespaced {
+		namespace = ""
+	}
+	return rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
+}

@@ -1,0 +1,152 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
+)
+
+// serve serves Pods of this process, and of another replica that does not answer.
+func serve(t *testing.T, err error, names ...string) *REST[*corev1.Pod] {
+	resource := schema.GroupResource{Resource: "pods"}
+	store := memory.New(memory.Kind[*corev1.Pod]{Resource: resource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} }}, time.Now())
+	follow := func(ctx context.Context, tell func([]*corev1.Pod, []types.NamespacedName) error) error {
+		if err != nil {
+			return err
+		}
+		var pods []*corev1.Pod
+		for _, name := range names {
+			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}})
+		}
+		if err := tell(pods, nil); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	down := mirror.FollowFunc[*corev1.Pod](func(context.Context, func([]*corev1.Pod, []types.NamespacedName) error) error {
+		return errors.New("down")
+	})
+	shown := mirror.New(store, mirror.Origins[*corev1.Pod]{
+		Local: mirror.FollowFunc[*corev1.Pod](follow),
+		Others: func(context.Context) (map[string]mirror.Origin[*corev1.Pod], error) {
+			return map[string]mirror.Origin[*corev1.Pod]{"two": down}, nil
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { shown.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	kind := Kind[*corev1.Pod]{
+		Resource: resource, Singular: "pod", New: func() *corev1.Pod { return &corev1.Pod{} },
+		NewList: func(meta metav1.ListMeta, items []*corev1.Pod) runtime.Object {
+			list := &corev1.PodList{ListMeta: meta}
+			for _, item := range items {
+				list.Items = append(list.Items, *item)
+			}
+			return list
+		},
+	}
+	return NewREST(kind, shown)
+}
+
+// warnings collects the warnings of an answer.
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+func inNamespace(t *testing.T, namespace string) (context.Context, *warnings) {
+	collected := &warnings{}
+	return request.WithNamespace(warning.WithWarningRecorder(t.Context(), collected), namespace), collected
+}
+
+// eventually returns the first result that is no 503. The mirror starts in the background.
+func eventually[R any](t *testing.T, ask func() (R, error)) (result R, err error) {
+	t.Helper()
+	_ = poll.Within(t.Context(), 10*time.Second, func(context.Context) error {
+		if result, err = ask(); apierrors.IsServiceUnavailable(err) {
+			return err
+		}
+		return nil
+	})
+	return result, err
+}
+
+func TestWhatIsShownCanBeRead(t *testing.T) {
+	r := serve(t, nil, "a", "b")
+	ctx, warned := inNamespace(t, "ns")
+	found, err := eventually(t, func() (runtime.Object, error) { return r.Get(ctx, "a", &metav1.GetOptions{}) })
+	if err != nil || found.(*corev1.Pod).Name != "a" {
+		t.Errorf("found %v, %v", found, err)
+	}
+	want := "these replicas do not answer, so what they run may be left out or out of date: two"
+	if !slices.Equal(*warned, []string{want}) {
+		t.Errorf("warned of %q", *warned)
+	}
+	if _, err := r.Get(ctx, "c", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("error is %v", err)
+	}
+	list, err := r.List(ctx, &metainternalversion.ListOptions{Limit: 1})
+	if err != nil || len(list.(*corev1.PodList).Items) != 1 || list.(*corev1.PodList).Continue == "" {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	elsewhere, _ := inNamespace(t, "elsewhere")
+	if list, err := r.List(elsewhere, nil); err != nil || len(list.(*corev1.PodList).Items) != 0 {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	events, err := r.Watch(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	if event := <-events.ResultChan(); event.Type != watch.Added {
+		t.Errorf("the first event is %v", event)
+	}
+}
+
+func TestWhatCannotBeShownIsUnavailableForAMoment(t *testing.T) {
+	r := serve(t, errors.New("the controllers do not run"))
+	ctx, _ := inNamespace(t, "ns")
+	for _, ask := range []func() error{
+		func() error { _, err := r.Get(ctx, "a", nil); return err },
+		func() error { _, err := r.List(ctx, nil); return err },
+		func() error { _, err := r.Watch(ctx, nil); return err },
+	} {
+		err := ask()
+		if after, ok := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) || !ok || after != retryAfterSeconds {
+			t.Errorf("error is %v, to be tried again after %d", err, after)
+		}
+	}
+}
+
+var (
+	_ rest.Storage              = &REST[*corev1.Pod]{}
+	_ rest.Scoper               = &REST[*corev1.Pod]{}
+	_ rest.Getter               = &REST[*corev1.Pod]{}
+	_ rest.Lister               = &REST[*corev1.Pod]{}
+	_ rest.Watcher              = &REST[*corev1.Pod]{}
+	_ rest.SingularNameProvider = &REST[*corev1.Pod]{}
+	_ rest.ShortNamesProvider   = &REST[*corev1.Pod]{}
+)

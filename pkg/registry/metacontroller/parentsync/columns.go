@@ -1,0 +1,79 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parentsync
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+)
+
+const unknown = "<unknown>"
+
+// newTable returns the table of Syncs. now is the clock for ages.
+func newTable(now func() time.Time) rest.TableConvertor {
+	columns := []metav1.TableColumnDefinition{
+		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
+		{Name: "Parent", Type: "string", Description: "The parent, or target, that the controller syncs."},
+		{Name: "State", Type: "string", Description: "Synced, Progressing, Waiting, Failing or Paused."},
+		{Name: "Children", Type: "string", Description: "How many children are as the hook wants, of how many it wants."},
+		{Name: "Last", Type: "string", Description: "How long ago the last sync ended."},
+		{Name: "Next", Type: "string", Description: "In how long the next sync is due, if nothing changes before."},
+		{Name: "Message", Type: "string", Description: "Why the last sync failed, what is waited for, or what a warning says."},
+	}
+	wide := []metav1.TableColumnDefinition{
+		{Name: "Took", Type: "string", Description: "How long the last sync took."},
+		{Name: "Retries", Type: "integer", Description: "How many syncs in a row were to be tried again."},
+		{Name: "Replica", Type: "string", Description: "The replica of the server that runs the controller."},
+	}
+	durations := &live.Durations{}
+	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {
+		status, now := &of.Status, now()
+		retries := int64(0)
+		if status.Backoff != nil {
+			retries = int64(status.Backoff.Failures)
+		}
+		return []any{
+				live.ControllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State), children(status.Children),
+				ago(durations, status.LastSyncTime, now), in(durations, status.NextSyncTime, now), live.ShortMessage(status.Message),
+			},
+			[]any{took(status.LastSyncDuration), retries, cmp.Or(status.Replica, resource.None)}
+	})
+}
+
+func children(counts *v1alpha1.SyncChildren) string {
+	if counts == nil {
+		return unknown
+	}
+	return strconv.Itoa(int(counts.AsWanted)) + "/" + strconv.Itoa(int(counts.Wanted))
+}
+
+func ago(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
+	if at == nil {
+		return resource.None
+	}
+	return durations.Text(now.Sub(at.Time))
+}
+
+// in returns the time until something. What is due, and waits for its turn, is due now.
+func in(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
+	if at == nil {
+		return resource.None
+	}
+	return durations.Text(max(at.Sub(now), 0))
+}
+
+func took(of *metav1.Duration) string {
+	if of == nil {
+		return resource.None
+	}
+	return of.Round(time.Millisecond).String()
+}

@@ -1,0 +1,93 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resync
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
+)
+
+// Subresource is the name of the subresource.
+const Subresource = "resync"
+
+// kind is the kind of a request.
+const kind = "ResyncRequest"
+
+// Requester has parents of a controller synced soon, unless they are only to be counted. It returns how many there are, and why
+// there may be more. The spec is valid.
+type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (parents int, notes []string, err error)
+
+// REST serves the subresource of one kind of controllers.
+type REST struct {
+	controllerKind string
+	controllers    rest.Getter
+	requester      Requester
+}
+
+var (
+	_ rest.Storage                  = &REST{}
+	_ rest.NamedCreater             = &REST{}
+	_ rest.GroupVersionKindProvider = &REST{}
+)
+
+// NewREST returns the subresource of the controllers of a kind.
+func NewREST(controllerKind string, controllers rest.Getter, requester Requester) *REST {
+	return &REST{controllerKind, controllers, requester}
+}
+
+// New returns an empty request.
+func (r *REST) New() runtime.Object { return &metacontroller.ResyncRequest{} }
+
+// Destroy does nothing: nothing is stored.
+func (r *REST) Destroy() {}
+
+// GroupVersionKind returns the kind of a request.
+func (r *REST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
+	return containing.WithKind(kind)
+}
+
+// Create has parents of the controller of that name synced.
+func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	request, ok := obj.(*metacontroller.ResyncRequest)
+	if !ok {
+		return nil, apierrors.NewBadRequest("the body is no " + kind)
+	}
+	if errs := validation.ValidateResyncRequest(request); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(metacontroller.SchemeGroupVersion.WithKind(kind).GroupKind(), name, errs)
+	}
+	if validate != nil {
+		if err := validate(ctx, request.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.controllers.Get(ctx, name, &metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	public := &v1alpha1.ResyncRequest{}
+	if err := v1alpha1.Convert_metacontroller_ResyncRequest_To_v1alpha1_ResyncRequest(request, public, nil); err != nil {
+		return nil, err
+	}
+	onlyCount := options != nil && slices.Contains(options.DryRun, metav1.DryRunAll)
+	parents, notes, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &public.Spec, onlyCount)
+	if err != nil {
+		return nil, live.Unavailable(err)
+	}
+	if parents == 0 {
+		notes = append(notes, "no such parent is known to the controller as it runs")
+	}
+	answered := &metacontroller.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
+	answered.Status = metacontroller.ResyncRequestStatus{Parents: int32(parents), Notes: notes}
+	return answered, nil
+}

@@ -1,0 +1,93 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resync
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+)
+
+// controllers has one controller.
+type controllers struct{ name string }
+
+func (c controllers) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	if name != c.name {
+		return nil, apierrors.NewNotFound(v1alpha1.Resource("compositecontrollers"), name)
+	}
+	return &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+}
+
+func TestRequests(t *testing.T) {
+	all := metacontroller.ResyncRequestSpec{Parents: &metacontroller.ResyncParents{}}
+	refused := func(context.Context, runtime.Object) error {
+		return apierrors.NewForbidden(v1alpha1.Resource("compositecontrollers"), "web", nil)
+	}
+	tests := map[string]struct {
+		spec     metacontroller.ResyncRequestSpec
+		name     string
+		options  *metav1.CreateOptions
+		validate func(context.Context, runtime.Object) error
+		parents  int
+		fails    error
+
+		asked, onlyCount bool
+		notes            []string
+		is               func(error) bool
+	}{
+		"have parents synced":      {spec: all, parents: 3, asked: true},
+		"count them in a dry run":  {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
+		"say when there are none":  {spec: all, asked: true, notes: []string{"a note", "no such parent is known to the controller as it runs"}},
+		"that say nothing":         {is: apierrors.IsInvalid},
+		"about another controller": {spec: all, name: "other", is: apierrors.IsNotFound},
+		"that admission refuses":   {spec: all, validate: refused, is: apierrors.IsForbidden},
+		"while no controllers run": {spec: all, fails: errors.New("they do not run"), asked: true, is: apierrors.IsServiceUnavailable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked, onlyCounted := false, false
+			requester := func(_ context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (int, []string, error) {
+				asked, onlyCounted = true, onlyCount
+				if want := (v1alpha1.ControllerReference{Kind: "CompositeController", Name: "web"}); of != want || spec.Parents == nil {
+					t.Errorf("asked for %v of %v", spec, of)
+				}
+				return test.parents, []string{"a note"}, test.fails
+			}
+			of := test.name
+			if of == "" {
+				of = "web"
+			}
+			rest := NewREST("CompositeController", controllers{"web"}, requester)
+			answered, err := rest.Create(t.Context(), of, &metacontroller.ResyncRequest{Spec: test.spec}, test.validate, test.options)
+			if asked != test.asked || onlyCounted != test.onlyCount {
+				t.Errorf("controllers are asked: %t, only to count: %t", asked, onlyCounted)
+			}
+			if test.is != nil {
+				if !test.is(err) {
+					t.Errorf("error is %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := test.notes
+			if notes == nil {
+				notes = []string{"a note"}
+			}
+			status := answered.(*metacontroller.ResyncRequest).Status
+			if status.Parents != int32(test.parents) || !slices.Equal(status.Notes, notes) {
+				t.Errorf("answered %+v", status)
+			}
+		})
+	}
+}

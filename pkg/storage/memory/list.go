@@ -1,0 +1,133 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ListOptions are the options of a list, as clients give them.
+type ListOptions struct {
+	Selection
+	// Limit is how many objects are returned at most; zero is no limit. Continue is that of the list before.
+	Limit    int64
+	Continue string
+
+	ResourceVersion string
+	Match           metav1.ResourceVersionMatch
+}
+
+// List returns the objects in the order of their keys, and what is said about the list. They must not be changed.
+//
+// A list in several parts shows each part as it is when it is asked for. All have the version of the first part: a watch
+// from it tells what has changed in the meantime.
+func (s *Store[T]) List(options ListOptions) ([]T, metav1.ListMeta, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, version, err := s.begin(options)
+	if err != nil {
+		return nil, metav1.ListMeta{}, err
+	}
+	meta := metav1.ListMeta{ResourceVersion: formatVersion(version)}
+	entries := s.inOrder()
+	first := sort.Search(len(entries), func(i int) bool { return compareKeys(entries[i].key, from) > 0 })
+	var found []T
+	for i, one := range entries[first:] {
+		if options.Namespace != "" && one.key.Namespace > options.Namespace {
+			break
+		}
+		if !s.kind.matches(&options.Selection, one.object) {
+			continue
+		}
+		if options.Limit > 0 && int64(len(found)) == options.Limit {
+			meta.Continue = encodeContinue(version, keyOf(found[len(found)-1]))
+			if options.selectsAll() {
+				left := int64(len(entries) - first - i)
+				meta.RemainingItemCount = &left
+			}
+			break
+		}
+		found = append(found, one.object)
+	}
+	return found, meta, nil
+}
+
+func (s *Selection) selectsAll() bool {
+	return s.Namespace == "" && (s.Labels == nil || s.Labels.Empty()) && (s.Fields == nil || s.Fields.Empty())
+}
+
+// begin returns the key after which a list begins, and its version.
+func (s *Store[T]) begin(options ListOptions) (after types.NamespacedName, version uint64, err error) {
+	if options.Continue != "" {
+		after, version, err = decodeContinue(options.Continue)
+		if err == nil && (version > s.sequence || version < s.floor) {
+			err = apierrors.NewResourceExpired(fmt.Sprintf("the list of %s cannot be continued after so long a time, or at another server: list anew", s.kind.Resource))
+		}
+		return after, version, err
+	}
+	requested, err := s.parseVersion(options.ResourceVersion)
+	if err != nil {
+		return after, 0, err
+	}
+	if requested > s.sequence || options.Match == metav1.ResourceVersionMatchExact && requested != s.sequence {
+		return after, 0, s.expired(requested)
+	}
+	after.Namespace = options.Namespace
+	return after, s.sequence, nil
+}
+
+// expired returns the error for a version that this store has not given out, or has forgotten.
+func (s *Store[T]) expired(requested uint64) *apierrors.StatusError {
+	if requested > s.sequence {
+		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is of another server, this one is at %d: list %s anew",
+			requested, s.sequence, s.kind.Resource))
+	}
+	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is too old, the oldest is %d: list %s anew", requested, s.floor, s.kind.Resource))
+}
+
+// parseVersion returns a version; zero if any will do.
+func (s *Store[T]) parseVersion(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("resourceVersion %q is none that this server has given out", text))
+	}
+	return version, nil
+}
+
+func formatVersion(version uint64) string { return strconv.FormatUint(version, 10) }
+
+// continueToken says where a list goes on.
+type continueToken struct {
+	Version   uint64 `json:"v"`
+	Namespace string `json:"ns,omitempty"`
+	Name      string `json:"n"`
+}
+
+func encodeContinue(version uint64, after types.NamespacedName) string {
+	raw, _ := json.Marshal(continueToken{version, after.Namespace, after.Name}) // it cannot fail
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func decodeContinue(text string) (after types.NamespacedName, version uint64, err error) {
+	var token continueToken
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &token)
+	}
+	if err != nil {
+		return after, 0, apierrors.NewBadRequest("continue is not what a list has returned: list anew")
+	}
+	return types.NamespacedName{Namespace: token.Namespace, Name: token.Name}, token.Version, nil
+}

@@ -1,0 +1,228 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// request asks for syncs, and returns the answer. The spec is JSON.
+func request(f *harness.Fixture, spec string, query ...string) v1alpha1.ResyncRequest {
+	f.Helper()
+	path := fmt.Sprintf("/apis/metacontroller.k8s.io/v1alpha1/%s/%s/resync%s", f.Controller.Resource, f.Controller.Name, strings.Join(query, ""))
+	command := env.Host.KubectlCommand(f.Context(), "create", "--raw", path, "-f", "-")
+	command.Stdin = strings.NewReader(`{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":` + spec + `}`)
+	output, err := command.CombinedOutput()
+	var answer v1alpha1.ResyncRequest
+	if err == nil {
+		err = json.Unmarshal(output, &answer)
+	}
+	if err != nil {
+		f.Fatalf("%s, %v", output, err)
+	}
+	return answer
+}
+
+// callsAbout returns how often the hook was called about a parent, and the trigger of the last call.
+func callsAbout(f *harness.Fixture, parent string) (calls int, trigger string) {
+	f.Helper()
+	for _, call := range f.Hook.Calls() {
+		var asked struct {
+			hook.CompositeRequest
+			Trigger string `json:"trigger"`
+		}
+		if err := call.Decode(&asked); err != nil {
+			f.Fatal(err)
+		}
+		if asked.Parent.GetName() == parent {
+			calls, trigger = calls+1, asked.Trigger
+		}
+	}
+	return calls, trigger
+}
+
+// settleAll creates parents and waits until no more syncs of them follow.
+func settleAll(f *harness.Fixture, parents ...string) {
+	f.Helper()
+	for _, parent := range parents {
+		f.CreateParentWith(parent, harness.Object{"labels": harness.Object{"half": parent[:1]}}, harness.Object{"children": 1})
+		waitForState(f, parent, v1alpha1.SyncStateSynced)
+		f.Settle(parent)
+	}
+}
+
+func TestParentsAreSyncedOnRequest(t *testing.T) {
+	f := newFixture(t, "resync")
+	all := []string{"a1", "a2", "b1"}
+	settleAll(&f, all...)
+	for name, test := range map[string]struct {
+		spec   string
+		synced []string
+	}{
+		"one":                {fmt.Sprintf(`{"parent":{"namespace":%q,"name":"a1"}}`, f.Namespace), []string{"a1"}},
+		"those with a label": {`{"parents":{"labelSelector":{"matchLabels":{"half":"a"}}}}`, []string{"a1", "a2"}},
+		"those of a namespace": {
+			fmt.Sprintf(`{"parents":{"namespace":%q}}`, f.Namespace), all,
+		},
+		"all": {`{"parents":{}}`, all},
+		"one that there is not": {
+			fmt.Sprintf(`{"parent":{"namespace":%q,"name":"c"}}`, f.Namespace), nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := map[string]int{}
+			for _, parent := range all {
+				before[parent], _ = callsAbout(&f, parent)
+			}
+			if answer := request(&f, test.spec, "?dryRun=All"); int(answer.Status.Parents) != len(test.synced) {
+				t.Errorf("without having them synced, it is answered %+v", answer.Status)
+			}
+			if answer := request(&f, test.spec); int(answer.Status.Parents) != len(test.synced) || (len(answer.Status.Notes) > 0) != (len(test.synced) == 0) {
+				t.Errorf("it is answered %+v", answer.Status)
+			}
+			env.Eventually(t, func(context.Context) error {
+				for _, parent := range test.synced {
+					if calls, trigger := callsAbout(&f, parent); calls <= before[parent] || trigger != "request" {
+						return fmt.Errorf("the hook was called %d times about %s after %d, because of %q", calls, parent, before[parent], trigger)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestRequestsThatCannotBeMet(t *testing.T) {
+	f := newFixture(t, "badrequests")
+	path := "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/"
+	for name, test := range map[string]struct{ path, body, says string }{
+		"of no controller":   {path + "nobody/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{"parents":{}}}`, `"nobody" not found`},
+		"for nobody":         {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{}}`, "parents: {} is all of them"},
+		"of another kind":    {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"SyncReview","spec":{}}`, "ResyncRequest"},
+		"that are no object": {path + f.Controller.Name + "/resync", `[]`, "BadRequest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := env.Host.KubectlCommand(t.Context(), "create", "--raw", test.path, "-f", "-")
+			command.Stdin = strings.NewReader(test.body)
+			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), test.says) {
+				t.Errorf("it is answered %s, %v", output, err)
+			}
+		})
+	}
+}
+
+// When the Deployment of a hook has rolled out, all parents are synced. Until then, none is.
+func TestParentsAreSyncedWhenTheHookHasRolledOut(t *testing.T) {
+	namespace := env.Namespace(t)
+	env.Apply(t, deployment(namespace, "v1"))
+	env.Kubectl(t, "create", "configmap", "settings", "-n", namespace, "--from-literal=a=1")
+	finish := func(generation int) {
+		t.Helper()
+		env.Kubectl(t, "patch", "deployment", "my-hook", "-n", namespace, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
+			`{"status":{"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1}}`, generation))
+	}
+	finish(1)
+	f := newFixture(t, "resyncon", func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ResyncOn = []v1alpha1.WatchedObject{
+			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"}, Namespace: namespace, Name: "my-hook"},
+			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: "configmaps"}, Namespace: namespace, Name: "settings"},
+		}
+	})
+	all := []string{"a1", "b1"}
+	settleAll(&f, all...)
+	calls := func() (calls map[string]int) {
+		calls = map[string]int{}
+		for _, parent := range all {
+			calls[parent], _ = callsAbout(&f, parent)
+		}
+		return calls
+	}
+	synced := func(before map[string]int) {
+		t.Helper()
+		env.Eventually(t, func(context.Context) error {
+			for _, parent := range all {
+				if calls, trigger := callsAbout(&f, parent); calls <= before[parent] || trigger != "resync" {
+					return fmt.Errorf("the hook was called %d times about %s after %d, because of %q", calls, parent, before[parent], trigger)
+				}
+			}
+			return nil
+		})
+	}
+	before := calls()
+	env.Apply(t, deployment(namespace, "v2"))
+	for _, parent := range all {
+		f.Settle(parent) // so the events of the Deployment have come, too
+		before[parent], _ = callsAbout(&f, parent)
+	}
+	if now := calls(); fmt.Sprint(now) != fmt.Sprint(before) {
+		t.Errorf("before the rollout has finished, the hook was called %v times, after %v", now, before)
+	}
+	finish(2)
+	synced(before)
+
+	before = calls()
+	env.Kubectl(t, "patch", "configmap", "settings", "-n", namespace, "--type=merge", "-p", `{"data":{"a":"2"}}`)
+	synced(before)
+}
+
+func deployment(namespace, image string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: my-hook, namespace: %s}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: my-hook}}
+  template:
+    metadata: {labels: {app: my-hook}}
+    spec: {containers: [{name: hook, image: "my-hook:%s"}]}
+`, namespace, image)
+}
+
+// Who has no right to an object cannot have it watched.
+func TestTheAuthorNeedsTheRightToTheObjectsOfResyncOn(t *testing.T) {
+	f := harness.NewFixture(t, env, harness.CRD{Kind: "Thing"}, hook.Serve(t, answer))
+	user := harness.Name("author")
+	things := "things." + f.Parents.Group
+	env.Kubectl(t, "create", "clusterrole", user, "--verb=get,list,watch,create,update,patch,delete", // and not escalate
+		"--resource=compositecontrollers.metacontroller.k8s.io,"+things+","+things+"/status,configmaps")
+	env.Kubectl(t, "create", "clusterrolebinding", user, "--clusterrole="+user, "--user="+user)
+	manifest := func(more string) string {
+		return fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %s}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %s, resource: things}
+  childResources: [{apiVersion: v1, resource: configmaps}]
+  hooks: {sync: {webhook: {url: %q}}}
+%s`, user, f.Parents.GroupVersion(), f.Hook.URL("/sync"), more)
+	}
+	create := func(manifest string) (string, error) {
+		command := env.Host.KubectlCommand(t.Context(), "create", "--dry-run=server", "-f", "-", "--as="+user)
+		command.Stdin = strings.NewReader(manifest)
+		output, err := command.CombinedOutput()
+		return string(output), err
+	}
+	env.Eventually(t, func(context.Context) error {
+		output, err := create(manifest(""))
+		if err != nil {
+			return fmt.Errorf("%s: %w", output, err)
+		}
+		return nil
+	})
+	output, err := create(manifest("  resyncOn: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]"))
+	if err == nil || !strings.Contains(output, `for spec.resyncOn[0]`) || !strings.Contains(output, `resourceNames: ["my-hook"]`) {
+		t.Errorf("it is answered %s, %v", output, err)
+	}
+}
