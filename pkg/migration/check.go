@@ -29,6 +29,9 @@ const minHostVersion = "1.30"
 // Check says what stands in the way of the migration, what will be different, and what is good to know. It returns a *BlockedError
 // if something stands in the way. It changes nothing but that it registers the API of the migration, by which the server is asked.
 func (m *Migration) Check(ctx context.Context) error {
+	if err := m.ensureRights(ctx); err != nil {
+		return err
+	}
 	if !m.config.DryRun {
 		if err := m.ensureImports(ctx); err != nil {
 			return err
@@ -54,9 +57,6 @@ func (m *Migration) find(ctx context.Context) (*findings, error) {
 		return nil, err
 	}
 	if err := m.findHost(ctx, found); err != nil {
-		return nil, err
-	}
-	if err := m.findRights(ctx, found); err != nil {
 		return nil, err
 	}
 	if err := m.findDefinitions(ctx, now, found); err != nil {

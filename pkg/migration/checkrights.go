@@ -38,6 +38,16 @@ func (m *Migration) needs() []need {
 	return needs
 }
 
+// ensureRights returns a *BlockedError if rights are missing, and says which. Without them, nothing else could be found out.
+func (m *Migration) ensureRights(ctx context.Context) error {
+	found := &findings{}
+	if err := m.findRights(ctx, found); err != nil {
+		return err
+	}
+	m.sayFindings(found)
+	return found.blocked()
+}
+
 // findRights asks the cluster which rights are missing.
 func (m *Migration) findRights(ctx context.Context, found *findings) error {
 	reviews := m.kube.AuthorizationV1().SelfSubjectAccessReviews()

@@ -48,6 +48,9 @@ func (m *Migration) prepare(ctx context.Context, now *situation) error {
 	if err := now.mayCopy(); err != nil {
 		return err
 	}
+	if err := m.ensureRights(ctx); err != nil {
+		return err
+	}
 	if err := m.ensureImports(ctx); err != nil {
 		return err
 	}

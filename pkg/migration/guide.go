@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Status says how far the migration is, and what comes next.
@@ -26,6 +27,26 @@ func (m *Migration) Status(ctx context.Context) error {
 	}
 	if said.back != "" {
 		m.say("Back: %s", said.back)
+	}
+	return nil
+}
+
+// Guide says, in one line, what comes next and how to go back, as the cluster is now.
+func (m *Migration) Guide(ctx context.Context) error {
+	now, err := m.situation(ctx)
+	if err != nil {
+		return err
+	}
+	said := descriptions()[now.phase()]
+	var parts []string
+	if said.next != "" {
+		parts = append(parts, "Next: "+said.next)
+	}
+	if said.back != "" {
+		parts = append(parts, "Back: "+said.back)
+	}
+	if len(parts) > 0 {
+		m.say("%s", strings.Join(parts, " | "))
 	}
 	return nil
 }
@@ -134,6 +155,9 @@ func (m *Migration) sayStep(of plannedStep) {
 
 // Plan says everything that would be done, and does nothing.
 func (m *Migration) Plan(ctx context.Context) error {
+	if err := m.ensureRights(ctx); err != nil {
+		return err
+	}
 	now, err := m.situation(ctx)
 	if err != nil {
 		return err

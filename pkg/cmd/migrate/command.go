@@ -43,14 +43,14 @@ func NewCommand() *cobra.Command {
   metacontroller-apiserver migrate run`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			step := (*migration.Migration).Status
+			do := (*migration.Migration).Status
 			switch {
 			case o.toCRDs:
-				step = (*migration.Migration).Back
+				do = o.orPlan(step{name: "back", changes: true, do: (*migration.Migration).Back})
 			case o.DryRun:
-				step = (*migration.Migration).Plan
+				do = (*migration.Migration).Plan
 			}
-			return o.run(command, step)
+			return o.run(command, do)
 		},
 		// These commands have no flags of the server.
 		PersistentPreRun: func(*cobra.Command, []string) {},
@@ -75,25 +75,27 @@ func NewCommand() *cobra.Command {
 // step is a step of the migration.
 type step struct {
 	name, short, long string
-	do                func(*migration.Migration, context.Context) error
+	// changes is true if the migration is further, or less far, after the step.
+	changes bool
+	do      func(*migration.Migration, context.Context) error
 }
 
 func steps() []step {
 	return []step{
 		{"check", "Say what stands in the way, and what will be different", `Asks the cluster and the server whether everything can be moved, and changes nothing but that
-it registers the API of the migration: rights, versions, objects that cannot be taken and why, Metacontroller's workload.`, (*migration.Migration).Check},
+it registers the API of the migration: rights, versions, objects that cannot be taken and why, Metacontroller's workload.`, false, (*migration.Migration).Check},
 		{"copy", "Copy everything into the storage of the server", `Copies all objects with their UIDs into the storage of the server, until nothing changes. Metacontroller goes on
-meanwhile. The CustomResourceDefinitions get a second version, v0migration, by which they can be read later.`, (*migration.Migration).Copy},
+meanwhile. The CustomResourceDefinitions get a second version, v0migration, by which they can be read later.`, true, (*migration.Migration).Copy},
 		{"switch", "Have the server serve the API", `Copies once more, has the APIService lead to the server, whose controllers are held, and copies what was written
-meanwhile. Metacontroller must not run: --stop-original scales it to zero.`, (*migration.Migration).Switch},
+meanwhile. Metacontroller must not run: --stop-original scales it to zero.`, true, (*migration.Migration).Switch},
 		{"verify", "Compare both sides, and show what the controllers would write", `Compares all objects one by one. Once the server serves the API, it also has each controller plan a sync of each
-of its parents, and lists what it would write.`, (*migration.Migration).Verify},
-		{"run", "Let the controllers of the server run", `Removes the annotation that holds the controllers of the server.`, (*migration.Migration).Release},
+of its parents, and lists what it would write.`, false, (*migration.Migration).Verify},
+		{"run", "Let the controllers of the server run", `Removes the annotation that holds the controllers of the server.`, true, (*migration.Migration).Release},
 		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the objects in them, and the API of the migration. The objects of the server
-stay, and so does everything that belongs to them.`, (*migration.Migration).Finish},
+stay, and so does everything that belongs to them.`, true, (*migration.Migration).Finish},
 		{"back", "Have the CustomResourceDefinitions serve the API again", `Holds the controllers of the server, writes all objects into the CustomResourceDefinitions, which are created if they
-are gone, and has the APIService lead to them. It can be done at any time.`, (*migration.Migration).Back},
-		{"status", "Say how far the migration is, and what comes next", "", (*migration.Migration).Status},
+are gone, and has the APIService lead to them. It can be done at any time.`, true, (*migration.Migration).Back},
+		{"status", "Say how far the migration is, and what comes next", "", false, (*migration.Migration).Status},
 	}
 }
 
@@ -118,13 +120,31 @@ func (o *options) addFlags(command *cobra.Command) {
 // orPlan returns what does a step, or says what it would do with --dry-run. A step that changes nothing is done all the same.
 func (o *options) orPlan(of step) func(*migration.Migration, context.Context) error {
 	if !o.DryRun {
-		return of.do
+		return guided(of)
 	}
 	return func(m *migration.Migration, ctx context.Context) error {
 		if m.PlanStep(of.name) && of.name != "verify" {
 			return nil
 		}
 		return of.do(m, ctx)
+	}
+}
+
+// guided returns what does a step and says what comes next, also if the step fails: a failure leaves a cluster that works, and
+// whoever reads of it wants to know which way is open.
+func guided(of step) func(*migration.Migration, context.Context) error {
+	if !of.changes {
+		return of.do
+	}
+	return func(m *migration.Migration, ctx context.Context) error {
+		err := of.do(m, ctx)
+		if ctx.Err() != nil {
+			return err
+		}
+		if guideErr := m.Guide(ctx); err == nil {
+			err = guideErr
+		}
+		return err
 	}
 }
 

@@ -49,6 +49,8 @@ type world struct {
 	dir    string
 	port   int
 	args   []string
+	// kubeconfig is that of the migrator.
+	kubeconfig string
 }
 
 // newWorld returns a world whose server has more flags, if any. It goes with the test.
@@ -61,6 +63,7 @@ func newWorld(t *testing.T, args ...string) *world {
 	w := &world{T: t, dir: dir, args: args}
 	t.Cleanup(w.clean)
 	env.InstallRights(t)
+	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy", "components", "migration", "rbac.yaml"))
 	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "pkg", "migration", "crds"))
 	for _, kind := range kinds {
 		env.Kubectl(t, "wait", "--for=condition=Established", "crd/"+kind.GroupResource().String())
@@ -72,6 +75,9 @@ kind: Service
 metadata: {name: %s, namespace: %s}
 spec: {type: ExternalName, externalName: localhost}
 `, aggregation.ServiceName, aggregation.Namespace))
+	if w.kubeconfig, err = env.Host.WriteKubeconfig("migration", migrator, "system:serviceaccounts", "system:authenticated"); err != nil {
+		t.Fatal(err)
+	}
 	if w.port, err = process.FreePort(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +150,9 @@ func (w *world) stopServer() {
 	}
 }
 
+// migrator is who migrates: the service account of the Jobs of artifacts/deploy/components/migration, with its rights.
+const migrator = "system:serviceaccount:metacontroller:metacontroller-apiserver-migration"
+
 // command returns the command that does a step of the migration.
 func (w *world) command(args ...string) *exec.Cmd {
 	w.Helper()
@@ -152,7 +161,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 		w.Fatal(err)
 	}
 	all := append([]string{"migrate"}, args...)
-	all = append(all, "--service-port="+strconv.Itoa(w.port), "--kubeconfig="+env.Host.AdminKubeconfig(), "--timeout=1m")
+	all = append(all, "--service-port="+strconv.Itoa(w.port), "--kubeconfig="+w.kubeconfig, "--timeout=1m")
 	return exec.Command(binary, all...)
 }
 
