@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -25,6 +26,7 @@ const cacheFlushSeconds = 30 * 60
 // show. What shows only when hooks are called is found by Verify.
 func (m *Migration) findDifferences(ctx context.Context, all objects, found *findings) error {
 	rollouts := rolloutsOf(all)
+	var composites []*v1alpha1.CompositeController
 	for _, of := range all {
 		switch of.kind.name {
 		case "CompositeController":
@@ -32,6 +34,7 @@ func (m *Migration) findDifferences(ctx context.Context, all objects, found *fin
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, controller); err != nil {
 				return fmt.Errorf("%s: %w", of, err)
 			}
+			composites = append(composites, controller)
 			isDefined, err := m.isDefined(ctx, controller.Spec.ParentResource.ResourceRule)
 			if err != nil {
 				return err
@@ -46,6 +49,10 @@ func (m *Migration) findDifferences(ctx context.Context, all objects, found *fin
 			}
 			ofDecorator(controller, func(format string, args ...any) { found.add(differs, of.String(), format, args...) })
 		}
+	}
+	// The server warns only of those that it has already.
+	for name, warning := range admission.SharedParents(composites) {
+		found.add(warns, "CompositeController "+name, "%s", warning)
 	}
 	return nil
 }

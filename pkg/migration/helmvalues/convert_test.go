@@ -167,3 +167,21 @@ func TestTheChartHasWhatIsKept(t *testing.T) {
 		}
 	}
 }
+
+// The tables of the documentation have each value and each flag.
+func TestThePageHasEachValue(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Concat(kept(), slices.Collect(maps.Keys(converted())), slices.Collect(maps.Keys(dropped()))) {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/migrate.md has no value `%s`", name)
+		}
+	}
+	for _, name := range slices.Concat(keptFlags(), slices.Collect(maps.Keys(droppedFlags())), []string{"zap-log-level", "zap-encoder"}) {
+		if !strings.Contains(string(text), "`--"+name+"`") {
+			t.Errorf("docs/migrate.md has no flag `--%s`", name)
+		}
+	}
+}

@@ -95,7 +95,11 @@ func TestStepsThatAreKilledEndTheSame(t *testing.T) {
 	e, _ := newEstate(w, shapesOf(16))
 	e.leave(parents)
 	before, from := e.census(), env.AuditEnd(t)
-	for _, step := range []string{"check", "copy", "switch", "run", "back", "switch", "run", "finish"} {
+	for i, step := range []string{"copy", "switch", "run", "back", "switch", "run", "check", "finish"} {
+		if !inFull() && i > 3 && step != "finish" { // check changes nothing, and the others were interrupted before
+			w.migrate(step)
+			continue
+		}
 		for lines := 1; !w.killAfter(lines, step); lines++ {
 		}
 		e.expectSurvived(before, step)
@@ -110,8 +114,12 @@ func TestStepsThatAreKilledAtAnyTimeEndTheSame(t *testing.T) {
 	e, _ := newEstate(w, shapesOf(16))
 	e.leave(parents)
 	before, from := e.census(), env.AuditEnd(t)
+	between := time.Second
+	if inFull() {
+		between = 150 * time.Millisecond
+	}
 	for _, step := range []string{"switch", "back", "switch", "run"} {
-		for period := 100 * time.Millisecond; !w.killWithin(period, step); period += 150 * time.Millisecond {
+		for period := 100 * time.Millisecond; !w.killWithin(period, step); period += between {
 		}
 		e.expectSurvived(before, step)
 	}
@@ -138,7 +146,11 @@ func TestTheHostRestartsInTheMiddle(t *testing.T) {
 	e, _ := newEstate(w, shapesOf(16))
 	e.leave(parents)
 	before, from := e.census(), env.AuditEnd(t)
-	for _, step := range []string{"switch", "back", "switch", "run", "finish"} {
+	for i, step := range []string{"switch", "back", "switch", "run", "finish"} {
+		if !inFull() && (i == 2 || i == 3) {
+			w.migrate(step)
+			continue
+		}
 		command := w.command(step)
 		out, err := command.StdoutPipe()
 		if err != nil {

@@ -162,7 +162,11 @@ func (e *estate) waitUntilCollected() {
 
 // There and back with many objects, under load.
 func TestThereAndBackUnderLoad(t *testing.T) {
-	const controllers, parents = 200, 10
+	const parents = 10
+	controllers := 40
+	if inFull() {
+		controllers = 200
+	}
 	w := newWorld(t)
 	e, hooks := newEstate(w, shapesOf(controllers))
 	e.leave(parents)

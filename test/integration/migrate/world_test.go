@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ var (
 	decoratorControllers = v1alpha1.SchemeGroupVersion.WithResource("decoratorcontrollers")
 	controllerRevisions  = v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions")
 )
+
+// inFull reports whether steps are interrupted at all points, and as much is moved as `make migration-load` does. The other tests of
+// the repository do with less, to be done in minutes.
+func inFull() bool { return os.Getenv("MIGRATION_IN_FULL") != "" }
 
 // kinds are the resources that move.
 var kinds = []schema.GroupVersionResource{compositeControllers, decoratorControllers, controllerRevisions}
@@ -211,9 +216,11 @@ func (w *world) clean() {
 			w.Error(err)
 		}
 	}
+	var removing sync.WaitGroup
 	for _, kind := range kinds {
-		w.removeDefinition(ctx, kind)
+		removing.Go(func() { w.removeDefinition(ctx, kind) })
 	}
+	removing.Wait()
 	err := env.Kube.CoreV1().Secrets(aggregation.Namespace).Delete(ctx, "metacontroller-apiserver-certificates", metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.Error(err)
