@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
@@ -139,7 +140,9 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		guard:          writeloop.New(),
 	}
 	c.SetObject(spec.Object)
-	c.called = c.hookCalls.update
+	c.called = func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
+		c.hookCalls.update(hook, snapshot, err)
+	}
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Shard.Name(spec.Name), dependencies.Workers, dependencies.Tracer, c.sync)
 	c.queue.Requeued = func(parent object.Key) { c.Syncs.changed(c, parent) }
 	c.observer = observe.Observer{

@@ -34,8 +34,9 @@ type line struct {
 	revisions *store.Store
 	// objectJSON is the CompositeController or DecoratorController as it is sent to hooks.
 	objectJSON *atomic.Pointer[[]byte]
-	// called is told how each call of a hook about the snapshot's parent has ended.
-	called func(hook string, snapshot *pipeline.Snapshot, err error)
+	// called is told how each call of a hook about the snapshot's parent has ended. The response is nil
+	// for a customize hook.
+	called func(hook string, snapshot *pipeline.Snapshot, response *pipeline.Response, err error)
 }
 
 // observeChildren adds the children to a snapshot that has its parent, and returns the hook to call about
@@ -82,7 +83,7 @@ func (l *line) callHooks(ctx context.Context, state *parentState, snapshot *pipe
 // answer of the customize hook, too.
 func (l *line) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	response, err := l.spec.Kind.CallHook(webhook, ctx, snapshot)
-	l.called(webhook.Name(), snapshot, err)
+	l.called(webhook.Name(), snapshot, response, err)
 	if err == nil && !response.IsNoOp {
 		response.Warnings = append(response.Warnings, answer.Warnings()...)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -27,6 +28,8 @@ type previewing struct {
 	exists bool
 	// listed has an element when related objects may have been listed.
 	listed chan struct{}
+	// isGiven is true if an answer is given that has children.
+	isGiven atomic.Bool
 
 	mu      sync.Mutex
 	preview Preview
@@ -35,7 +38,6 @@ type previewing struct {
 func newPreviewing(c *Controller, options PreviewOptions, exists bool) *previewing {
 	p := &previewing{line: c.line, c: c, options: options, exists: exists, listed: make(chan struct{}, 1)}
 	p.observer.Claims = c.observer.Claims.Fresh()
-	p.called = func(string, *pipeline.Snapshot, error) {}
 	return p
 }
 
@@ -46,8 +48,14 @@ func (p *previewing) close() {
 	}
 }
 
-// askForPreview has the hooks asked for this preview by ctx.
+// askForPreview has the hooks asked for this preview by ctx. What they answer is shown only if whoever
+// asks may get the children that it has.
 func (p *previewing) askForPreview(ctx context.Context) {
+	p.called = func(_ string, snapshot *pipeline.Snapshot, response *pipeline.Response, err error) {
+		if response != nil && err == nil {
+			_ = p.permit(ctx, answeredBy(snapshot, response)...) // the preview has the refusal
+		}
+	}
 	asked := &hook.Preview{
 		Answer:  func(call hook.Call) ([]byte, error) { return p.answer(ctx, call) },
 		Request: p.request,
@@ -74,7 +82,11 @@ func (p *previewing) answer(ctx context.Context, call hook.Call) ([]byte, error)
 	if p.options.Until == v1alpha1.SyncReviewUntilRequest && call.Hook != hook.Customize {
 		return nil, ErrNotCalled
 	}
-	if given, err := p.options.Answer(call); given != nil || err != nil {
+	given, err := p.options.Answer(call)
+	if given != nil || err != nil {
+		if call.Hook != hook.Customize {
+			p.isGiven.Store(true)
+		}
 		return given, err
 	}
 	if !p.options.CallHooks {
@@ -119,6 +131,13 @@ func (p *previewing) callHooksForPreview(ctx context.Context, state *parentState
 		}
 		timer.Stop()
 	}
+}
+
+// refusal returns why the preview may not be shown; nil if it may.
+func (p *previewing) refusal() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.preview.Refusal
 }
 
 // undecided returns the errors of calls other than those whose answers are missing, and whether there are such.

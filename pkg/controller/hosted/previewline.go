@@ -52,6 +52,9 @@ func (p *previewing) follow(ctx context.Context, parent *object.Object) error {
 		return err
 	}
 	responses, err := p.callHooksForPreview(ctx, state, snapshot, webhook)
+	if refusal := p.refusal(); refusal != nil {
+		return refusal
+	}
 	if failure, missing := p.undecided(); missing {
 		return failure
 	}
@@ -109,6 +112,9 @@ func (p *previewing) planAndTry(ctx context.Context, state *parentState, snapsho
 	}
 	p.preview.Planned = true
 	p.preview.Warnings, p.preview.Refused = findingsOf(decision.Response, planned), planned.Refused
+	if err := p.mayWrite(ctx, planned); err != nil {
+		return err
+	}
 	p.try(ctx, snapshot, planned)
 	return p.permit(ctx, stepsOf(p.preview.Steps)...)
 }

@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -40,6 +41,45 @@ func (p *previewing) permit(ctx context.Context, all ...shown) error {
 			Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: one.of.GroupResource(), Namespace: one.namespace}}, For: one.what,
 		})
 	}
+	return p.require(ctx, required)
+}
+
+// mayWrite returns an error unless whoever asks may make the writes of a plan. It is called before they are sent in a dry
+// run: who gives the answer of the hook decides what is sent.
+func (p *previewing) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
+	if p.options.Until != v1alpha1.SyncReviewUntilDryRun || p.options.IsAuthor || !p.isGiven.Load() {
+		return nil
+	}
+	var required []rights.Required
+	for i := range planned.Steps {
+		if step := &planned.Steps[i]; step.Op.Writes() {
+			required = append(required, rights.Required{Right: rightTo(step), For: "the dry run of a given answer"})
+		}
+	}
+	return p.require(ctx, required)
+}
+
+// rightTo returns the right to make the write of a step.
+func rightTo(step *pipeline.Step) rights.Right {
+	of := rights.Object{GroupResource: step.Type.GroupResource(), Namespace: step.Namespace}
+	if step.Op == pipeline.Status && step.Type.StatusSubresource {
+		of.Subresource = "status"
+	}
+	verb := "patch"
+	switch {
+	case step.Op.Deletes():
+		verb = "delete"
+	case step.Op == pipeline.Create:
+		verb = "create"
+	case step.Op == pipeline.Update, step.Op.OnParent():
+		verb = "update"
+	}
+	return rights.Right{Object: of, Verb: verb}
+}
+
+// require returns an error unless whoever asks for the preview has some rights. The error is the refusal of the
+// preview, too.
+func (p *previewing) require(ctx context.Context, required []rights.Required) error {
 	if len(required) == 0 {
 		return nil
 	}
@@ -69,6 +109,23 @@ func relatedOf(snapshot *pipeline.Snapshot) (all []shown) {
 	for _, group := range snapshot.Related {
 		for _, one := range group.Objects {
 			all = append(all, shown{group.Type, one.Namespace, "its related objects"})
+		}
+	}
+	return all
+}
+
+// answeredBy returns what a response shows of children. One whose type the controller does not know is refused by the
+// plan.
+func answeredBy(snapshot *pipeline.Snapshot, response *pipeline.Response) (all []shown) {
+	for _, child := range response.Children {
+		for _, group := range snapshot.Children {
+			if of := group.Type; of.GroupKind() == child.GroupVersionKind().GroupKind() {
+				namespace := ""
+				if of.Namespaced {
+					namespace = cmp.Or(child.Namespace, snapshot.Parent.Namespace)
+				}
+				all = append(all, shown{of, namespace, "its children"})
+			}
 		}
 	}
 	return all

@@ -46,7 +46,7 @@ func (c *Controller) resolveRelated(ctx context.Context, apiVersion, resource st
 // customize calls the customize hook.
 func (l *line) customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
 	rules, warnings, err := l.hooks.customize.Customize(ctx, snapshot)
-	l.called(hook.Customize, snapshot, err)
+	l.called(hook.Customize, snapshot, nil, err)
 	return rules, warnings, err
 }
 

@@ -25,7 +25,7 @@ func TestAPanicInOneCallAboutARevisionWaitsForTheOthers(t *testing.T) {
 		t.Run("the call about the "+panics+" version", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var ended atomic.Int64
-				l := &line{called: func(string, *pipeline.Snapshot, error) {}, spec: &Spec{Kind: Kind{CallHook: func(_ *hook.Webhook, _ context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+				l := &line{called: func(string, *pipeline.Snapshot, *pipeline.Response, error) {}, spec: &Spec{Kind: Kind{CallHook: func(_ *hook.Webhook, _ context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 					if snapshot.Parent.Name == panics {
 						panic("boom")
 					}

@@ -110,7 +110,10 @@ func (s *syncing) objects(keys []object.Key) (named []v1alpha1.ReviewedObject) {
 func (s *syncing) call(call *hook.Call) v1alpha1.ReviewedCall {
 	shown := v1alpha1.ReviewedCall{Hook: call.Hook, Revision: call.Snapshot.Revision}
 	if isMissing := errors.Is(call.Err, hosted.ErrAnswerMissing); isMissing || s.spec.Details != v1alpha1.SyncReviewDetailsSteps {
-		shown.Request, shown.Response = s.json(call.Request), s.json(call.Answer)
+		shown.Request = s.json(call.Request)
+		if call.Err == nil { // of another answer, nobody knows what it shows
+			shown.Response = s.json(call.Answer)
+		}
 	}
 	switch {
 	case s.given[keyOf(call)]:

@@ -36,7 +36,12 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	named := r.spec.Controller
 	of := schema.GroupResource{Group: v1alpha1.GroupName, Resource: resources[named.Kind]}
 	toRead := rights.Required{Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: of, Name: named.Name}}, For: "spec.controller"}
-	if err := r.permit.check(ctx, []rights.Required{toRead}); err != nil {
+	required := []rights.Required{toRead}
+	if r.spec.Request != nil && r.spec.Candidate == nil { // the hook is told what its controller does not tell it
+		toChange := rights.Required{Right: rights.Right{Verb: "update", Object: toRead.Object}, For: "spec.request"}
+		required = append(required, toChange)
+	}
+	if err := r.permit.check(ctx, required); err != nil {
 		return nil, err
 	}
 	found := &subject{reconciler: r.reconcilers[named.Kind], release: func() {}}

@@ -39,6 +39,7 @@ func (r *reviewing) newSync(controller *hosted.Controller) *syncing {
 func (s *syncing) options() hosted.PreviewOptions {
 	options := hosted.PreviewOptions{
 		Until: s.spec.Until, CallHooks: s.spec.Calls != v1alpha1.SyncReviewCallsNone, Answer: s.answer, Permit: s.permit.check,
+		IsAuthor: s.spec.Candidate != nil,
 	}
 	if s.spec.Request != nil {
 		options.Request = s.spec.Request.Raw

@@ -2406,7 +2406,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is what the hook answers.",
+							Description: "response is what the hook answers; absent if that cannot be used: then error says what is wrong.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},

@@ -44,6 +44,7 @@ func readerIn(t *testing.T, folder string) *manual.Reader {
 		Environment: append(env.Host.KubectlCommand(t.Context()).Env,
 			"KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(env.Host.Kubectl())+":"+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"),
 		Patience: time.Minute,
+		Instead:  []manual.Word{{Page: "namespace: default", Here: "namespace: " + namespace}},
 		Printed:  []manual.Word{{Page: "default", Here: namespace}},
 	}
 }

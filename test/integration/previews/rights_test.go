@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // right is a right that a review needs.
@@ -59,27 +60,65 @@ func TestWhoMayReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stranger := harness.Name("user")
-			if err := reviewAs(t, stranger, test.spec); !apierrors.IsForbidden(err) {
-				t.Errorf("a stranger is answered with %v", err)
+			expectNeeded(t, test.spec, test.needed)
+		})
+	}
+}
+
+// Who decides what is sent, to a hook or in a dry run, needs more rights than who looks on.
+func TestWhoMayDecideWhatIsSent(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, before(t), after(t))
+	f.RunComposite(f.CompositeSpec())
+	f.CreateParent("a", object{})
+	f.WaitForConfigMap("a-goes", harness.Exists)
+	const own = "metacontroller.k8s.io"
+	toReview := []right{
+		{"create", own, "syncreviews"}, {"get", own, "compositecontrollers"}, {"get", f.Parents.Group, f.Parents.Resource}, {"get", "", "configmaps"},
+	}
+	absent, request, tried := f.of("a"), f.of("a"), f.of("a")
+	absent.Parent, absent.Object, absent.Until = nil, f.thing("b", nil), v1alpha1.SyncReviewUntilResponse
+	request.Request = raw(t, object{"parent": object{"apiVersion": f.Parents.GroupVersion().String(), "kind": "Thing", "metadata": object{"name": "a", "namespace": f.Namespace}}})
+	tried.Until = v1alpha1.SyncReviewUntilDryRun
+	tried.Response = raw(t, object{"status": object{"given": true}, "children": []object{hook.ConfigMap("a-given", nil), hook.ConfigMap("a-changes", object{"a": "3"})}})
+	for name, test := range map[string]struct {
+		spec   v1alpha1.SyncReviewSpec
+		needed []right
+	}{
+		"an answer with children that there are not yet": {absent, append(slices.Clone(toReview), right{"create", f.Parents.Group, f.Parents.Resource})},
+		"a request of one's own":                         {request, append(slices.Clone(toReview), right{"update", own, "compositecontrollers"})},
+		"a dry run of a given answer": {tried, slices.Concat(toReview, []right{
+			{"create", "", "configmaps"}, {"update", "", "configmaps"}, {"delete", "", "configmaps"}, {"update", f.Parents.Group, f.Parents.Resource + "/status"},
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expectNeeded(t, test.spec, test.needed)
+		})
+	}
+}
+
+// expectNeeded checks that each of some rights is needed for a review, and that all of them are enough.
+func expectNeeded(t *testing.T, spec v1alpha1.SyncReviewSpec, needed []right) {
+	t.Helper()
+	stranger := harness.Name("user")
+	if err := reviewAs(t, stranger, spec); !apierrors.IsForbidden(err) {
+		t.Errorf("a stranger is answered with %v", err)
+	}
+	user := harness.Name("user")
+	grant(t, user, needed...)
+	env.Eventually(t, func(context.Context) error { return reviewAs(t, user, spec) })
+	for _, missing := range needed {
+		user := harness.Name("user")
+		grant(t, user, slices.DeleteFunc(slices.Clone(needed), func(other right) bool { return other == missing })...)
+		env.Eventually(t, func(context.Context) error {
+			switch err := reviewAs(t, user, spec); {
+			case !apierrors.IsForbidden(err):
+				return fmt.Errorf("without %v, the answer is %w", missing, err)
+			case !strings.Contains(err.Error(), missing.resource) || !strings.Contains(err.Error(), missing.verb):
+				return fmt.Errorf("the right %v is not named: %w", missing, err)
 			}
-			user := harness.Name("user")
-			grant(t, user, test.needed...)
-			env.Eventually(t, func(context.Context) error { return reviewAs(t, user, test.spec) })
-			for _, missing := range test.needed {
-				user := harness.Name("user")
-				others := slices.DeleteFunc(slices.Clone(test.needed), func(other right) bool { return other == missing })
-				grant(t, user, others...)
-				env.Eventually(t, func(context.Context) error {
-					switch err := reviewAs(t, user, test.spec); {
-					case !apierrors.IsForbidden(err):
-						return fmt.Errorf("without %v, the answer is %w", missing, err)
-					case !strings.Contains(err.Error(), missing.resource) || !strings.Contains(err.Error(), missing.verb):
-						return fmt.Errorf("the right %v is not named: %w", missing, err)
-					}
-					return nil
-				})
-			}
+			return nil
 		})
 	}
 }

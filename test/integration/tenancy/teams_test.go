@@ -6,15 +6,13 @@ package tenancy
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
 
 // documented are the manifests of docs/tenancy.md for a team, shop, whose Websites are of the group
@@ -23,15 +21,14 @@ type documented struct{ forAllTeams, forTheTeam, forItsAccount, controller strin
 
 func readDocumented(t *testing.T) documented {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "docs", "tenancy.md"))
+	page, err := manual.Read("docs/tenancy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## A team that runs its own controllers\n")
 	var blocks []string
-	for part := range strings.SplitSeq(section, "```yaml\n") {
-		if block, _, found := strings.Cut(part, "```\n"); found {
-			blocks = append(blocks, block)
+	for _, block := range page.Blocks {
+		if block.RunBy == "test/integration/tenancy/teams_test.go" {
+			blocks = append(blocks, block.Text)
 		}
 	}
 	if len(blocks) != 4 {

@@ -413,7 +413,7 @@ type ReviewedCall struct {
 	// +optional
 	Request *runtime.RawExtension `json:"request,omitempty"`
 
-	// response is what the hook answers.
+	// response is what the hook answers; absent if that cannot be used: then error says what is wrong.
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
