@@ -150,7 +150,7 @@ faults: host-binaries ## Play random scenarios with random faults for DURATION, 
 migration-load: host-binaries build ## Move 200 controllers with 2,000 parents there and back under load, and interrupt steps at all points.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" MIGRATION_IN_FULL=1 \
-	go test -count=1 -timeout 0 -v -run 'UnderLoad|Killed|HostRestarts' ./test/integration/migrate
+	go test -count=1 -timeout 0 -v -run 'UnderLoad|Killed|HostRestarts|OneAtATime' ./test/integration/migrate
 
 .PHONY: bench-micro
 bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no cluster and takes some minutes.

@@ -243,7 +243,7 @@ func (c *copying) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var parts []string
-	for _, result := range []migration.ImportResult{migration.ImportCreated, migration.ImportUpdated, migration.ImportDeleted} {
+	for _, result := range []migration.ImportResult{migration.ImportCreated, migration.ImportUpdated, migration.ImportMerged, migration.ImportDeleted} {
 		if count := c.results[result]; count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count, strings.ToLower(string(result))))
 		}

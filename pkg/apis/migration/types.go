@@ -42,6 +42,7 @@ const (
 	ImportCreated   ImportResult = "Created"
 	ImportUpdated   ImportResult = "Updated"
 	ImportDeleted   ImportResult = "Deleted"
+	ImportMerged    ImportResult = "Merged"
 	ImportUnchanged ImportResult = "Unchanged"
 )
 

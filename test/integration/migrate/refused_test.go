@@ -161,19 +161,20 @@ func TestWhatTheServerHasAlready(t *testing.T) {
 	}
 }
 
-// What is written to both sides around the switch is not overwritten.
-func TestConflictsAreListed(t *testing.T) {
+// What is written to both sides around the switch is merged, and later writes count. What was deleted on one side and changed on the
+// other is left as it is, and listed.
+func TestWhatIsWrittenToBothSides(t *testing.T) {
 	w := newWorld(t)
-	for _, name := range []string{"both", "there", "here", "deleted-there", "deleted-here"} {
+	for _, name := range []string{"both", "there", "here", "deleted-there", "deleted-here", "torn"} {
 		env.Apply(t, fmt.Sprintf(plain, name, "http://127.0.0.1:1"))
 	}
 	w.migrate("switch")
-	annotate := func(version, name, value string) {
+	annotate := func(version, name string, values harness.Object) {
 		t.Helper()
 		resource := compositeControllers
 		resource.Version = version
 		_, err := env.Dynamic.Resource(resource).Patch(t.Context(), name, types.MergePatchType, []byte(harness.JSON(t, harness.Object{
-			"metadata": harness.Object{"annotations": harness.Object{"edited": value}}})), metav1.PatchOptions{})
+			"metadata": harness.Object{"annotations": values}})), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,31 +188,41 @@ func TestConflictsAreListed(t *testing.T) {
 		}
 	}
 	// As if these had come between the last copy and the switch.
-	annotate("v0migration", "both", "there")
-	annotate("v0migration", "there", "there")
+	annotate("v0migration", "both", harness.Object{"edited": "there", "only-there": "yes"})
+	annotate("v0migration", "there", harness.Object{"edited": "there"})
+	annotate("v0migration", "torn", harness.Object{"edited": "there"})
 	remove("v0migration", "deleted-there")
-	annotate("v1alpha1", "both", "here")
-	annotate("v1alpha1", "here", "here")
+	annotate("v1alpha1", "both", harness.Object{"edited": "here", "only-here": "yes"})
+	annotate("v1alpha1", "here", harness.Object{"edited": "here"})
 	remove("v1alpha1", "deleted-here")
+	remove("v1alpha1", "torn")
 	said, err := w.tryToMigrate("switch")
-	if err == nil || !strings.Contains(said, "1 object in conflict, left as it is here") || !strings.Contains(said, `"both"`) || !strings.Contains(said, "changed here and there") {
+	if err == nil || !strings.Contains(said, "1 merged") || !strings.Contains(said, "1 object in conflict, left as it is here") || !strings.Contains(said, `"torn"`) ||
+		!strings.Contains(said, "deleted here, and changed there") {
 		t.Error("it does not list the conflict")
 	}
-	for name, value := range map[string]string{"both": "here", "there": "there", "here": "here"} {
+	for name, want := range map[string]map[string]string{
+		"both": {"edited": "here", "only-here": "yes", "only-there": "yes"}, "there": {"edited": "there"}, "here": {"edited": "here"},
+	} {
 		of, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil || of.GetAnnotations()["edited"] != value {
-			t.Errorf("%s is edited as %v, want %s (%v)", name, of.GetAnnotations(), value, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range want {
+			if of.GetAnnotations()[key] != value {
+				t.Errorf("%s has the annotations %v, want %v", name, of.GetAnnotations(), want)
+			}
 		}
 	}
 	list, err := env.Dynamic.Resource(compositeControllers).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 3 {
 		t.Errorf("%d are left, error %v", len(list.Items), err)
 	}
-	if said, err := w.tryToMigrate("run"); err == nil || !strings.Contains(said, "CompositeController both: differs in metadata.annotations.edited (it was changed here and there after it was copied)") {
+	if said, err := w.tryToMigrate("run"); err == nil || !strings.Contains(said, "CompositeController torn: is not here (it was deleted here after it was copied)") {
 		t.Error("it runs although there is a conflict")
 	}
-	// Whoever makes the same change here, or there, has solved it.
-	annotate("v0migration", "both", "here")
+	// Who deletes it there, too, has solved it.
+	remove("v0migration", "torn")
 	w.migrate("switch")
 	w.migrate("run")
 }

@@ -41,7 +41,8 @@ type ImportSpec struct {
 	Deleted bool `json:"deleted,omitempty"`
 
 	// overwrite brings the object into the state of the other server although it was changed or deleted here since it was
-	// imported. Without it, such an import is in conflict if the object was changed there, too, and changes nothing if not.
+	// imported. Without it, what was changed here stays, and what was changed there is merged with it; an object that was deleted on one
+	// side and changed on the other is in conflict.
 	// Default: false.
 	// +optional
 	Overwrite bool `json:"overwrite,omitempty"`
@@ -85,6 +86,9 @@ const (
 	ImportCreated ImportResult = "Created"
 	// ImportUpdated means that the object was brought into the newer state of the other server.
 	ImportUpdated ImportResult = "Updated"
+	// ImportMerged means that the object was changed here and there since it was imported, and has both changes now. Of a field that
+	// was changed on both sides, the value that was here counts.
+	ImportMerged ImportResult = "Merged"
 	// ImportDeleted means that the object was removed, as at the other server.
 	ImportDeleted ImportResult = "Deleted"
 	// ImportUnchanged means that nothing had to be done.

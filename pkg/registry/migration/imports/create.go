@@ -71,6 +71,7 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (m
 	now := situation{source: from.state, deleted: from.object == nil, overwrite: overwrite}
 	if known != nil {
 		now.imported = &state{resourceVersion: known.Status.SourceResourceVersion, fingerprint: known.Status.Fingerprint}
+		now.hasBase = known.Status.Object != nil
 	}
 	if stored != nil {
 		is, err := r.stateOf(stored)
@@ -91,6 +92,12 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (m
 		if updated, err = from.over(stored); err == nil {
 			_, err = from.Put(ctx, updated, stored, dryRun)
 		}
+	case migration.ImportMerged:
+		var merged runtime.Object
+		if merged, err = r.merge(from, stored, known.Status.Object.Raw); err != nil {
+			return "", apierrors.NewConflict(from.Resource, from.name, err)
+		}
+		_, err = from.Put(ctx, merged, stored, dryRun)
 	case migration.ImportDeleted:
 		err = from.Importer.Delete(ctx, stored, dryRun)
 	}
@@ -100,7 +107,7 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (m
 	if from.object == nil {
 		return result, r.forget(ctx, string(from.uid))
 	}
-	return result, r.note(ctx, from)
+	return result, r.note(ctx, from, from.object)
 }
 
 // noteExport notes that the other server has the object as it is here.
@@ -123,7 +130,7 @@ func (r *REST) noteExport(ctx context.Context, from *source, _, dryRun bool) (mi
 		return migration.ImportUnchanged, nil
 	}
 	from.fingerprint = is.fingerprint
-	return migration.ImportUnchanged, r.note(ctx, from)
+	return migration.ImportUnchanged, r.note(ctx, from, stored)
 }
 
 // over returns the object as it takes the place of the stored one, which keeps its status.

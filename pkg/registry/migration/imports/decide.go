@@ -31,6 +31,8 @@ type situation struct {
 	stored *state
 	// imported is what of the object was imported last; nil if it never was.
 	imported *state
+	// hasBase is true if it is known how it was when it was imported.
+	hasBase bool
 }
 
 // decide returns what an import does. The error is why it is in conflict with what there is.
@@ -50,6 +52,8 @@ func (s situation) decide() (migration.ImportResult, error) {
 		return "", errors.New("it is here in another state, and was never imported")
 	case s.imported.resourceVersion == s.source.resourceVersion:
 		return migration.ImportUnchanged, nil // it was changed here alone
+	case s.imported.fingerprint != s.stored.fingerprint && s.hasBase:
+		return migration.ImportMerged, nil
 	case s.imported.fingerprint != s.stored.fingerprint:
 		return "", errors.New("it was changed here and there since it was imported: make the same change here, or overwrite what was changed here")
 	}

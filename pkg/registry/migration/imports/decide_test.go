@@ -24,12 +24,14 @@ func TestWhatAnImportDoes(t *testing.T) {
 		result migration.ImportResult
 		err    string
 	}{
-		"it is new":                                {situation{source: at("a", "1")}, created, ""},
-		"it is as it was imported":                 {situation{source: at("a", "1"), stored: here(at("a", "9")), imported: here(at("a", "1"))}, unchanged, ""},
-		"it was changed there":                     {situation{source: at("b", "2"), stored: here(at("a", "9")), imported: here(at("a", "1"))}, updated, ""},
-		"it was changed here":                      {situation{source: at("a", "1"), stored: here(at("c", "9")), imported: here(at("a", "1"))}, unchanged, ""},
-		"it was changed here, and is overwritten":  {situation{source: at("a", "1"), stored: here(at("c", "9")), imported: here(at("a", "1")), overwrite: true}, updated, ""},
-		"it was changed here and there":            {situation{source: at("b", "2"), stored: here(at("c", "9")), imported: here(at("a", "1"))}, "", "changed here and there"},
+		"it is new":                               {situation{source: at("a", "1")}, created, ""},
+		"it is as it was imported":                {situation{source: at("a", "1"), stored: here(at("a", "9")), imported: here(at("a", "1"))}, unchanged, ""},
+		"it was changed there":                    {situation{source: at("b", "2"), stored: here(at("a", "9")), imported: here(at("a", "1"))}, updated, ""},
+		"it was changed here":                     {situation{source: at("a", "1"), stored: here(at("c", "9")), imported: here(at("a", "1"))}, unchanged, ""},
+		"it was changed here, and is overwritten": {situation{source: at("a", "1"), stored: here(at("c", "9")), imported: here(at("a", "1")), overwrite: true}, updated, ""},
+		"it was changed here and there":           {situation{source: at("b", "2"), stored: here(at("c", "9")), imported: here(at("a", "1"))}, "", "changed here and there"},
+		"it was changed here and there, and the base is known": {
+			situation{source: at("b", "2"), stored: here(at("c", "9")), imported: here(at("a", "1")), hasBase: true}, migration.ImportMerged, ""},
 		"it was changed here and there in one way": {situation{source: at("b", "2"), stored: here(at("b", "9")), imported: here(at("a", "1"))}, unchanged, ""},
 		"only its managedFields were changed there": {
 			situation{source: state{uid: "u", fingerprint: "a", managed: "other", resourceVersion: "2"}, stored: here(at("a", "9")), imported: here(at("a", "1"))}, updated, ""},

@@ -268,9 +268,7 @@ func TestImportsFollowTheOtherServer(t *testing.T) {
 	}
 	s.mustCreate(t, migration.ImportUnchanged, newer)
 	conflicting := object(t, composite, edited("4713", "again"))
-	if _, err := s.create(t, conflicting); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "changed here and there") {
-		t.Errorf("the error is %v", err)
-	}
+	s.mustCreate(t, migration.ImportMerged, conflicting)
 	s.mustCreate(t, migration.ImportUpdated, conflicting, "overwrite")
 	s.mustCreate(t, migration.ImportDeleted, conflicting, "deleted") // the finalizer of the object does not count
 	if _, err := s.composites.Get(t.Context(), "websites", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -279,6 +277,49 @@ func TestImportsFollowTheOtherServer(t *testing.T) {
 	s.mustCreate(t, migration.ImportUnchanged, conflicting, "deleted")
 	if left := s.list(t, 0); len(left) > 0 {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// What was changed on both sides since an import is merged. Of the same field, what is here counts. This goes on from merge to merge.
+func TestChangesHereAndThereAreMerged(t *testing.T) {
+	s := newServer(t)
+	before := object(t, composite)
+	s.mustCreate(t, migration.ImportCreated, before)
+	patch := func(text string) {
+		t.Helper()
+		if _, err := s.composites.Patch(t.Context(), "websites", types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := object(t, composite, edited("4712", "there"), func(of *unstructured.Unstructured) {
+		of.SetAnnotations(map[string]string{"only": "there"})
+		of.SetGeneration(before.GetGeneration() + 1)
+		of.Object["spec"].(map[string]any)["resyncPeriodSeconds"] = int64(77)
+	})
+	patch(`{"metadata":{"labels":{"edited":"here","only":"here"}},"spec":{"paused":true}}`)
+	s.mustCreate(t, migration.ImportMerged, there, "dryRun")
+	s.mustCreate(t, migration.ImportMerged, there)
+	expect := func(period, generation int64) {
+		t.Helper()
+		got, err := s.composites.Get(t.Context(), "websites", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, _, _ := unstructured.NestedInt64(got.Object, "spec", "resyncPeriodSeconds")
+		paused, _, _ := unstructured.NestedBool(got.Object, "spec", "paused")
+		if got.GetLabels()["edited"] != "here" || got.GetLabels()["only"] != "here" || got.GetAnnotations()["only"] != "there" || is != period || !paused ||
+			got.GetGeneration() != generation || got.GetUID() != before.GetUID() {
+			t.Errorf("it was merged to %v", got.Object)
+		}
+	}
+	expect(77, before.GetGeneration()+2)
+	s.mustCreate(t, migration.ImportUnchanged, there)
+	there.SetResourceVersion("4713")
+	there.Object["spec"].(map[string]any)["resyncPeriodSeconds"] = int64(78)
+	s.mustCreate(t, migration.ImportMerged, there)
+	expect(78, before.GetGeneration()+3)
+	if shown := s.list(t, 0); len(shown) != 1 || !shown[0].Status.Changed || shown[0].Status.SourceResourceVersion != "4713" {
+		t.Errorf("it is shown as %v", shown)
 	}
 }
 

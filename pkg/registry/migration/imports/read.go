@@ -73,7 +73,7 @@ func (r *REST) importOf(importer *resource.Importer, object runtime.Object, reco
 		shown = record.DeepCopy()
 	}
 	if object == nil {
-		shown.Status.Changed = true
+		shown.Status.Changed, shown.Status.Object = true, nil
 		return shown, nil
 	}
 	of, err := meta.Accessor(object)

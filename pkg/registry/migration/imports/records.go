@@ -32,7 +32,11 @@ func (r *REST) record(ctx context.Context, name string) (*migration.Import, erro
 }
 
 // note records that an object was imported.
-func (r *REST) note(ctx context.Context, from *source) error {
+func (r *REST) note(ctx context.Context, from *source, base runtime.Object) error {
+	content, err := r.content(base)
+	if err != nil {
+		return err
+	}
 	reference, err := json.Marshal(metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: from.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: from.namespace, Name: from.name, UID: from.uid},
@@ -50,7 +54,7 @@ func (r *REST) note(ctx context.Context, from *source) error {
 			record.ObjectMeta = metav1.ObjectMeta{Name: string(from.uid), UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}
 		}
 		record.Spec = migration.ImportSpec{Object: runtime.RawExtension{Raw: reference}}
-		record.Status = migration.ImportStatus{SourceResourceVersion: from.resourceVersion, Fingerprint: from.fingerprint}
+		record.Status = migration.ImportStatus{SourceResourceVersion: from.resourceVersion, Fingerprint: from.fingerprint, Object: &runtime.RawExtension{Raw: content}}
 		return record, nil
 	})
 	err = r.records.Storage.GuaranteedUpdate(ctx, key, &migration.Import{}, true, nil, update, false, nil)

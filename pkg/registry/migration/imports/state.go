@@ -35,18 +35,23 @@ func (r *REST) stateOf(object runtime.Object) (state, error) {
 
 // fingerprint returns a hash of an object without what differs from server to server, and without the status.
 func fingerprint(encoded []byte) (string, error) {
-	var content unstructured.Unstructured
-	if err := json.Unmarshal(encoded, &content.Object); err != nil {
-		return "", err
-	}
-	content.SetResourceVersion("")
-	content.SetManagedFields(nil)
-	delete(content.Object, "status")
-	canonical, err := json.Marshal(content.Object) // with keys in order
+	canonical, err := contentOf(encoded)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(canonical)), nil
+}
+
+// contentOf returns an encoded object without its status, resourceVersion and managedFields, with keys in order.
+func contentOf(encoded []byte) ([]byte, error) {
+	var content unstructured.Unstructured
+	if err := json.Unmarshal(encoded, &content.Object); err != nil {
+		return nil, err
+	}
+	content.SetResourceVersion("")
+	content.SetManagedFields(nil)
+	delete(content.Object, "status")
+	return json.Marshal(content.Object)
 }
 
 // withoutStatus returns who manages the fields of an object outside of its status.
