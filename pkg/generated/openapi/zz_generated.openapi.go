@@ -4506,7 +4506,7 @@ func schema_pkg_apis_migration_v1alpha1_ImportSpec(ref common.ReferenceCallback)
 					},
 					"overwrite": {
 						SchemaProps: spec.SchemaProps{
-							Description: "overwrite brings the object into the state of the other server although it was changed or deleted here since it was imported. Without it, such an import is in conflict if the object was changed there, too, and changes nothing if not. Default: false.",
+							Description: "overwrite brings the object into the state of the other server although it was changed or deleted here since it was imported. Without it, what was changed here stays, and what was changed there is merged with it; an object that was deleted on one side and changed on the other is in conflict. Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
