@@ -108,7 +108,7 @@ func (m *Migration) selectors(ctx context.Context, of runningOriginal) (all []la
 	for _, of := range args {
 		selector, err := labels.Parse(flagsOf(of)[targetFlag])
 		if err != nil {
-			return nil, fmt.Errorf("Metacontroller's --%s: %w", targetFlag, err)
+			return nil, fmt.Errorf("the --%s of Metacontroller: %w", targetFlag, err)
 		}
 		all = append(all, selector)
 	}

@@ -35,7 +35,7 @@ func (m *Migration) findAuthors(ctx context.Context, all objects, found *finding
 
 // internal returns a controller object as admission knows it; nil for a revision.
 func internal(of object) (runtime.Object, error) {
-	switch of.kind.name {
+	switch of.name {
 	case "CompositeController":
 		controller, converted := &v1alpha1.CompositeController{}, &metacontroller.CompositeController{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, controller); err != nil {

@@ -149,7 +149,7 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 	}
 	counts := map[string]int{}
 	for _, of := range all {
-		counts[of.kind.name]++
+		counts[of.name]++
 	}
 	for _, kind := range kinds() {
 		found.add(informs, "", "%s", counted(counts[kind.name], kind.name))

@@ -28,7 +28,7 @@ func (m *Migration) findDifferences(ctx context.Context, all objects, found *fin
 	rollouts := rolloutsOf(all)
 	var composites []*v1alpha1.CompositeController
 	for _, of := range all {
-		switch of.kind.name {
+		switch of.name {
 		case "CompositeController":
 			controller := &v1alpha1.CompositeController{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, controller); err != nil {
@@ -63,7 +63,7 @@ func rolloutsOf(all objects) map[schema.GroupResource]int {
 	rolling := map[schema.GroupResource]int{}
 	for _, of := range all {
 		owner := metav1.GetControllerOf(of)
-		if of.kind.name != "ControllerRevision" || owner == nil {
+		if of.name != "ControllerRevision" || owner == nil {
 			continue
 		}
 		if revisions[owner.UID]++; revisions[owner.UID] == 2 {

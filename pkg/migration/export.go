@@ -77,7 +77,7 @@ func (m *Migration) stored(ctx context.Context) (all []here, err error) {
 		if !is.deleted {
 			raw = item.Status.Object.Raw
 		}
-		is.object.Unstructured = &unstructured.Unstructured{}
+		is.Unstructured = &unstructured.Unstructured{}
 		if err := is.UnmarshalJSON(raw); err != nil {
 			failure = err
 			return

@@ -23,9 +23,9 @@ type object struct {
 
 func (o object) String() string {
 	if o.GetNamespace() == "" {
-		return o.kind.name + " " + o.GetName()
+		return o.name + " " + o.GetName()
 	}
-	return o.kind.name + " " + o.GetNamespace() + "/" + o.GetName()
+	return o.name + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
 // objects are objects by their UIDs.

@@ -124,7 +124,7 @@ func (m *Migration) compare(ctx context.Context, now *situation, there objects) 
 		err = failure
 	}
 	for uid, object := range there {
-		if !seen[uid] && now.keeps(object.kind.name) {
+		if !seen[uid] && now.keeps(object.name) {
 			c.differences = append(c.differences, Difference{object.String(), "is not here", "it was never copied"})
 		}
 	}

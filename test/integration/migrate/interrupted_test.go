@@ -64,7 +64,7 @@ func (w *world) killWithin(period time.Duration, step string) (ended bool) {
 		return true
 	case <-time.After(period):
 		w.kill(command.Process.Kill)
-		<-done
+		_ = <-done // it was killed
 		return false
 	}
 }
@@ -174,8 +174,8 @@ func TestTheHostRestartsInTheMiddle(t *testing.T) {
 	}
 	w.expectPhase(phase)
 	e.expectNoChildWrites(from)
-	// The new kube-apiserver has read the API of the server.
-	if said := w.migrate("status"); strings.Contains(said, "do not show the server's API") {
+	// A kube-apiserver that has started since has read the API of the server.
+	if said := w.migrate("status"); inFull() && strings.Contains(said, "do not show the server's API") {
 		t.Errorf("the OpenAPI documents are old: %s", said)
 	}
 }

@@ -115,7 +115,8 @@ func (l *load) apply(ctx context.Context, names []string) {
 		// The whole object is not sent: what is required has other owners.
 		body, err := applied.MarshalJSON()
 		if err == nil {
-			_, err = env.Dynamic.Resource(compositeControllers).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "load"})
+			// The last one is not cut off, so that it is known whether it was written.
+			_, err = env.Dynamic.Resource(compositeControllers).Patch(context.WithoutCancel(ctx), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "load"})
 		}
 		l.note(ctx, "apply", err)
 		if err == nil {

@@ -147,14 +147,6 @@ func (w *world) startServer() {
 
 func (w *world) log() string { return filepath.Join(w.dir, "server.log") }
 
-// stopServer stops the server.
-func (w *world) stopServer() {
-	w.Helper()
-	if err := errors.Join(w.server.Stop(aggregation.StopTimeout), harness.RaceFree(w.log())); err != nil {
-		w.Error(err)
-	}
-}
-
 // migrator is who migrates: the service account of the Jobs of artifacts/deploy/components/migration, with its rights.
 const migrator = "system:serviceaccount:metacontroller:metacontroller-apiserver-migration"
 

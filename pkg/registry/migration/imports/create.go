@@ -99,7 +99,7 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (m
 		}
 		_, err = from.Put(ctx, merged, stored, dryRun)
 	case migration.ImportDeleted:
-		err = from.Importer.Delete(ctx, stored, dryRun)
+		err = from.Delete(ctx, stored, dryRun)
 	}
 	if err != nil || dryRun {
 		return result, err
