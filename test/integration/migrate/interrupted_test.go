@@ -64,7 +64,7 @@ func (w *world) killWithin(period time.Duration, step string) (ended bool) {
 		return true
 	case <-time.After(period):
 		w.kill(command.Process.Kill)
-		_ = <-done // it was killed
+		w.Logf("migrate %s was killed after %s: %v", step, period, <-done)
 		return false
 	}
 }
