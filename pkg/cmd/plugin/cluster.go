@@ -4,12 +4,18 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -57,6 +63,29 @@ func (c *cluster) client() (versioned.Interface, error) {
 		return nil, err
 	}
 	return versioned.NewForConfig(config)
+}
+
+// objects returns a client of all objects of the cluster.
+func (c *cluster) objects() (dynamic.Interface, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
+}
+
+// patch changes an object by a JSON merge patch, and returns what it has become. In a dry run, the cluster checks the change and
+// stores nothing.
+func (c *cluster) patch(ctx context.Context, of schema.GroupVersionResource, namespace, name string, patch []byte, dryRun bool) (*unstructured.Unstructured, error) {
+	client, err := c.objects()
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.PatchOptions{FieldManager: "kubectl-metacontroller"}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return client.Resource(of).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, options)
 }
 
 // lookup returns what finds controllers and parents in the cluster.

@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
@@ -70,7 +68,7 @@ func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command
 		return p.run(command.Context(), args)
 	}
 	command.Flags().BoolVar(&p.dryRun, "dry-run", false, "Have the cluster check the change, and store nothing.")
-	p.output.addFlags(command, "name")
+	p.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 
@@ -117,11 +115,7 @@ func (p *pausing) pauseParent(ctx context.Context, find *lookup.Lookup, argument
 	if p.paused {
 		wanted = "true"
 	}
-	config, err := p.config()
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := p.objects()
 	if err != nil {
 		return err
 	}
@@ -134,41 +128,29 @@ func (p *pausing) pauseParent(ctx context.Context, find *lookup.Lookup, argument
 		object.GetAnnotations()[v1alpha1.PausedAnnotation] == "true")
 }
 
-// patch changes an object unless it is as it should be, and prints what was done.
+// patch changes an object, and prints what was done. A change to what it is already changes nothing.
 func (p *pausing) patch(ctx context.Context, of schema.GroupVersionResource, kind schema.GroupKind, namespace, name string, change any, isPaused bool) error {
-	done := map[bool]string{true: "paused", false: "resumed"}[p.paused]
-	if isPaused == p.paused {
-		done = "unchanged"
-	} else if err := p.send(ctx, of, namespace, name, change); err != nil {
-		return err
-	}
-	if p.format == "name" {
-		return p.printName(kind, name)
-	}
-	if p.dryRun {
-		done += " (dry run)"
-	}
-	_, err := fmt.Fprintf(p.streams.Out, "%s %s\n", nameOf(kind, name), done)
-	return err
-}
-
-func (p *pausing) send(ctx context.Context, of schema.GroupVersionResource, namespace, name string, change any) error {
-	config, err := p.config()
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
-	options := metav1.PatchOptions{FieldManager: "kubectl-metacontroller"}
-	if p.dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
+	patched, err := p.cluster.patch(ctx, of, namespace, name, body, p.dryRun)
+	if err != nil {
+		return err
 	}
-	_, err = client.Resource(of).Namespace(namespace).Patch(ctx, name, types.MergePatchType, body, options)
+	switch p.format {
+	case "json", "yaml":
+		return p.print(patched)
+	case "name":
+		return p.printName(kind, name)
+	}
+	done := map[bool]string{true: "paused", false: "resumed"}[p.paused]
+	if isPaused == p.paused {
+		done = "unchanged"
+	}
+	if p.dryRun {
+		done += " (dry run)"
+	}
+	_, err = fmt.Fprintf(p.streams.Out, "%s %s\n", nameOf(kind, name), done)
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
@@ -174,11 +173,7 @@ func total(revisions []v1alpha1.ControllerRevision) (children int) {
 
 // revisionsOf returns a parent and its ControllerRevisions, the current one first and the others by age.
 func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstructured.Unstructured, []v1alpha1.ControllerRevision, error) {
-	config, err := r.config()
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := r.objects()
 	if err != nil {
 		return nil, nil, err
 	}

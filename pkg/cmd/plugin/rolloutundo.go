@@ -10,10 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -50,7 +47,7 @@ whoever has the earlier parent, such as a repository. Whoever applies the parent
 	flags := command.Flags()
 	flags.StringVar(&u.toRevision, "to-revision", "", "Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "Show what would change, and have the cluster check it.")
-	u.output.addFlags(command, "name")
+	u.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 
@@ -82,23 +79,15 @@ func (u *rolloutUndo) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	config, err := u.config()
+	patched, err := u.patch(ctx, of.Mapping.Resource, of.Namespace, of.Name, patch, u.dryRun)
 	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	options := metav1.PatchOptions{FieldManager: "kubectl-metacontroller"}
-	if u.dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	if _, err := client.Resource(of.Mapping.Resource).Namespace(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, options); err != nil {
 		return err
 	}
 	kind := of.Mapping.GroupVersionKind.GroupKind()
-	if u.format == "name" {
+	switch u.format {
+	case "json", "yaml":
+		return u.print(patched)
+	case "name":
 		return u.printName(kind, of.Name)
 	}
 	done := "goes back to " + revision.Name

@@ -25,11 +25,7 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if err != nil {
 		return err
 	}
-	config, err := s.config()
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := s.objects()
 	if err != nil {
 		return err
 	}
