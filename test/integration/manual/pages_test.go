@@ -6,8 +6,6 @@ package manual
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,19 +41,6 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 			reader := readerIn(t, "")
 			anotherPort(t, reader, "8080")
 			reader.Folder = checkout(t, reader)
-			server, err := env.ServerBinary(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			programs := t.TempDir()
-			if err := os.Symlink(server, filepath.Join(programs, "metacontroller-apiserver")); err != nil {
-				t.Fatal(err)
-			}
-			for i, variable := range reader.Environment {
-				if path, isPath := strings.CutPrefix(variable, "PATH="); isPath {
-					reader.Environment[i] = "PATH=" + programs + ":" + path
-				}
-			}
 			reader.Follow(t, page)
 		})
 	}
