@@ -118,9 +118,10 @@ test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
 	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
-	go build $(RACE) -o bin/test/metacontroller-apiserver ./cmd/metacontroller-apiserver
+	go build $(RACE) -o bin/test/ ./cmd/...
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
+	KUBECTL_METACONTROLLER="$(CURDIR)/bin/test/kubectl-metacontroller" \
 	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
 
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.

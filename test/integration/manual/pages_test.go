@@ -40,6 +40,7 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 		t.Run(page.Path, func(t *testing.T) {
 			reader := readerIn(t, "")
 			anotherPort(t, reader, "8080")
+			anotherPort(t, reader, "8081")
 			reader.Folder = checkout(t, reader)
 			reader.Follow(t, page)
 		})
