@@ -24,12 +24,15 @@ func run(t *testing.T, args ...string) (code int, out, errOut string) {
 
 // The examples in the repository are tested as their users test them.
 func TestTheHooksOfTheExamples(t *testing.T) {
-	folders, err := filepath.Glob("../../../artifacts/examples/*/tests")
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("there are no tests of examples (%v)", err)
+	hooks, err := filepath.Glob("../../../artifacts/examples/*/controller.yaml")
+	if err != nil || len(hooks) == 0 {
+		t.Fatalf("there are no examples (%v)", err)
 	}
-	for _, folder := range folders {
-		example := filepath.Dir(folder)
+	for _, hook := range hooks {
+		example := filepath.Dir(hook)
+		if filepath.Base(example) == "webhook-auth" {
+			continue // it is about connections, and its hook takes none without a client certificate
+		}
 		t.Run(filepath.Base(example), func(t *testing.T) {
 			t.Parallel()
 			if code, out, errOut := run(t, "test", example); code != 0 {

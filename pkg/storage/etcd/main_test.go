@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
@@ -66,6 +67,8 @@ func put(t *testing.T, client *clientv3.Client, key, value string) {
 }
 
 func get(ctx context.Context, client *clientv3.Client, key string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // an etcd that has ended answers nothing
+	defer cancel()
 	response, err := client.Get(ctx, key)
 	if err != nil {
 		return "", err
