@@ -105,6 +105,14 @@ deploy: ## Install the server in the cluster of $KUBECONFIG, and wait until it s
 undeploy: ## Remove what `make deploy` installed, with its namespace and volume (DEPLOY, FORCE=1).
 	KUBECTL="$(KUBECTL)" FORCE="$(FORCE)" hack/undeploy.sh $(DEPLOY)
 
+# `make migrate` says how far a migration from Metacontroller is; STEP does a step, with FLAGS.
+STEP ?=
+FLAGS ?=
+
+.PHONY: migrate
+migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the server, or back: see docs/migrate.md (STEP, FLAGS).
+	@bin/metacontroller-apiserver migrate $(STEP) $(FLAGS)
+
 ##@ Check
 
 # Results are not cached, because go test does not notice a new binary of the server. Most tests
@@ -137,6 +145,13 @@ faults: host-binaries ## Play random scenarios with random faults for DURATION, 
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
 	FAULTS_DURATION="$(DURATION)" \
 	go test $(RACE) -count=1 -timeout 0 -v -run '^TestRandomWalk$$' ./test/faults
+
+# The program runs without the race detector, because it tells how long steps take.
+.PHONY: migration-load
+migration-load: host-binaries build ## Move 200 controllers with 2,000 parents there and back under load, and interrupt steps at all points.
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" MIGRATION_IN_FULL=1 \
+	go test -count=1 -timeout 0 -v -run 'UnderLoad|Killed|HostRestarts|OneAtATime' ./test/integration/migrate
 
 .PHONY: bench-micro
 bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no cluster and takes some minutes.

@@ -6,6 +6,8 @@
 #
 # It removes nothing while there are controllers: the server's volume goes with its namespace, and nobody
 # else removes the finalizers that controllers have put on their parents. FORCE=1 does not look.
+# An installation for a migration leaves Metacontroller's definitions as they are: go back by
+# `metacontroller-apiserver migrate back` first.
 set -euo pipefail
 kubectl=${KUBECTL:-kubectl}
 apiservice=v1alpha1.metacontroller.k8s.io
@@ -20,5 +22,5 @@ if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not
     exit 1
   fi
 fi
-$kubectl delete apiservice "$apiservice" --ignore-not-found
+$kubectl delete apiservice "$apiservice" v1alpha1.migration.metacontroller.k8s.io --ignore-not-found
 $kubectl delete -k "$1" --ignore-not-found

@@ -14,6 +14,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/component-base/cli"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/migrate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/snapshot"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/storage"
@@ -25,6 +26,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
-	command.AddCommand(snapshot.NewCommand(), storage.NewCommand())
+	command.AddCommand(snapshot.NewCommand(), storage.NewCommand(), migrate.NewCommand())
 	os.Exit(cli.Run(command))
 }

@@ -97,6 +97,36 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 			others = append(others, other.Name)
 		}
 	}
+	return warnOfOthers(parents.path.String(), others)
+}
+
+// SharedParents returns what is warned about each CompositeController that may handle parents of others, by its name. It asks nobody.
+func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
+	byParents := map[schema.GroupResource][]*v1alpha1.CompositeController{}
+	for _, of := range all {
+		parents := of.Spec.ParentResource.GroupResource()
+		byParents[parents] = append(byParents[parents], of)
+	}
+	warnings := map[string]string{}
+	for _, same := range byParents {
+		for _, of := range same {
+			var others []string
+			for _, other := range same {
+				if other != of && shareNamespaces(of.Spec.Namespaces, other.Spec.Namespaces) &&
+					!areDisjoint(of.Spec.ParentResource.LabelSelector, other.Spec.ParentResource.LabelSelector) {
+					others = append(others, other.Name)
+				}
+			}
+			for _, warning := range warnOfOthers("spec.parentResource", others) {
+				warnings[of.Name] = warning
+			}
+		}
+	}
+	return warnings
+}
+
+// warnOfOthers warns of other controllers of the same parents, if there are any.
+func warnOfOthers(path string, others []string) []string {
 	if len(others) == 0 {
 		return nil
 	}
@@ -106,7 +136,7 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 		more = fmt.Sprintf(" and %d more", len(others)-1)
 	}
 	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents: each would write their status, and delete "+
-		"children that only the other wants", parents.path, others[0], more)}
+		"children that only the other wants", path, others[0], more)}
 }
 
 // shareNamespaces reports whether two controllers have a namespace in common. One that is not limited to

@@ -353,3 +353,27 @@ func TestSelectorsThatKeepParentsApart(t *testing.T) {
 		})
 	}
 }
+
+// All controllers are compared with one another, as far as they have the same parents.
+func TestSharedParents(t *testing.T) {
+	of := func(name, resource string, labels map[string]string) *v1alpha1.CompositeController {
+		controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		controller.Spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: resource}
+		if labels != nil {
+			controller.Spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
+		}
+		return controller
+	}
+	const suffix = " may handle the same parents: each would write their status, and delete children that only the other wants"
+	want := map[string]string{
+		"all":  `spec.parentResource: CompositeController "blog" and 1 more` + suffix,
+		"blog": `spec.parentResource: CompositeController "all"` + suffix,
+		"shop": `spec.parentResource: CompositeController "all"` + suffix,
+	}
+	got := SharedParents([]*v1alpha1.CompositeController{
+		of("shop", "pages", map[string]string{"app": "shop"}), of("blog", "pages", map[string]string{"app": "blog"}), of("all", "pages", nil), of("alone", "books", nil),
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

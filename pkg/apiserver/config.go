@@ -18,6 +18,7 @@ import (
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/imports"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -39,6 +40,10 @@ type ExtraConfig struct {
 	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
 
+	// Leading returns a context that ends when the host no longer finds the API at this server. The watches of
+	// those who found it here then end. If it is nil, that is not known.
+	Leading func() context.Context
+
 	// Live are the kinds whose objects the controllers have in memory.
 	Live metacontrollerrest.Live
 
@@ -47,6 +52,9 @@ type ExtraConfig struct {
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
+
+	// Advise warns of what there is to say about an object that is imported; nil if the host is not known.
+	Advise imports.Advise
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.
@@ -64,10 +72,11 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 		info.Title = Name
 		info.Version = version.Get().Version
 	}
+	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(handler), config)
+		return genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
 	}
-	return &Config{GenericConfig: generic, scheme: scheme}
+	return made
 }
 
 type completedConfig struct {

@@ -74,6 +74,7 @@ func run(ctx context.Context, config Config, as *term) error {
 		return err
 	}
 	defer release()
+	dependencies.Held = config.Registration.Held
 	if as != nil {
 		dependencies.Replica = as.membership.Name()
 	}
@@ -87,6 +88,11 @@ func run(ctx context.Context, config Config, as *term) error {
 	if as != nil {
 		sharing = lifecycle.Share(as.membership, as.metrics, reconcilers...)
 	}
+	config.Registration.OnChange(func() {
+		for _, reconciler := range reconcilers {
+			reconciler.HoldChanged()
+		}
+	})
 	reviews, err := newReviews(clients.hostConfig)
 	if err != nil {
 		return err

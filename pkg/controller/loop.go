@@ -61,7 +61,12 @@ func (l *loop) run(ctx context.Context) error {
 		running.Go(func() { l.dependencies.Discovery.Refresh(ctx, l.config.DiscoveryInterval) })
 	}
 	for _, reconciler := range l.reconcilers {
-		start(reconciler.Run)
+		start(func(ctx context.Context) error {
+			if !l.config.Registration.WaitUntilKnown(ctx) {
+				return nil
+			}
+			return reconciler.Run(ctx)
+		})
 	}
 	closeHandle := l.config.Handle.open(ctx, l)
 	<-ctx.Done()

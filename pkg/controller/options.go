@@ -15,6 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
@@ -24,6 +25,8 @@ type Config struct {
 	Host *rest.Config
 	// Loopback is the API server of this process. It stores the controller objects.
 	Loopback *rest.Config
+	// Registration says whether controllers may run. The caller runs it.
+	Registration *registration.Registration
 	// Metrics is where controllers register their metrics while they run.
 	Metrics prometheus.Registerer
 	// Settled keeps which parents are settled; nil if that is not kept.

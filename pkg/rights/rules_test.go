@@ -34,7 +34,12 @@ rules:
   resourceNames: ["one", "two"]
   verbs: ["get"]
 `
-	if diff := cmp.Diff(want, Rules(append(append(missing, status...), secrets...))); diff != "" {
+	all := append(append(missing, status...), secrets...)
+	if diff := cmp.Diff(want, Rules(all)); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	want = "get, list pods, services; get nodes; update pods/status; get secrets one, two in namespace keys"
+	if got := Summary(all); got != want {
+		t.Errorf("the summary is %q, want %q", got, want)
 	}
 }

@@ -25,6 +25,7 @@ func apiServicesResource() schema.GroupVersionResource {
 
 // apiService is what of an APIService concerns the certificate. The zero value is one that does not exist.
 type apiService struct {
+	name   string
 	exists bool
 	// version is its resource version.
 	version  string
@@ -35,27 +36,27 @@ type apiService struct {
 	isInsecure bool
 }
 
-func (p *SecretProvider) readAPIService(ctx context.Context) (apiService, error) {
-	found, err := p.config.Dynamic.Resource(apiServicesResource()).Get(ctx, p.config.APIService, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+func (p *SecretProvider) readAPIService(ctx context.Context, name string) (apiService, error) {
+	found, err := p.config.Dynamic.Resource(apiServicesResource()).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && name != p.config.APIService {
 		return apiService{}, nil
 	}
 	if err != nil {
-		return apiService{}, fmt.Errorf("reading APIService %s: %w", p.config.APIService, err)
+		return apiService{}, fmt.Errorf("reading APIService %s: %w", name, err)
 	}
-	read := apiService{exists: true, version: found.GetResourceVersion()}
+	read := apiService{name: name, exists: true, version: found.GetResourceVersion()}
 	encoded, _, _ := unstructured.NestedString(found.Object, "spec", "caBundle")
 	if read.caBundle, err = base64.StdEncoding.DecodeString(encoded); err != nil {
 		read.caBundle = nil // it is replaced
 	}
 	read.isInsecure, _, _ = unstructured.NestedBool(found.Object, "spec", "insecureSkipTLSVerify")
 	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
-	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
-	read.isOurs = namespace == p.config.Namespace && name == p.config.Service
+	service, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
+	read.isOurs = namespace == p.config.Namespace && service == p.config.Service
 	return read, nil
 }
 
-// publish makes the caBundle of the APIService name exactly these authorities. An APIService that is not there
+// publish makes the caBundle of an APIService name exactly these authorities. An APIService that is not there
 // yet, that checks no certificates or that is not ours is left as it is.
 func (p *SecretProvider) publish(ctx context.Context, service apiService, authorities []*x509.Certificate) error {
 	bundle := encodeCerts(authorities)
@@ -64,10 +65,10 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 		return nil
 	case !service.isOurs, service.isInsecure:
 		klog.FromContext(ctx).Info("The APIService is not for the Service of this server, or is insecure, and its caBundle is left alone",
-			"apiService", p.config.APIService, "service", klog.KRef(p.config.Namespace, p.config.Service))
+			"apiService", service.name, "service", klog.KRef(p.config.Namespace, p.config.Service))
 		return nil
 	case !p.mayWrite():
-		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its metadata.managedFields who else writes it", p.config.APIService)
+		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its metadata.managedFields who else writes it", service.name)
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": service.version},
@@ -76,10 +77,10 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 	if err != nil {
 		return err
 	}
-	if _, err := p.config.Dynamic.Resource(apiServicesResource()).Patch(ctx, p.config.APIService, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("writing spec.caBundle of APIService %s: %w", p.config.APIService, err)
+	if _, err := p.config.Dynamic.Resource(apiServicesResource()).Patch(ctx, service.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("writing spec.caBundle of APIService %s: %w", service.name, err)
 	}
 	p.countWrite()
-	klog.FromContext(ctx).Info("Wrote the caBundle of the APIService", "apiService", p.config.APIService, "authorities", len(authorities))
+	klog.FromContext(ctx).Info("Wrote the caBundle of the APIService", "apiService", service.name, "authorities", len(authorities))
 	return nil
 }

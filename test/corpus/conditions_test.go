@@ -17,8 +17,12 @@ import (
 // Every reason of a condition is explained, and nothing else is.
 func TestReasonsOfConditionsAreDocumented(t *testing.T) {
 	var given, told []string
-	for file, reasons := range map[string]string{"report/status.go": `(?m)^\tReason\w+ += "(\w+)"$`, "warning.go": `(?m)^\t\w+ +WarningReason = "(\w+)"$`} {
-		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", "controller", "pipeline", file))
+	const reason = `(?m)^\tReason\w+ += "(\w+)"$`
+	for file, reasons := range map[string]string{
+		"controller/pipeline/report/status.go": reason, "apis/metacontroller/v1alpha1/types_status.go": reason,
+		"controller/pipeline/warning.go": `(?m)^\t\w+ +WarningReason = "(\w+)"$`,
+	} {
+		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ CALL, by its name in the list, the request and the answer are shown; values of S
   kubectl metacontroller calls 20261124-101500-123456-abcd -n shop`,
 		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := l.output.validate(command); err != nil {
+			if err := l.validate(command); err != nil {
 				return err
 			}
 			if len(args) > 2 {

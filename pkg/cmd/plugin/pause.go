@@ -64,7 +64,7 @@ func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command
 		if len(args) == 0 {
 			return usageError(command, "give a controller or a parent")
 		}
-		if err := p.output.validate(command); err != nil {
+		if err := p.validate(command); err != nil {
 			return err
 		}
 		return p.run(command.Context(), args)

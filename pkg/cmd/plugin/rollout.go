@@ -53,7 +53,7 @@ present version, and the parent is synced.`,
 		Args:              oneArg("a parent, such as catset/web"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := r.output.validate(command); err != nil {
+			if err := r.validate(command); err != nil {
 				return err
 			}
 			return r.run(command.Context(), args[0])

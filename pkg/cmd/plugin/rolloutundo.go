@@ -41,7 +41,7 @@ whoever has the earlier parent, such as a repository. Whoever applies the parent
 		Args:              oneArg("a parent, such as catset/web"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := u.output.validate(command); err != nil {
+			if err := u.validate(command); err != nil {
 				return err
 			}
 			return u.run(command.Context(), args[0])

@@ -35,7 +35,7 @@ unless there is --namespace. Without arguments, it shows all controllers.`,
   kubectl metacontroller status`,
 		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := s.output.validate(command); err != nil {
+			if err := s.validate(command); err != nil {
 				return err
 			}
 			return s.run(command.Context(), args)

@@ -79,7 +79,7 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false, "Write what comes of the cases into their files.")
 	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")
-	t.output.addColor(command)
+	t.addColor(command)
 	return command
 }
 

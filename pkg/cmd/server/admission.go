@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/imports"
 )
 
 // addAdmissionPlugins registers all plugins. Our own come after those that run the host's rules,
@@ -29,20 +30,35 @@ func (o *Options) addAdmissionPlugins() {
 	plugins := o.Recommended.Admission
 	plugins.Plugins = genericadmission.NewPlugins()
 	registerHostPlugins(plugins.Plugins)
-	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) {
-		return admission.NewHookAddresses(o.Controllers.HookDenied), nil
-	})
-	plugins.Plugins.Register(admission.ServiceAccountsPlugin, func(io.Reader) (genericadmission.Interface, error) {
-		return admission.NewServiceAccounts(o.Controllers.RequireServiceAccount), nil
-	})
+	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.hookAddresses(), nil })
+	plugins.Plugins.Register(admission.ServiceAccountsPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.serviceAccounts(), nil })
 	plugins.Plugins.Register(admission.RightsPlugin, admission.NewRights)
 	plugins.Plugins.Register(admission.RevisionsPlugin, admission.NewRevisions)
-	plugins.Plugins.Register(admission.WarningsPlugin, func(io.Reader) (genericadmission.Interface, error) {
-		resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
-		return admission.NewWarnings(o.parents, resolver), nil
-	})
+	plugins.Plugins.Register(admission.WarningsPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.warnings(), nil })
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder,
 		admission.HookAddressesPlugin, admission.ServiceAccountsPlugin, admission.RightsPlugin, admission.RevisionsPlugin, admission.WarningsPlugin)
+}
+
+func (o *Options) hookAddresses() *admission.HookAddresses {
+	return admission.NewHookAddresses(o.Controllers.HookDenied)
+}
+
+func (o *Options) serviceAccounts() *admission.ServiceAccounts {
+	return admission.NewServiceAccounts(o.Controllers.RequireServiceAccount)
+}
+
+func (o *Options) warnings() *admission.Warnings {
+	resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
+	return admission.NewWarnings(o.parents, resolver)
+}
+
+// importAdvice returns what warns of controllers that are imported.
+func (o *Options) importAdvice(client *rest.Config) (imports.Advise, error) {
+	host, err := admissionHost(client)
+	if err != nil {
+		return nil, err
+	}
+	return admission.NewAdvice(host, o.hookAddresses(), o.serviceAccounts(), o.warnings()).Give, nil
 }
 
 // initializeAdmission returns the initializer that gives clients of the host to our plugins.
@@ -50,22 +66,30 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	if config.ClientConfig == nil {
 		return nil, nil
 	}
+	host, err := admissionHost(config.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
+}
+
+// admissionHost returns the clients of the host for admission.
+func admissionHost(config *rest.Config) (admission.Host, error) {
 	// One request may lead to dozens of reviews. The host limits how many there are at once.
-	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.ClientConfig), "admission")
+	hostConfig := rest.AddUserAgent(rest.CopyConfig(config), "admission")
 	hostConfig.QPS = -1
 	client, err := kubernetes.NewForConfig(hostConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster for admission: %w", err)
+		return admission.Host{}, fmt.Errorf("making a client of the cluster for admission: %w", err)
 	}
 	objects, err := metadata.NewForConfig(hostConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making a metadata client of the cluster for admission: %w", err)
+		return admission.Host{}, fmt.Errorf("making a metadata client of the cluster for admission: %w", err)
 	}
-	host := admission.Host{
+	return admission.Host{
 		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),
 		Objects: hostObjects{objects}, Definitions: hostDefinitions{client.Discovery().RESTClient()},
-	}
-	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
+	}, nil
 }
 
 // hostObjects lists the metadata of objects of the host.

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
 
@@ -115,13 +117,23 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 	}
 	return servingcert.NewSecretProvider(servingcert.SecretConfig{
 		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName, Service: o.ServiceName,
-		DNSNames: o.names(), IPs: o.ips(nil), // replicas bind different addresses
+		OtherAPIServices: []string{migrationAPIServiceName},
+		DNSNames:         o.names(), IPs: o.ips(nil), // replicas bind different addresses
 		Kube: kube, Dynamic: objects,
 	})
 }
 
-// apiServiceName is the name of the APIService by which the host finds this server.
-const apiServiceName = "v1alpha1." + v1alpha1.GroupName
+// registration returns by which registration at the host this server is known to be the one that acts.
+func (o *CertificateOptions) registration() registration.Config {
+	return registration.Config{APIService: apiServiceName, Namespace: o.ServiceNamespace, Service: o.ServiceName}
+}
+
+const (
+	// apiServiceName is the name of the APIService by which the host finds this server.
+	apiServiceName = "v1alpha1." + v1alpha1.GroupName
+	// migrationAPIServiceName is the name of the APIService by which objects are imported.
+	migrationAPIServiceName = "v1alpha1." + migration.GroupName
+)
 
 // validateServing checks what the library does not check.
 func (o *CertificateOptions) validateServing(serving *genericoptions.SecureServingOptions) []error {

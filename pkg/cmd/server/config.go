@@ -6,15 +6,18 @@ package server
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/peers"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
@@ -67,8 +70,18 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if host != nil {
 		registry := prometheus.NewRegistry()
 		config.ExtraConfig.Metrics = append(config.ExtraConfig.Metrics, registry)
+		registered, err := registration.New(config.GenericConfig.ClientConfig, o.Certificate.registration())
+		if err != nil {
+			return nil, err
+		}
+		config.ExtraConfig.Leading = registered.Leading
+		if config.ExtraConfig.Advise, err = o.importAdvice(config.GenericConfig.ClientConfig); err != nil {
+			return nil, err
+		}
 		handle := &controller.Handle{}
-		controllers := controller.Config{Host: config.GenericConfig.ClientConfig, Metrics: registry, Handle: handle, Options: o.Controllers.Options}
+		controllers := controller.Config{
+			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, Options: o.Controllers.Options,
+		}
 		config.ExtraConfig.Reviews = handle
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
@@ -97,6 +110,7 @@ func (o *Options) runControllers(host *extendedHost, config controller.Config, s
 			return err
 		}
 		defer o.watchParents(ctx, loopback)()
+		defer follow(ctx, config.Registration)()
 		config.Loopback = loopback
 		store, closeStore, err := settledStore(ctx, storage)
 		if err != nil {
@@ -106,6 +120,21 @@ func (o *Options) runControllers(host *extendedHost, config controller.Config, s
 		config.Settled = store
 		defer shown.start(ctx)()
 		return controller.Run(ctx, config)
+	}
+}
+
+// follow follows the registration until stop is called.
+func follow(ctx context.Context, registered *registration.Registration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := registered.Run(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to follow the registration; no controllers run") // an informer that was not started does not fail
+		}
+	})
+	return func() {
+		cancel()
+		following.Wait()
 	}
 }
 

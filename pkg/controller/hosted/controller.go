@@ -55,6 +55,8 @@ type Dependencies struct {
 	// RequireServiceAccount has the status of a controller without a service account say that new ones
 	// need one.
 	RequireServiceAccount bool
+	// Held returns why no controller may run; nil if they may. If the function is nil, they always may.
+	Held func() error
 	// Metrics is where a running controller registers the metrics of its queue and of its health.
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ type fixture struct {
 	own     *fake.Clientset
 	host    *fakeHost
 	reviews *reviews
+	// heldBy is why controllers are held; nil if they are not.
+	heldBy *atomic.Pointer[error]
 }
 
 // newFixture returns a Reconciler that runs until the test ends. Its host has the types of hosttest.
@@ -67,15 +70,16 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	objects := cache.NewInformers(ctx, client, 0)
-	reviews := &reviews{}
+	reviews, heldBy := &reviews{}, &atomic.Pointer[error]{}
+	heldBy.Store(new(error))
 	dependencies := hosted.Dependencies{
 		Permissions: permissions.New(reviews),
 		Informers:   objects, Discovery: hosttest.Discovery(t), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
-		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored,
+		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored, Held: func() error { return *heldBy.Load() },
 	}
 	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.FinalizerRemoved)
-	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost, reviews: reviews}
+	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost, reviews: reviews, heldBy: heldBy}
 	informers.Start(ctx.Done())
 	var running sync.WaitGroup
 	running.Go(func() { stored.Run(ctx) })

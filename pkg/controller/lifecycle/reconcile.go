@@ -42,6 +42,10 @@ func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err err
 	if err != nil || !mine {
 		return resultOf(ctx, of, err)
 	}
+	if held := r.held(); held != nil {
+		r.hold(ctx, state, object, held)
+		return true, nil
+	}
 	if object.GetDeletionTimestamp() != nil {
 		return resultOf(ctx, of, r.reconcileDelete(ctx, state, object))
 	}

@@ -10,6 +10,7 @@ package openapi
 
 import (
 	v1alpha1 "github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	migrationv1alpha1 "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -103,6 +104,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.WatchedObject{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref),
 		v1alpha1.Webhook{}.OpenAPIModelName():                                     schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref),
 		v1alpha1.WebhookEtagConfig{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref),
+		migrationv1alpha1.Import{}.OpenAPIModelName():                             schema_pkg_apis_migration_v1alpha1_Import(ref),
+		migrationv1alpha1.ImportList{}.OpenAPIModelName():                         schema_pkg_apis_migration_v1alpha1_ImportList(ref),
+		migrationv1alpha1.ImportSpec{}.OpenAPIModelName():                         schema_pkg_apis_migration_v1alpha1_ImportSpec(ref),
+		migrationv1alpha1.ImportStatus{}.OpenAPIModelName():                       schema_pkg_apis_migration_v1alpha1_ImportStatus(ref),
 		resource.Quantity{}.OpenAPIModelName():                                    schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                                          schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -4376,6 +4381,198 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_migration_v1alpha1_Import(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Import brings one object of metacontroller.k8s.io from another server into the storage of this one, with its UID, creation time, generation, labels, annotations, finalizers, owners, status and managedFields. To create an Import again is to import the object again. There is also an Import of each object that is stored here without having been imported. To delete an Import is to forget where the object came from; the object stays.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata. The name is the UID of the object.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the object as the other server has it. It is not kept.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(migrationv1alpha1.ImportSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what became of it here.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(migrationv1alpha1.ImportStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			migrationv1alpha1.ImportSpec{}.OpenAPIModelName(), migrationv1alpha1.ImportStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_migration_v1alpha1_ImportList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ImportList is a list of Imports.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the Imports.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(migrationv1alpha1.Import{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			migrationv1alpha1.Import{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_migration_v1alpha1_ImportSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ImportSpec is the object as the other server has it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the whole object. Its version may be another one than v1alpha1 if its fields are the same. Of an object that is deleted, only apiVersion, kind, name and namespace are needed.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"deleted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deleted is true if the other server no longer has the object. It is then removed here, whatever finalizers it has. Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"overwrite": {
+						SchemaProps: spec.SchemaProps{
+							Description: "overwrite brings the object into the state of the other server although it was changed or deleted here since it was imported. Without it, what was changed here stays, and what was changed there is merged with it; an object that was deleted on one side and changed on the other is in conflict. Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"exported": {
+						SchemaProps: spec.SchemaProps{
+							Description: "exported is true if the other server has just got its object from here. Nothing is stored but that the two are the same now. The UID of its object may be another one than here. Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"object"},
+			},
+		},
+		Dependencies: []string{
+			runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_migration_v1alpha1_ImportStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ImportStatus is what became of an object here.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is what the import did. It is only in the answer to it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"sourceResourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sourceResourceVersion is the resourceVersion that the object had at the other server when it was imported last; empty if it never was.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fingerprint": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fingerprint is that of the object as it was imported. The status and the managedFields do not count.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changed is true if the object was changed or deleted here since it was imported, or was never imported.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the object as it is stored here; absent if it was deleted.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			runtime.RawExtension{}.OpenAPIModelName()},
 	}
 }
 

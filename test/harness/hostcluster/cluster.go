@@ -34,6 +34,9 @@ type Cluster struct {
 	ca        *pki.Authority
 	processes []*process.Process // in the order of their start
 	admin     string
+	// apiServer serves at apiPort. It may be restarted.
+	apiServer *process.Process
+	apiPort   int
 	more      []string // controllers
 }
 
@@ -91,6 +94,7 @@ func (c *Cluster) serveAPI(ctx context.Context, etcd *process.Process) error {
 		}
 		err = c.waitForAPI(ctx, etcd, apiServer)
 		if err == nil {
+			c.apiServer, c.apiPort = apiServer, port
 			return nil
 		}
 		clash := strings.Contains(err.Error(), "address already in use")
@@ -99,6 +103,22 @@ func (c *Cluster) serveAPI(ctx context.Context, etcd *process.Process) error {
 		}
 		c.processes = slices.DeleteFunc(c.processes, func(p *process.Process) bool { return p == apiServer })
 	}
+}
+
+// RestartAPIServer ends kube-apiserver at once and starts it again at the same address. It returns when the API is ready.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	if err := c.apiServer.Kill(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	defer cancel()
+	again, err := c.startAPIServer(c.apiPort)
+	if err != nil {
+		return fmt.Errorf("restart kube-apiserver: %w", err)
+	}
+	c.processes = slices.DeleteFunc(c.processes, func(p *process.Process) bool { return p == c.apiServer })
+	c.apiServer = again
+	return c.waitForAPI(ctx, c.processes[0], again)
 }
 
 func (c *Cluster) waitForAPI(ctx context.Context, etcd, apiServer *process.Process) error {

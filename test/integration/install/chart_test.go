@@ -40,6 +40,8 @@ var choices = map[string]choice{
 	"tenants":            {overlay: "tenants", values: []string{"tenants.enabled=true"}},
 	"one Pod at a time":  {overlay: "embedded-etcd", components: []string{"read-write-once-pod"}, values: []string{"persistence.accessModes={ReadWriteOncePod}"}},
 	"snapshots":          {overlay: "embedded-etcd", components: []string{"snapshots"}, values: []string{"snapshots.enabled=true"}},
+	"migration":          {overlay: "migration", values: []string{"migration.enabled=true"}},
+	"all, migrating":     {overlay: "external-etcd", components: []string{"cert-manager", "tenants", "migration"}, values: []string{"etcd.servers={https://etcd:2379}", "certManager.enabled=true", "tenants.enabled=true", "migration.enabled=true"}},
 	"all, external etcd": {overlay: "external-etcd", components: []string{"cert-manager", "tenants"}, values: []string{"etcd.servers={https://etcd:2379}", "certManager.enabled=true", "tenants.enabled=true"}},
 	"all, embedded etcd": {overlay: "embedded-etcd", components: []string{"cert-manager", "tenants", "read-write-once-pod", "snapshots"}, values: []string{"certManager.enabled=true", "tenants.enabled=true", "persistence.accessModes={ReadWriteOncePod}", "snapshots.enabled=true"}},
 }

@@ -163,7 +163,7 @@ func format(types *statichost.Catalog) ([]byte, error) {
 	var text bytes.Buffer
 	write := func(name string, value any, last bool) error {
 		line, err := json.Marshal(value)
-		text.WriteString(fmt.Sprintf("%q:%s", name, line))
+		fmt.Fprintf(&text, "%q:%s", name, line)
 		if !last {
 			text.WriteString(",")
 		}

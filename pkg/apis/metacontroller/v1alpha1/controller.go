@@ -25,6 +25,9 @@ const (
 	SkipDrainAnnotation = GroupName + "/skip-drain"
 	// PausedAnnotation has all controllers leave a parent alone if it is "true".
 	PausedAnnotation = GroupName + "/paused"
+	// HoldAnnotation on the APIService of the group has no controller of the server run. Its value says why. "false" counts as
+	// absent.
+	HoldAnnotation = GroupName + "/hold"
 
 	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after
 	// them, are the finalizers that controllers put on their parents. They are Metacontroller's, and

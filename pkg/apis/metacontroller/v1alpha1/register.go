@@ -14,6 +14,9 @@ import (
 // GroupName is the API group of all types of this package.
 const GroupName = "metacontroller.k8s.io"
 
+// Category is the word for all kinds of the group in kubectl get.
+const Category = "metacontroller"
+
 // SchemeGroupVersion is the group and version of all types of this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 

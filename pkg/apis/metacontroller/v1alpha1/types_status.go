@@ -31,6 +31,14 @@ const (
 	ConditionServiceAccountSet = "ServiceAccountSet"
 )
 
+// Reasons of the condition Ready that say that nothing runs for a controller, and that its parents and children are left alone.
+const (
+	// ReasonHeld means that the APIService holds all controllers, or does not lead to this server.
+	ReasonHeld = "Held"
+	// ReasonNotSelected means that the server does not select the controller.
+	ReasonNotSelected = "NotSelected"
+)
+
 // ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
 // It is refreshed once a second at most.
 type ControllerStatus struct {

@@ -4,7 +4,7 @@
 package hooktest
 
 import (
-	"bytes"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,7 +58,7 @@ func recordApplied(child, wanted *unstructured.Unstructured) error {
 	}
 	child.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: object.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: child.GetAPIVersion(),
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: bytes.TrimSpace(raw)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.TrimSpace(string(raw))),
 	}})
 	return nil
 }

@@ -6,13 +6,16 @@
 package localhook
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -53,8 +56,13 @@ func TestAProgramIsStartedAndEndsWithAllThatItHasStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stat, err := os.ReadFile(filepath.Join("/proc", string(raw), "stat")); err == nil && !strings.Contains(string(stat), ") Z ") && syscall.Kill(pid, 0) == nil {
-		t.Errorf("what the program has started still runs: %s", stat)
+	// The system takes a moment to end a process that has been told to.
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		stat, err := os.ReadFile(filepath.Join("/proc", string(raw), "stat"))
+		return err != nil || strings.Contains(string(stat), ") Z ") || syscall.Kill(pid, 0) != nil, nil
+	})
+	if err != nil {
+		t.Errorf("what the program has started still runs: %v", err)
 	}
 }
 

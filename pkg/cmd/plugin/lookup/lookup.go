@@ -164,7 +164,7 @@ func isNamed(of *metav1.APIResource, name string) bool {
 // parentTypes returns the types of the parents of a controller, as the cluster serves them.
 func (l *Lookup) parentTypes(controller *Controller) ([]metav1.APIResource, error) {
 	var types []metav1.APIResource
-	for _, rule := range controller.Object.ParentTypes() {
+	for _, rule := range controller.ParentTypes() {
 		list, err := l.discovery.ServerResourcesForGroupVersion(rule.APIVersion)
 		if err != nil {
 			return nil, fmt.Errorf("read the types of %s: %w", rule.APIVersion, err)

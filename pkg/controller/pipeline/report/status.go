@@ -130,7 +130,8 @@ const (
 	ReasonWriteLoop          = "WriteLoop"
 	ReasonCredentialsStale   = "CredentialsStale"
 	ReasonHookDown           = "HookDown"
-	ReasonNotSelected        = "NotSelected"
+	ReasonNotSelected        = v1alpha1.ReasonNotSelected
+	ReasonHeld               = v1alpha1.ReasonHeld
 	ReasonWatchFailed        = "WatchFailed"
 	ReasonTypesNotListed     = "TypesNotListed"
 	ReasonAllSynced          = "AllSynced"

@@ -14,15 +14,18 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
+	migrationinstall "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/install"
 )
 
-// NewScheme returns a scheme as the server has it: the group's types and what every API server
+// NewScheme returns a scheme as the server has it: the types of its groups and what every API server
 // needs beside its own.
 func NewScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := install.Install(scheme); err != nil {
-		t.Fatal(err)
+	for _, installed := range []func(*runtime.Scheme) error{install.Install, migrationinstall.Install} {
+		if err := installed(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, unversioned)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	migration "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 )
 
 // Prefix is what the keys of all objects in etcd begin with.
@@ -26,8 +27,9 @@ const Prefix = "/registrytest"
 func StartStorage(t testing.TB, scheme *runtime.Scheme, config *genericapiserver.Config) *kubernetes.Client {
 	t.Helper()
 	client := testserver.RunEtcd(t, nil)
-	backend := storagebackend.NewDefaultConfig(Prefix, serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion))
-	backend.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
+	stored := schema.GroupVersions{v1alpha1.SchemeGroupVersion, migration.SchemeGroupVersion}
+	backend := storagebackend.NewDefaultConfig(Prefix, serializer.NewCodecFactory(scheme).LegacyCodec(stored...))
+	backend.EncodeVersioner = stored
 	backend.Transport.ServerList = client.Endpoints()
 	options := genericoptions.NewEtcdOptions(backend)
 	options.SkipHealthEndpoints = true

@@ -15,10 +15,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
-
-// category is the word for all kinds of the group in kubectl get.
-const category = "metacontroller"
 
 // Storage is the REST storage of one kind.
 type Storage struct {
@@ -26,6 +24,8 @@ type Storage struct {
 	Main *REST
 	// Status serves its status subresource. Destroying Main destroys both.
 	Status *StatusREST
+	// Importer writes objects of the kind as another server had them.
+	Importer *Importer
 }
 
 // NewStorage returns the storage of a kind. scheme knows the internal type and all served versions
@@ -55,6 +55,8 @@ func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, opt
 	return &Storage{
 		Main:   &REST{Store: store, shortNames: kind.ShortNames},
 		Status: &StatusREST{store: &statusStore},
+
+		Importer: newImporter(main, store),
 	}, nil
 }
 
@@ -82,7 +84,7 @@ func (r *REST) ShortNames() []string {
 // Categories returns the words that stand for a group of resources, in kubectl get, to which the
 // resource belongs.
 func (r *REST) Categories() []string {
-	return []string{category}
+	return []string{v1alpha1.Category}
 }
 
 // StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers

@@ -1,0 +1,109 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	metacontroller "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
+)
+
+// Config says what is migrated, and how.
+type Config struct {
+	// Host is the cluster, as an administrator.
+	Host *rest.Config
+	// Service leads to this server, at Port.
+	Service types.NamespacedName
+	Port    int32
+	// CABundle is the authority of this server in PEM. It is not needed if the server keeps the caBundle of its APIServices.
+	CABundle []byte
+	// Original names the workload of Metacontroller. It is looked for if that is empty.
+	Original Workload
+	// StopOriginal has Metacontroller scaled to zero before the switch, and up again after the way back.
+	StopOriginal bool
+	// DiscardOthers removes from this server's storage what is not in the definitions, before the switch.
+	DiscardOthers bool
+	// Force goes on although there are conflicts or differences, which are listed.
+	Force bool
+	// DryRun says what would be done, and does nothing.
+	DryRun bool
+	// Timeout bounds each wait for the cluster.
+	Timeout time.Duration
+	// Out is told what is done.
+	Out io.Writer
+}
+
+// Migration is the migration of one cluster.
+type Migration struct {
+	config   Config
+	kube     kubernetes.Interface
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+	imports  *importsClient
+	reviews  metacontroller.SyncReviewInterface
+}
+
+// New returns the migration of a cluster. It asks the cluster nothing.
+func New(config Config) (*Migration, error) {
+	host := rest.CopyConfig(config.Host)
+	host.QPS = -1                                      // the cluster's priority and fairness bounds it
+	host.WarningHandlerWithContext = rest.NoWarnings{} // they are about what others made
+	m := &Migration{config: config}
+	var err error
+	if m.kube, err = kubernetes.NewForConfig(host); err != nil {
+		return nil, fmt.Errorf("make a client of the cluster: %w", err)
+	}
+	if m.dynamic, err = dynamic.NewForConfig(host); err != nil {
+		return nil, fmt.Errorf("make a client of the cluster: %w", err)
+	}
+	if m.metadata, err = metadata.NewForConfig(host); err != nil {
+		return nil, fmt.Errorf("make a client of the cluster: %w", err)
+	}
+	if m.imports, err = newImportsClient(host); err != nil {
+		return nil, fmt.Errorf("make a client of the server: %w", err)
+	}
+	own, err := metacontroller.NewForConfig(host)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of the server: %w", err)
+	}
+	m.reviews = own.SyncReviews()
+	return m, nil
+}
+
+// say tells what was done.
+func (m *Migration) say(format string, args ...any) {
+	fmt.Fprintf(m.config.Out, format+"\n", args...)
+}
+
+// pollInterval is how often the cluster is asked whether a change has taken effect.
+const pollInterval = 50 * time.Millisecond
+
+// until waits until check returns nil. The error of the last check says what did not happen.
+func (m *Migration) until(ctx context.Context, what string, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, m.config.Timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("%s did not happen within %s: %w", what, m.config.Timeout, last)
+}
+
+// spent returns how long something took, as it is shown.
+func spent(since time.Time) string { return time.Since(since).Round(time.Millisecond).String() }
