@@ -37,10 +37,17 @@ const questions = [
   ["thousands of objects, updates take minutes, slow", "/faq.html#thousands-of-objects-and-it-is-slow-why"],
   ["restrict controllers to a namespace", "/tenancy.html#what-namespaces-do"],
   ["upgrade to a new version, what happens", "/faq.html#what-happens-on-an-upgrade"],
-  ["migrate from Metacontroller", "/install.html#from-metacontroller"],
+  ["migrate from Metacontroller", "/migrate.html"],
+  ["go back to Metacontroller after a migration", "/migrate.html#back"],
   ["server-side apply", "/children.html"],
   ["rolling update waits for a pod that is not ready", "/rolling-updates.html#progress"],
   ["see another namespace with customize hook related resources", "/hooks.html#related-objects"],
+  ["dry run, what would a change of my hook do", "/plugin.html#see-what-would-happen"],
+  ["test a hook without a cluster", "/faq.html#how-do-i-test-a-hook"],
+  ["debug a hook: see its request and answer", "/faq.html#how-do-i-debug-a-hook-with-the-request-that-it-was-sent-and-what-it-answered"],
+  ["roll back a rolling update", "/faq.html#how-do-i-take-a-rolling-update-back"],
+  ["pause a controller", "/operations.html#pausing"],
+  ["pipeline in CI with GitHub Actions or GitLab", "/ci.html"],
 ];
 
 const chunks = path.join(site, "assets/chunks");

@@ -60,7 +60,11 @@ func examples(t *testing.T) []string {
 	return names
 }
 
-var hookPort = regexp.MustCompile(`url: https?://(?:127\.0\.0\.1|localhost):(\d+)`)
+var (
+	hookPort = regexp.MustCompile(`url: https?://(?:127\.0\.0\.1|localhost):(\d+)`)
+	// nextPort is that of a version of the hook that is only previewed.
+	nextPort = regexp.MustCompile(`--hook http://localhost:(\d+)`)
+)
 
 // follow does what the README of an example says, in a copy of the example's folder.
 func follow(t *testing.T, example string) {
@@ -76,6 +80,12 @@ func follow(t *testing.T, example string) {
 		t.Fatal("the controller calls no hook on this machine")
 	}
 	anotherPort(t, reader, string(port[1]))
+	for _, block := range page.Blocks {
+		if next := nextPort.FindStringSubmatch(block.Text); next != nil {
+			anotherPort(t, reader, next[1])
+			break
+		}
+	}
 	reader.Folder = filepath.Join(checkout(t, reader), "artifacts", "examples", example)
 	if reader.Follow(t, page) < 3 {
 		t.Error("the README hardly has commands")

@@ -31,7 +31,7 @@ func TestTheFirstHookInEachLanguage(t *testing.T) {
 				if block.Heading == language {
 					own++
 				}
-				if languages[block.Heading] && block.Heading != language || language != "In Python" && block.Heading == "Test it" {
+				if languages[block.Heading] && block.Heading != language {
 					continue
 				}
 				reader.Do(t, page, block)

@@ -4,11 +4,13 @@
 package manual
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,12 +44,38 @@ func readerIn(t *testing.T, folder string) *manual.Reader {
 	return &manual.Reader{
 		Folder: folder,
 		Environment: append(env.Host.KubectlCommand(t.Context()).Env,
-			"KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(env.Host.Kubectl())+":"+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"),
+			"KUBECONFIG="+kubeconfig, "PATH="+programs(t)+":"+filepath.Dir(env.Host.Kubectl())+":"+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"),
 		Patience: time.Minute,
 		Instead:  []manual.Word{{Page: "namespace: default", Here: "namespace: " + namespace}},
 		Printed:  []manual.Word{{Page: "default", Here: namespace}},
 	}
 }
+
+// programs returns a folder with the programs of this repository by the names that readers type.
+func programs(t *testing.T) string {
+	t.Helper()
+	server, err := serverBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := pluginBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, program := range map[string]string{"metacontroller-apiserver": server, "kubectl-metacontroller": plugin} {
+		if err := os.Symlink(program, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// Tests beside each other build each program once.
+var (
+	serverBinary = sync.OnceValues(func() (string, error) { return env.ServerBinary(context.Background()) })
+	pluginBinary = sync.OnceValues(func() (string, error) { return env.PluginBinary(context.Background()) })
+)
 
 // anotherPort has the reader take a free port in place of the one that pages name.
 func anotherPort(t *testing.T, reader *manual.Reader, named string) {

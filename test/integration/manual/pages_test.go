@@ -6,8 +6,6 @@ package manual
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,25 +42,6 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 			anotherPort(t, reader, "8080")
 			anotherPort(t, reader, "8081")
 			reader.Folder = checkout(t, reader)
-			server, err := env.ServerBinary(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			plugin, err := env.PluginBinary(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			programs := t.TempDir()
-			for name, program := range map[string]string{"metacontroller-apiserver": server, "kubectl-metacontroller": plugin} {
-				if err := os.Symlink(program, filepath.Join(programs, name)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for i, variable := range reader.Environment {
-				if path, isPath := strings.CutPrefix(variable, "PATH="); isPath {
-					reader.Environment[i] = "PATH=" + programs + ":" + path
-				}
-			}
 			reader.Follow(t, page)
 		})
 	}

@@ -48,12 +48,14 @@ func troubleOfPod(pod *unstructured.Unstructured) string {
 	return badCondition(pod)
 }
 
-// counts are the fields that say how many of the wanted Pods of an object are ready.
+// counts are the fields that say how many of the wanted Pods of an object are ready. The number of those that are
+// ready may be left out if it is 0. Then it counts only beside the number of those that exist, since any type may have
+// the field spec.replicas.
 var counts = []struct {
-	wanted, ready []string
+	wanted, exist, ready []string
 }{
-	{[]string{"spec", "replicas"}, []string{"status", "readyReplicas"}},
-	{[]string{"status", "desiredNumberScheduled"}, []string{"status", "numberReady"}},
+	{[]string{"spec", "replicas"}, []string{"status", "replicas"}, []string{"status", "readyReplicas"}},
+	{[]string{"status", "desiredNumberScheduled"}, []string{"status", "currentNumberScheduled"}, []string{"status", "numberReady"}},
 }
 
 // missingReplicas says how many of the wanted Pods of an object are ready, if not all are.
@@ -63,10 +65,9 @@ func missingReplicas(of *unstructured.Unstructured) string {
 		if !there || err != nil {
 			continue
 		}
-		if _, counted := of.Object["status"].(map[string]any); !counted {
-			continue
-		}
-		if ready, _, err := unstructured.NestedInt64(of.Object, count.ready...); err == nil && ready < wanted {
+		_, exist, _ := unstructured.NestedInt64(of.Object, count.exist...)
+		ready, counted, err := unstructured.NestedInt64(of.Object, count.ready...)
+		if err == nil && (exist || counted) && ready < wanted {
 			return fmt.Sprintf("%d of %d ready", ready, wanted)
 		}
 	}

@@ -24,6 +24,7 @@ func TestTrouble(t *testing.T) {
 		"some replicas are ready":        {`{kind: Deployment, spec: {replicas: 2}, status: {readyReplicas: 1}}`, "1 of 2 ready"},
 		"no replica is ready":            {`{kind: ReplicaSet, spec: {replicas: 2}, status: {replicas: 2}}`, "0 of 2 ready"},
 		"no status yet":                  {`{kind: StatefulSet, spec: {replicas: 2}}`, ""},
+		"replicas of another sort":       {`{kind: Website, spec: {replicas: 2}, status: {ready: 1}}`, ""},
 		"a DaemonSet":                    {`{kind: DaemonSet, status: {desiredNumberScheduled: 3, numberReady: 1}}`, "1 of 3 ready"},
 		"a Job that has failed":          {`{kind: Job, status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, "Failed: BackoffLimitExceeded"},
 		"a type of one's own":            {`{kind: Website, status: {conditions: [{type: Ready, status: "Unknown", message: who knows}]}}`, "not Ready: who knows"},

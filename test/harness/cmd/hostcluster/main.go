@@ -62,7 +62,11 @@ func run(ctx context.Context, withNode bool) (err error) {
 
 	fmt.Fprintf(os.Stderr, "The host cluster is ready after %s. Logs and the audit log are in %s. Ctrl-C ends it.\n",
 		time.Since(begin).Round(100*time.Millisecond), dir)
-	fmt.Printf("export KUBECONFIG=%s PATH=%s:$PATH\n", cluster.AdminKubeconfig(), filepath.Dir(cluster.Kubectl()))
+	own, err := os.Executable() // the plugin of kubectl is beside it
+	if err != nil {
+		return err
+	}
+	fmt.Printf("export KUBECONFIG=%s PATH=%s:%s:$PATH\n", cluster.AdminKubeconfig(), filepath.Dir(own), filepath.Dir(cluster.Kubectl()))
 
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
