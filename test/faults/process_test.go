@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/test/faults/proxy"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
 )
 
 // stopTimeout is how long a process may take to end once it is cut off.
@@ -38,8 +41,19 @@ func startProcess(log io.Writer, script proxy.Script, options controller.Options
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log), textlogger.Verbosity(2)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	p := &process{proxy: through, cancel: cancel, done: make(chan error, 1)}
-	config := controller.Config{Host: through.Host(), Loopback: through.Own(), Metrics: prometheus.NewRegistry(), Options: options}
-	go func() { p.done <- controller.Run(ctx, config) }()
+	registered, err := registration.New(through.Host(), registration.Config{
+		APIService: aggregation.APIServiceName, Namespace: aggregation.Namespace, Service: aggregation.ServiceName,
+	})
+	if err != nil {
+		return nil, err
+	}
+	config := controller.Config{Host: through.Host(), Loopback: through.Own(), Metrics: prometheus.NewRegistry(), Registration: registered, Options: options}
+	go func() {
+		var running errgroup.Group
+		running.Go(func() error { return registered.Run(ctx) })
+		running.Go(func() error { return controller.Run(ctx, config) })
+		p.done <- running.Wait()
+	}()
 	return p, nil
 }
 
