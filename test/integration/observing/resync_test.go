@@ -101,6 +101,27 @@ func TestParentsAreSyncedOnRequest(t *testing.T) {
 	}
 }
 
+// Who has mended a hook and asks for a sync does not wait until the server tries the hook again by itself.
+func TestARequestHasAHookCalledThatHasFailed(t *testing.T) {
+	f := newFixture(t, "resyncfailing")
+	f.CreateParentWith("a", nil, harness.Object{"fails": true})
+	const untilRarely = 7 // five calls, and two with pauses of 1 and 2 s: the next one would come after 4 s
+	env.Eventually(t, func(context.Context) error {
+		if calls, _ := callsAbout(&f, "a"); calls < untilRarely {
+			return fmt.Errorf("the hook was called %d times", calls)
+		}
+		return nil
+	})
+	f.Hook.Handle(hook.Answering(t, func(hook.CompositeRequest) harness.Object { return harness.Object{"children": []any{}} }))
+	before := len(f.Hook.Calls())
+	request(&f, fmt.Sprintf(`{"parent":{"namespace":%q,"name":"a"}}`, f.Namespace))
+	waitForState(&f, "a", v1alpha1.SyncStateSynced)
+	var asked struct{ Trigger string }
+	if err := f.Hook.Calls()[before].Decode(&asked); err != nil || asked.Trigger != "request" {
+		t.Errorf("the mended hook was called because of %q, %v", asked.Trigger, err)
+	}
+}
+
 func TestRequestsThatCannotBeMet(t *testing.T) {
 	f := newFixture(t, "badrequests")
 	path := "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/"

@@ -46,7 +46,7 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 		return w.callForPreview(ctx, snapshot, q)
 	}
 	parent := cmp.Or(snapshot.Present, snapshot.Parent)
-	if err := w.breaker.allow(parent, time.Now()); err != nil {
+	if err := w.breaker.allow(parent, snapshot.Trigger == pipeline.TriggerRequest, time.Now()); err != nil {
 		return w.explain(err)
 	}
 	defer func() { w.breaker.done(parent, err, time.Now()) }()

@@ -33,14 +33,16 @@ func (e *CircuitOpenError) Error() string {
 //   - probes: calls about one parent at a time, after a pause. If a sync makes several calls,
 //     about several versions of the parent, all of them are the probe, because a sync needs all
 //     the answers,
-//   - every changeInterval, a call about a parent that has changed since the last call about it.
+//   - every changeInterval, a call about a parent that has changed since the last call about it, or
+//     that a user has asked to be synced since.
 //
 // A call about an earlier version of a parent counts as a call about the parent as it is now. The
 // zero value is a closed circuit.
 type circuitBreaker struct {
 	mu sync.Mutex
 	// failures counts the calls in a row without an answer. failed has the parents of these calls
-	// with their content hashes.
+	// with their content hashes. A parent that a user has asked for has another hash there, so that it
+	// counts as changed until the next call about it.
 	failures int
 	failed   map[types.UID]uint64
 	// pause is the pause before the next probe, which may be made at the time next. While probing,
@@ -59,14 +61,18 @@ type circuitBreaker struct {
 }
 
 // allow returns nil if the call about a parent may be made; then done must follow. Otherwise it
-// returns a *CircuitOpenError.
-func (b *circuitBreaker) allow(parent *object.Object, now time.Time) error {
+// returns a *CircuitOpenError. Asked says whether a user asked for the sync.
+func (b *circuitBreaker) allow(parent *object.Object, asked bool, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < failuresToOpen {
 		return nil
 	}
 	hash, tried := b.failed[parent.UID]
+	if tried && asked {
+		hash = ^parent.Hash
+		b.failed[parent.UID] = hash
+	}
 	changed := hash != parent.Hash
 	switch {
 	case !tried || b.probing && b.probe == parent.UID:

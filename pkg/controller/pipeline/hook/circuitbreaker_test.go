@@ -42,7 +42,18 @@ type calling struct {
 // wait.
 func (c *calling) call(parent *object.Object, result error) (wait time.Duration) {
 	c.Helper()
-	if err := c.breaker.allow(parent, c.now); err != nil {
+	return c.callFor(false, parent, result)
+}
+
+// askedCall is call in a sync that a user asked for.
+func (c *calling) askedCall(parent *object.Object, result error) (wait time.Duration) {
+	c.Helper()
+	return c.callFor(true, parent, result)
+}
+
+func (c *calling) callFor(asked bool, parent *object.Object, result error) (wait time.Duration) {
+	c.Helper()
+	if err := c.breaker.allow(parent, asked, c.now); err != nil {
 		down, ok := errors.AsType[*CircuitOpenError](err)
 		if !ok || down.After <= 0 {
 			c.Fatalf("the error is %v", err)
@@ -100,7 +111,7 @@ func TestOneProbeAtATime(t *testing.T) {
 	c.down()
 	c.call(parentOf("b", 1), errRefused)
 	c.now = c.now.Add(minPause)
-	if err := c.breaker.allow(parentOf("a", 1), c.now); err != nil {
+	if err := c.breaker.allow(parentOf("a", 1), false, c.now); err != nil {
 		t.Fatalf("no probe: %v", err)
 	}
 	c.now = c.now.Add(time.Hour)
@@ -121,7 +132,7 @@ func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 		c.now = c.now.Add(pause * time.Second)
 		admitted := 0
 		for range 3 { // at the same time
-			if c.breaker.allow(parentOf("a", 1), c.now) == nil {
+			if c.breaker.allow(parentOf("a", 1), false, c.now) == nil {
 				admitted++
 			}
 		}
@@ -185,6 +196,31 @@ func TestWhoIsCalledAboutWhileAHookIsDown(t *testing.T) {
 	c.now = c.now.Add(changeInterval / 4)
 	if wait := c.call(parentOf("b", 2), nil); wait != changeInterval*3/4 {
 		t.Errorf("another change has to wait %s", wait)
+	}
+}
+
+// Who has mended a hook and asks for a sync does not wait for the next probe.
+func TestAHookThatIsDownIsCalledOnRequest(t *testing.T) {
+	c := &calling{T: t, now: time.Now()}
+	c.down()
+	for range 5 { // probes that fail
+		c.now = c.now.Add(maxPause)
+		c.call(parentOf("a", 1), errRefused)
+	}
+	c.call(parentOf("b", 1), errRefused)
+	if wait := c.askedCall(parentOf("a", 1), errRefused); wait != 0 {
+		t.Errorf("a parent that is asked for has to wait %s", wait)
+	}
+	if wait := c.call(parentOf("a", 1), nil); wait <= changeInterval {
+		t.Errorf("after the call it has to wait %s, as all others have", wait)
+	}
+	c.now = c.now.Add(changeInterval / 4)
+	if wait := c.askedCall(parentOf("b", 1), nil); wait != changeInterval*3/4 {
+		t.Errorf("another one that is asked for so soon has to wait %s", wait)
+	}
+	c.now = c.now.Add(changeInterval * 3 / 4)
+	if wait := c.call(parentOf("b", 1), nil); wait != 0 {
+		t.Errorf("when it is retried, it has to wait %s", wait)
 	}
 }
 
@@ -281,7 +317,7 @@ type syncing struct {
 
 func (c *syncing) sync(_ context.Context, name object.Key, _ syncqueue.Cause) syncqueue.Result {
 	parent := parentOf(name.Name, 1)
-	if err := c.breaker.allow(parent, time.Now()); err != nil {
+	if err := c.breaker.allow(parent, false, time.Now()); err != nil {
 		down, _ := errors.AsType[*CircuitOpenError](err)
 		return syncqueue.RequeueAfter(down.After)
 	}
@@ -389,7 +425,7 @@ func TestAHookThatRefusesIsNotDown(t *testing.T) {
 			var breaker circuitBreaker
 			parent, now := parentOf("a", 1), time.Now()
 			for range failuresToOpen {
-				if err := breaker.allow(parent, now); err != nil {
+				if err := breaker.allow(parent, false, now); err != nil {
 					t.Fatal(err)
 				}
 				breaker.done(parent, fmt.Errorf("sync hook failed: %w", test.err), now)
@@ -397,7 +433,7 @@ func TestAHookThatRefusesIsNotDown(t *testing.T) {
 			if err := breaker.cause(); (err != nil) != test.want {
 				t.Errorf("it is down: %v, want %v", err, test.want)
 			}
-			if err := breaker.allow(parent, now); err == nil {
+			if err := breaker.allow(parent, false, now); err == nil {
 				t.Error("it is called on and on")
 			}
 		})
