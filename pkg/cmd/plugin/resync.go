@@ -25,8 +25,8 @@ func newResync(c *cluster, streams Streams) *cobra.Command {
 
 Without parents, all parents of the controller are synced: in all namespaces, unless there is --namespace. They are synced one after
 the other, so that the hook and the cluster are not overrun. A parent without a controller is synced by all controllers that are
-for its type.`,
-		Example: `  # All Websites, because the hook reads something that is not in the cluster.
+for its type. Those that are paused stay paused.`,
+		Example: `  # All Websites, because the hook has changed, or reads something that is not in the cluster.
   kubectl metacontroller resync cc/websites
 
   # One of them, and those with a label.

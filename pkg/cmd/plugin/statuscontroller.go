@@ -164,10 +164,19 @@ func selectorOf(controller *lookup.Controller) string {
 
 // stateOfSync returns the state of a parent in a line.
 func (s *status) stateOfSync(row *v1alpha1.Sync) string {
-	text := string(row.Status.State)
+	return s.colored(row, string(row.Status.State)+reason(row))
+}
+
+// reason returns why a parent is in its state, as it follows the state in a line; empty if there is nothing to say.
+func reason(row *v1alpha1.Sync) string {
 	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
-		text += ": " + message
+		return ": " + message
 	}
+	return ""
+}
+
+// colored returns a text with the color of the state of a parent.
+func (s *status) colored(row *v1alpha1.Sync, text string) string {
 	switch row.Status.State {
 	case v1alpha1.SyncStateSynced:
 		if len(row.Status.Warnings) > 0 {

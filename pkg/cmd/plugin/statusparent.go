@@ -108,10 +108,7 @@ func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynam
 
 // branch returns a controller in the tree of a parent, with the children below it, and why some of them are not there.
 func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
-	of := &node{name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime), state: s.stateOfSync(row)}
-	if row.Status.Children != nil {
-		of.state += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted)
-	}
+	of := &node{name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime), state: s.stateInTree(row)}
 	controller, err := find.Controller(ctx, row.Spec.Controller.Kind+"/"+row.Spec.Controller.Name)
 	if err != nil {
 		return of, []error{fmt.Errorf("its children are not shown: %w", err)}
@@ -126,6 +123,18 @@ func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic
 		of.below = append(of.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + step.Error)})
 	}
 	return of, problems
+}
+
+// stateInTree returns the state of a parent in a line of its tree. Warnings are below the tree.
+func (s *status) stateInTree(row *v1alpha1.Sync) string {
+	text := string(row.Status.State)
+	if row.Status.Children != nil {
+		text += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted)
+	}
+	if len(row.Status.Warnings) == 0 || row.Status.State != v1alpha1.SyncStateSynced {
+		text += reason(row)
+	}
+	return s.colored(row, text)
 }
 
 // failedSteps returns the steps of the last sync that failed to make an object.

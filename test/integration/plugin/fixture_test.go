@@ -100,6 +100,9 @@ func now(of *request) hook.Answer {
 	if of.Parent.Spec.Text == "fail" {
 		return hook.Text(http.StatusInternalServerError, "the text is wrong")
 	}
+	if of.Parent.Spec.Text == "misspell" {
+		return hook.JSON(map[string]any{"status": map[string]any{"colour": "red"}, "children": []any{}})
+	}
 	return site(of, "<h1>"+of.Parent.Spec.Text+"</h1>\n<hr>\n", "open sesame")
 }
 
