@@ -121,8 +121,8 @@ func TestObjectsThatAClusterWouldNotTake(t *testing.T) {
 		"a required field":               {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {}}`, "spec.text in body is required"},
 		"a value that is too small":      {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {text: a, replicas: -1}}`, "spec.replicas in body should be greater than or equal to 0"},
 		"a value of another type":        {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {text: 1}}`, "spec.text in body must be of type string"},
-		"an unknown field":               {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {text: a, replica: 1}}`, "there is no field spec.replica, did you mean spec.replicas?"},
-		"an unknown field of Kubernetes": {`{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {contaners: []}}`, "there is no field spec.contaners, did you mean spec.containers?"},
+		"an unknown field":               {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {text: a, replica: 1}}`, "the type Website of example.com/v1 has no field spec.replica, did you mean spec.replicas?"},
+		"an unknown field of Kubernetes": {`{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {contaners: []}}`, "the type Pod of v1 has no field spec.contaners, did you mean spec.containers?"},
 		"an unknown field of ours":       {`{apiVersion: metacontroller.k8s.io/v1alpha1, kind: CompositeController, metadata: {name: a}, spec: {hook: {}}}`, `unknown field "spec.hook"`},
 	} {
 		t.Run(name, func(t *testing.T) {

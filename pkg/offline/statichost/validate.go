@@ -44,7 +44,7 @@ func (t *Types) refuseUnknown(object *unstructured.Unstructured) error {
 	}
 	var errs []error
 	for _, unknown := range known.UnknownFields(raw) {
-		text := fmt.Sprintf("there is no field %s", unknown.Path)
+		text := fmt.Sprintf("the type %s of %s has no field %s", object.GetKind(), object.GetAPIVersion(), unknown.Path)
 		if unknown.Meant != "" {
 			text += ", did you mean " + unknown.Meant + "?"
 		}

@@ -121,7 +121,7 @@ func TestCasesThatCannotBeRun(t *testing.T) {
 		"a parent that no controller is for": {"parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {}", "no controller is for it: there are cc/websites"},
 		"a file that is missing":             {"parent: none.yaml\nexpect: {}", "none.yaml"},
 		"a controller that is missing":       {"controller: other\n" + parent + "expect: {}", "no controller is for it"},
-		"a child with a misspelt field":      {parent + "children: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}]\nexpect: {}", "children[0]: there is no field dta, did you mean data?"},
+		"a child with a misspelt field":      {parent + "children: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}]\nexpect: {}", "children[0]: the type ConfigMap of v1 has no field dta, did you mean data?"},
 		"two objects of the same name":       {parent + "others: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: a}}]\nexpect: {}", "there are two objects Pod default/a"},
 		"a revision without such children":   {parent + "revisions: [{parent: {}, children: {Pod: [a]}}]\nexpect: {}", "revisions[0]: children: no child is of the kind Pod"},
 		"no expectation":                     {parent, "nothing is expected"},
