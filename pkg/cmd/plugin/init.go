@@ -82,10 +82,11 @@ Test the hook, without a cluster:
   kubectl metacontroller test
 
 Run it on this machine:
-  %[6]s 8080
+  %[6]s 8080 &
 
 Have a server on this machine call it:
   kubectl apply -f crd.yaml
+  kubectl wait --for=condition=Established -f crd.yaml
   kubectl apply -f controller.yaml -f example.yaml
 
 README.md says more.
