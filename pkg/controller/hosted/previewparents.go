@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 )
@@ -70,8 +71,8 @@ type GivenParent struct {
 	*object.Object
 	// Exists is true if there is a parent of its name.
 	Exists bool
-	// Note says what is not known of it; empty if nothing is missing.
-	Note string
+	// Notes say what is not known of it, and what the host warned of when it was asked.
+	Notes []string
 }
 
 // AsParent returns a parent as it would be if it were created like that or, if it exists, updated to
@@ -113,6 +114,7 @@ func (c *Controller) AsParent(ctx context.Context, raw []byte, mayWrite func(of 
 // tryParent asks the host to store a parent in a dry run. An error means that it would refuse it.
 func (c *Controller) tryParent(ctx context.Context, of object.Type, parent *GivenParent) error {
 	writer := c.Actor.Writer.DryRun()
+	ctx, warnings := host.CollectWarnings(ctx)
 	var stored *object.Object
 	var err error
 	if parent.Exists {
@@ -122,10 +124,13 @@ func (c *Controller) tryParent(ctx context.Context, of object.Type, parent *Give
 	}
 	switch {
 	case act.LacksRight(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
-		parent.Note = fmt.Sprintf("the cluster could not be asked to default and admit the object: %v", err)
+		parent.Notes = append(parent.Notes, fmt.Sprintf("the cluster could not be asked to default and admit the object: %v", err))
 		return nil
 	case err != nil:
 		return err
+	}
+	for _, text := range warnings.Texts() {
+		parent.Notes = append(parent.Notes, "the cluster warns of the object: "+text)
 	}
 	content, err := stored.Decode()
 	if err != nil {

@@ -114,8 +114,8 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 			return err
 		}
 	}
-	if parent.Note != "" {
-		r.note(parent.Note)
+	for _, note := range parent.Notes {
+		r.note(note)
 	}
 	of := r.newSync(controller)
 	_, err = r.add(of, controller.PreviewAs(ctx, parent, of.options()), runs)

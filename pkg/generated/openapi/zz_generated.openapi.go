@@ -3819,7 +3819,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes say why the answer is not complete.",
+							Description: "notes say why the answer is not complete, and what the cluster warns of, such as fields of the object that it does not know.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

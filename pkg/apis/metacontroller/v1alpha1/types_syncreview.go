@@ -253,7 +253,7 @@ type SyncReviewStatus struct {
 	// +optional
 	Continue string `json:"continue,omitempty"`
 
-	// notes say why the answer is not complete.
+	// notes say why the answer is not complete, and what the cluster warns of, such as fields of the object that it does not know.
 	// +listType=atomic
 	// +optional
 	Notes []string `json:"notes,omitempty"`
