@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -21,9 +22,11 @@ import (
 )
 
 // cluster allows what its rules allow: "<verb> <resource> <namespace>", with * for all namespaces. It
-// notes what it was asked.
+// notes what it was asked, which may be several things at once.
 type cluster struct {
 	rules []string
+
+	mu    sync.Mutex
 	asked []string
 }
 
@@ -33,6 +36,8 @@ func (c *cluster) Create(_ context.Context, review *authorizationv1.SubjectAcces
 	if namespace == "" {
 		namespace = "*"
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.asked = append(c.asked, fmt.Sprintf("%s %s %s", of.Verb, of.Resource, namespace))
 	answered := review.DeepCopy()
 	for _, rule := range c.rules {
