@@ -6,14 +6,12 @@ package hosted
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
@@ -41,8 +39,6 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 		case isOvertaken(write, err):
 			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again", "err", err)
 			return &overtakenError{"ControllerRevision " + write.Revision.Namespace + "/" + write.Revision.Name}
-		case lacksNamespace(err):
-			return describeLackOfNamespace(write, snapshot.Parent, err)
 		default:
 			return err
 		}
@@ -64,14 +60,4 @@ func lacksNamespace(err error) bool {
 	}
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
-}
-
-// describeLackOfNamespace adds to an error what decides the namespace, unless it is that of the
-// parent.
-func describeLackOfNamespace(write revisions.Write, parent *object.Object, err error) error {
-	if parent.Namespace != "" {
-		return err
-	}
-	return fmt.Errorf("the ControllerRevisions of cluster-scoped parents are in namespace %s, as the flag --service-namespace says: "+
-		"create the namespace, or correct the flag: %w", write.Revision.Namespace, err)
 }

@@ -52,6 +52,8 @@ type state struct {
 	leadsHere bool
 	// held is why no controller may run; nil if they may.
 	held error
+	// isUnregistered is true if there is no APIService, or it is not known yet.
+	isUnregistered bool
 }
 
 // New returns a Registration that has to be run.
@@ -66,7 +68,7 @@ func New(host *rest.Config, config Config) (*Registration, error) {
 func newRegistration(client dynamic.Interface, config Config) *Registration {
 	r := &Registration{
 		config: config, client: client, known: make(chan struct{}), changed: func() {},
-		now: state{held: errors.New("it is not known yet where the APIService leads to")},
+		now: state{held: errors.New("it is not known yet where the APIService leads to"), isUnregistered: true},
 	}
 	r.leading, r.endLeading = context.WithCancel(context.Background())
 	return r
@@ -160,9 +162,12 @@ func (r *Registration) set(ctx context.Context, now state) {
 	default:
 		close(r.known)
 	}
-	if now.held != nil {
+	switch {
+	case before.isUnregistered && (now.isUnregistered || now.held == nil):
+		// A server is registered after its first start: there is nothing to tell.
+	case now.held != nil:
 		klog.FromContext(ctx).Info("Controllers are held", "because", now.held.Error())
-	} else if before.held != nil {
+	default:
 		klog.FromContext(ctx).Info("Controllers may run", "apiService", r.config.APIService)
 	}
 	changed()
@@ -178,7 +183,7 @@ func text(err error) string {
 // read returns what an APIService says. There is none if found is nil.
 func (c Config) read(found *unstructured.Unstructured) state {
 	if found == nil {
-		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService)}
+		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService), isUnregistered: true}
 	}
 	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
@@ -186,7 +191,7 @@ func (c Config) read(found *unstructured.Unstructured) state {
 	case name == "":
 		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, so another program acts", c.APIService)}
 	case namespace != c.Namespace || name != c.Service:
-		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server, so another program acts",
+		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server (--service-namespace, --service-name), so another program acts",
 			c.APIService, namespace, name, c.Namespace, c.Service)}
 	case why != "" && why != "false":
 		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; controllers run when it is removed", c.APIService, v1alpha1.HoldAnnotation, why)}

@@ -134,7 +134,9 @@ func TestAPIResources(t *testing.T) {
 		{"compositecontrollers", "cc,cctl", "false", "CompositeController"},
 		{"controllerrevisions", "", "true", "ControllerRevision"},
 		{"decoratorcontrollers", "dec,decorators", "false", "DecoratorController"},
+		{"hookcalls", "", "true", "HookCall"},
 		{"syncreviews", "", "false", "SyncReview"},
+		{"syncs", "", "true", "Sync"},
 	}
 	var got []row
 	table := env.Kubectl(t, "api-resources", "--api-group=metacontroller.k8s.io", "--no-headers", "--sort-by=name")
