@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
@@ -42,24 +44,43 @@ func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObjec
 	if err != nil {
 		return nil, err
 	}
-	request, body := client.Post(), []byte(nil)
-	if stored == nil {
-		body, err = r.newManifest()
-	} else {
-		request = client.Put().Name(stored.GetName())
-		body, err = r.updatedManifest(stored)
-	}
-	if err != nil {
-		return nil, err
-	}
 	result := newController(r.spec.Controller.Kind)
-	err = request.Resource(resources[r.spec.Controller.Kind]).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
-		Body(body).Do(ctx).Into(result)
+	try := func(request *rest.Request, manifest []byte) error {
+		return request.Resource(resources[r.spec.Controller.Kind]).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
+			Body(manifest).Do(ctx).Into(result)
+	}
+	if stored == nil {
+		var manifest []byte
+		if manifest, err = r.newManifest(); err == nil {
+			err = try(client.Post(), manifest)
+		}
+	} else {
+		err = r.tryUpdate(ctx, client, stored, try)
+	}
 	r.warnings = warned.texts
 	if err != nil {
 		return nil, aboutCandidate(err)
 	}
 	return result, nil
+}
+
+// tryUpdate tries an update of the stored controller object. Its status may be written meanwhile, and then the update is tried
+// upon what is stored by then.
+func (r *reviewing) tryUpdate(ctx context.Context, client rest.Interface, stored hosted.ControllerObject, try func(*rest.Request, []byte) error) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		manifest, err := r.updatedManifest(stored)
+		if err != nil {
+			return err
+		}
+		err = try(client.Put().Name(stored.GetName()), manifest)
+		if apierrors.IsConflict(err) {
+			now := newController(r.spec.Controller.Kind)
+			if client.Get().Resource(resources[r.spec.Controller.Kind]).Name(stored.GetName()).Do(ctx).Into(now) == nil {
+				stored = now
+			}
+		}
+		return err
+	})
 }
 
 // clientOfAuthor returns a client of the own API that acts as the author of the review.
@@ -118,7 +139,7 @@ func aboutCandidate(err error) error {
 	return &apierrors.StatusError{ErrStatus: *about}
 }
 
-// warnings collects the warnings of requests.
+// warnings collects the warnings of requests, each once.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -129,7 +150,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _
 	const fromServer = 299
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if code == fromServer && text != "" {
-		w.texts = append(w.texts, specField.ReplaceAllString(text, "spec.candidate."))
+	if text = specField.ReplaceAllString(text, "spec.candidate."); code == fromServer && text != "" && !slices.Contains(w.texts, text) {
+		w.texts = append(w.texts, text)
 	}
 }

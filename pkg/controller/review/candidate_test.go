@@ -4,14 +4,22 @@
 package review
 
 import (
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 func TestErrorsOfACandidateNameItsFieldsInTheReview(t *testing.T) {
@@ -47,5 +55,41 @@ func TestWarningsOfACandidateNameItsFieldsInTheReview(t *testing.T) {
 	w.HandleWarningHeaderWithContext(t.Context(), 199, "", "another")
 	if diff := cmp.Diff([]string{"spec.candidate.hooks.sync.webhook.url: is old"}, w.texts); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// The status of a controller is written whenever its parents change.
+func TestACandidateIsTriedUponWhatIsStoredByThen(t *testing.T) {
+	controller := func(version string) *v1alpha1.CompositeController {
+		return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", ResourceVersion: version}}
+	}
+	var tried []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if request.Method == http.MethodGet {
+			_ = json.NewEncoder(w).Encode(controller("2"))
+			return
+		}
+		var updated v1alpha1.CompositeController
+		if err := json.NewDecoder(request.Body).Decode(&updated); err != nil {
+			t.Error(err)
+		}
+		tried = append(tried, updated.ResourceVersion)
+		if updated.ResourceVersion != "2" {
+			w.WriteHeader(http.StatusConflict)
+			_ = json.NewEncoder(w).Encode(apierrors.NewConflict(v1alpha1.Resource("compositecontrollers"), "webs", errors.New("it was modified")).ErrStatus)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(updated)
+	}))
+	defer api.Close()
+	r := &reviewing{Reviews: &Reviews{loopback: &rest.Config{Host: api.URL}}, author: rights.User{Name: "jane"}, spec: &v1alpha1.SyncReviewSpec{
+		Controller: v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"}, Candidate: &runtime.RawExtension{Raw: []byte("{}")},
+	}}
+	if _, err := r.candidate(t.Context(), controller("1")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1", "2"}, tried); diff != "" {
+		t.Errorf("tried versions (-want +got):\n%s", diff)
 	}
 }

@@ -201,12 +201,13 @@ func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// Get returns an object, which must not be changed.
+// Get returns an object. It may be given another metadata, as the encoder of an answer does. What it points to must not be
+// changed.
 func (s *Store[T]) Get(key types.NamespacedName) (object T, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stored := s.byKey[key]; stored != nil && !stored.removed {
-		return stored.object, true
+		return s.kind.Copy(stored.object), true
 	}
 	return object, false
 }

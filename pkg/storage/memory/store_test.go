@@ -372,6 +372,11 @@ func TestGet(t *testing.T) {
 	if found, ok := s.Get(key("a/1")); !ok || found.ResourceVersion != version(1) {
 		t.Errorf("found %v", found)
 	}
+	found, _ := s.Get(key("a/1"))
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod")) // as the encoder of the answer does
+	if again, _ := s.Get(key("a/1")); again.Kind != "" {
+		t.Error("the answer is not a copy")
+	}
 	for _, missing := range []string{"a/2", "a/3"} {
 		if found, ok := s.Get(key(missing)); ok {
 			t.Errorf("found %v", found)

@@ -78,7 +78,7 @@ func (r *REST[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 	return found, nil
 }
 
-// Find is Get with the type of the object, which must not be changed.
+// Find is Get with the type of the object. What it points to must not be changed.
 func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
 	view, err := r.open(ctx)
 	if err != nil {
