@@ -96,7 +96,7 @@ func (t *heapTuner) tune() {
 	}
 }
 
-// giveBack runs a collection, returns unused memory to the system and lets go of the program's own pages.
+// giveBack runs a collection, returns unused memory to the system and lets go of the pages of files.
 func (t *heapTuner) giveBack() {
 	t.mu.Lock()
 	stopped := t.stopped
@@ -104,6 +104,6 @@ func (t *heapTuner) giveBack() {
 	t.mu.Unlock()
 	if !stopped {
 		debug.FreeOSMemory()
-		unmapProgram()
+		unmapFiles()
 	}
 }

@@ -5,5 +5,5 @@
 
 package server
 
-// unmapProgram does nothing here.
-func unmapProgram() {}
+// unmapFiles does nothing here.
+func unmapFiles() {}

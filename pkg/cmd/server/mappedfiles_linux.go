@@ -17,28 +17,25 @@ import (
 // mapping is a part of the address space of this process.
 type mapping struct{ begin, end uintptr }
 
-// unmapProgram lets go of the pages of the program's own file. Most of them were needed for the start only. The
-// kernel still has them, and maps those again that are used.
-func unmapProgram() {
-	path, err := os.Executable()
-	if err != nil {
-		return
-	}
+// unmapFiles lets go of the pages of files that are only read: of the program itself, most of which only the start
+// needed, and of the database of the embedded etcd, which bbolt maps with all its holes. The kernel still has the
+// pages, and maps those again that are used.
+func unmapFiles() {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return
 	}
 	defer func() { _ = maps.Close() }()
-	for _, m := range unchangedMappings(maps, path) {
+	for _, m := range unchangedMappings(maps) {
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.begin, m.end-m.begin, unix.MADV_DONTNEED); errno != 0 {
-			klog.Background().V(2).Info("The pages of the program stay mapped", "err", errno)
+			klog.Background().V(2).Info("The pages of a file stay mapped", "err", errno)
 		}
 	}
 }
 
-// unchangedMappings returns the mappings of a file that cannot be written and that have no page that differs from
+// unchangedMappings returns the mappings of files that cannot be written and that have no page that differs from
 // the file: of what the dynamic linker has relocated, nothing may be dropped. It reads the format of /proc/PID/smaps.
-func unchangedMappings(smaps io.Reader, path string) (found []mapping) {
+func unchangedMappings(smaps io.Reader) (found []mapping) {
 	var at mapping
 	candidate := false
 	lines := bufio.NewScanner(smaps)
@@ -49,7 +46,8 @@ func unchangedMappings(smaps io.Reader, path string) (found []mapping) {
 		}
 		if begin, end, isRange := parseRange(fields[0]); isRange {
 			at = mapping{begin, end}
-			candidate = strings.HasPrefix(fields[1], "r-") && strings.HasSuffix(lines.Text(), " "+path)
+			const ofFile = 6 // fields of a mapping, if it is one of a file
+			candidate = len(fields) >= ofFile && strings.HasPrefix(fields[1], "r-") && strings.HasPrefix(fields[ofFile-1], "/")
 			continue
 		}
 		// "Anonymous:" counts the pages that are no longer those of the file.
