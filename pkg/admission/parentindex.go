@@ -92,15 +92,15 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 	var others []string
 	for _, object := range objects {
 		other := object.(*v1alpha1.CompositeController)
-		if other.Name != name && shareNamespaces(c.access.Namespaces, other.Spec.Namespaces) &&
-			!areDisjoint(parents.selector, other.Spec.ParentResource.LabelSelector) {
+		if other.Name != name && mayShareParents(c.access.Namespaces, parents.selector, other) {
 			others = append(others, other.Name)
 		}
 	}
 	return warnOfOthers(parents.path.String(), others)
 }
 
-// SharedParents returns what is warned about each CompositeController that may handle parents of others, by its name. It asks nobody.
+// SharedParents returns a warning for each CompositeController that may handle the same parents as another one in the list, by the
+// name of the controller. It sends no request.
 func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 	byParents := map[schema.GroupResource][]*v1alpha1.CompositeController{}
 	for _, of := range all {
@@ -112,8 +112,7 @@ func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 		for _, of := range same {
 			var others []string
 			for _, other := range same {
-				if other != of && shareNamespaces(of.Spec.Namespaces, other.Spec.Namespaces) &&
-					!areDisjoint(of.Spec.ParentResource.LabelSelector, other.Spec.ParentResource.LabelSelector) {
+				if other != of && mayShareParents(of.Spec.Namespaces, of.Spec.ParentResource.LabelSelector, other) {
 					others = append(others, other.Name)
 				}
 			}
@@ -123,6 +122,12 @@ func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 		}
 	}
 	return warnings
+}
+
+// mayShareParents reports whether a CompositeController, of which these are the namespaces and the selector, may handle the same
+// parents as another one for the same type.
+func mayShareParents(namespaces []string, selector *metav1.LabelSelector, other *v1alpha1.CompositeController) bool {
+	return shareNamespaces(namespaces, other.Spec.Namespaces) && !areDisjoint(selector, other.Spec.ParentResource.LabelSelector)
 }
 
 // warnOfOthers warns of other controllers of the same parents, if there are any.

@@ -26,8 +26,8 @@ type Peers struct {
 	User func(ctx context.Context) (string, error)
 }
 
-// allow lets the user of the server, and nobody else, use the paths of peers. The host is not asked: whoever may do everything at the
-// host must not read there what controllers have in memory.
+// allow adds an authorizer for the paths of peers. It allows the user that all replicas have at the host, and denies all others. The
+// RBAC rules of the host do not count for these paths: a cluster administrator must not read the memory of controllers there.
 func (p *Peers) allow(config *genericapiserver.Config) error {
 	if p == nil || config.Authorization.Authorizer == nil {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -71,23 +70,17 @@ func (m *Migration) runTwice(ctx context.Context, of runningOriginal) (twice []s
 			return nil, fmt.Errorf("the server's --%s: %w", targetFlag, err)
 		}
 	}
-	for _, kind := range kinds() {
-		if kind.namespaced {
-			continue
-		}
-		list, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{})
+	controllers, err := m.controllers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, is := range controllers {
+		here, err := isSelectedHere(is.Unstructured)
 		if err != nil {
 			return nil, err
 		}
-		for i := range list.Items {
-			is := object{kind, &list.Items[i]}
-			here, err := isSelectedHere(is.Unstructured)
-			if err != nil {
-				return nil, err
-			}
-			if (here || ours.Matches(labels.Set(is.GetLabels()))) && anyMatches(theirs, is.GetLabels()) {
-				twice = append(twice, is.String())
-			}
+		if (here || ours.Matches(labels.Set(is.GetLabels()))) && anyMatches(theirs, is.GetLabels()) {
+			twice = append(twice, is.String())
 		}
 	}
 	return twice, nil

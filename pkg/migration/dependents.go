@@ -13,9 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 )
@@ -101,25 +103,20 @@ func (m *Migration) dependentsOf(ctx context.Context, owners map[types.UID]bool)
 
 // dependentsIn returns those of a type.
 func (m *Migration) dependentsIn(ctx context.Context, resource schema.GroupVersionResource, owners map[types.UID]bool) (found []string, err error) {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := m.metadata.Resource(resource).List(ctx, options)
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return found, nil
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return m.metadata.Resource(resource).List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		of := item.(*metav1.PartialObjectMetadata)
+		if slices.ContainsFunc(of.OwnerReferences, func(owner metav1.OwnerReference) bool { return owners[owner.UID] }) {
+			found = append(found, fmt.Sprintf("%s %s", resource.GroupResource(), types.NamespacedName{Namespace: of.Namespace, Name: of.Name}))
 		}
-		if err != nil {
-			return nil, fmt.Errorf("look for %s that belong to controllers: %w", resource.GroupResource(), err)
-		}
-		for i := range page.Items {
-			of := &page.Items[i]
-			if slices.ContainsFunc(of.OwnerReferences, func(owner metav1.OwnerReference) bool { return owners[owner.UID] }) {
-				found = append(found, fmt.Sprintf("%s %s", resource.GroupResource(), types.NamespacedName{Namespace: of.Namespace, Name: of.Name}))
-			}
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return found, nil
-		}
+		return nil
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+		return nil, fmt.Errorf("look for %s that belong to controllers: %w", resource.GroupResource(), err)
 	}
+	return found, nil
 }
 
 // ensureVersionsRise returns an error if resource versions would fall on the way back: who watches from one that he got here would not see

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
 
 	migration "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 )
@@ -67,19 +68,14 @@ func (c *importsClient) create(ctx context.Context, object *unstructured.Unstruc
 
 // list visits all Imports, in pages.
 func (c *importsClient) list(ctx context.Context, visit func(*migration.Import)) error {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page := &migration.ImportList{}
-		if err := c.rest.Get().Resource(importsResource).VersionedParams(&options, c.parameters).Do(ctx).Into(page); err != nil {
-			return err
-		}
-		for i := range page.Items {
-			visit(&page.Items[i])
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
-	}
+		return page, c.rest.Get().Resource(importsResource).VersionedParams(&options, c.parameters).Do(ctx).Into(page)
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		visit(item.(*migration.Import))
+		return nil
+	})
 }
 
 // forget has the server forget from where objects came.

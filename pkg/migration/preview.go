@@ -31,21 +31,16 @@ const (
 // preview lists what the controllers of the server would write if they ran now. Their hooks are called for that.
 func (m *Migration) preview(ctx context.Context) error {
 	p := &previewing{Migration: m}
+	controllers, err := m.controllers(ctx)
+	if err != nil {
+		return err
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelPreviews)
-	for _, kind := range kinds() {
-		if kind.namespaced {
-			continue
-		}
-		list, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			group.Go(func() error {
-				return p.controller(groupCtx, v1alpha1.SyncReviewController{Kind: kind.name, Name: list.Items[i].GetName()})
-			})
-		}
+	for _, of := range controllers {
+		group.Go(func() error {
+			return p.controller(groupCtx, v1alpha1.SyncReviewController{Kind: of.name, Name: of.GetName()})
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Release lets the controllers of this server run. Metacontroller must not run the same ones.
@@ -91,19 +89,13 @@ func (m *Migration) sayNotReady(ctx context.Context) error {
 
 // notRunning returns the controllers that a check finds something about, with that.
 func (m *Migration) notRunning(ctx context.Context, check func(object) error) (list []string, err error) {
-	for _, kind := range kinds() {
-		if kind.namespaced {
-			continue
-		}
-		found, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range found.Items {
-			of := object{kind, &found.Items[i]}
-			if err := check(of); err != nil {
-				list = append(list, fmt.Sprintf("%s: %s", of, err))
-			}
+	controllers, err := m.controllers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range controllers {
+		if err := check(of); err != nil {
+			list = append(list, fmt.Sprintf("%s: %s", of, err))
 		}
 	}
 	return list, nil

@@ -9,11 +9,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
 )
-
-// pageSize is how many objects are read at once.
-const pageSize = 500
 
 // object is an object of one of the kinds.
 type object struct {
@@ -44,19 +43,43 @@ func (m *Migration) read(ctx context.Context, version string) (objects, error) {
 				continue
 			}
 		}
-		options := metav1.ListOptions{Limit: pageSize}
-		for {
-			page, err := m.dynamic.Resource(kind.in(version)).List(ctx, options)
-			if err != nil {
-				return nil, fmt.Errorf("read the %s in version %s: %w", kind.resource, version, err)
-			}
-			for i := range page.Items {
-				all[page.Items[i].GetUID()] = object{kind, &page.Items[i]}
-			}
-			if options.Continue = page.GetContinue(); options.Continue == "" {
-				break
-			}
+		found, err := m.list(ctx, kind, version)
+		if err != nil {
+			return nil, err
 		}
+		for _, one := range found {
+			all[one.GetUID()] = one
+		}
+	}
+	return all, nil
+}
+
+// controllers returns the CompositeControllers and DecoratorControllers that the cluster serves.
+func (m *Migration) controllers(ctx context.Context) (all []object, err error) {
+	for _, kind := range kinds() {
+		if kind.namespaced {
+			continue
+		}
+		found, err := m.list(ctx, kind, servedVersion)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// list returns all objects of a kind in a version.
+func (m *Migration) list(ctx context.Context, kind kind, version string) (all []object, err error) {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return m.dynamic.Resource(kind.in(version)).List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		all = append(all, object{kind, item.(*unstructured.Unstructured)})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the %s in version %s: %w", kind.resource, version, err)
 	}
 	return all, nil
 }

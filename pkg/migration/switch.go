@@ -147,18 +147,13 @@ func (m *Migration) servedHere(ctx context.Context) error {
 // untilHeld waits until all controllers of this server have stopped, which their status says.
 func (m *Migration) untilHeld(ctx context.Context) error {
 	return m.until(ctx, "that all controllers of the server are held", func(ctx context.Context) error {
-		for _, kind := range kinds() {
-			if kind.namespaced {
-				continue
-			}
-			list, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return err
-			}
-			for i := range list.Items {
-				if err := stands(&list.Items[i]); err != nil {
-					return fmt.Errorf("%s: %w", object{kind, &list.Items[i]}, err)
-				}
+		controllers, err := m.controllers(ctx)
+		if err != nil {
+			return err
+		}
+		for _, of := range controllers {
+			if err := stands(of.Unstructured); err != nil {
+				return fmt.Errorf("%s: %w", of, err)
 			}
 		}
 		return nil

@@ -76,7 +76,7 @@ func printCommands(out io.Writer, group *cobra.Group, parent *cobra.Command) {
 	}
 }
 
-// usageError is an error of somebody who called a command wrongly.
+// usageError returns an error about wrong arguments or flags of a command. It names the command that prints the help.
 func usageError(command *cobra.Command, format string, args ...any) error {
 	return fmt.Errorf(format+"\nSee '%s --help' for help and examples", append(args, command.CommandPath())...)
 }

@@ -13,7 +13,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
@@ -122,25 +124,22 @@ func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller
 	}
 	rows := [][]string{{"PARENT", "CHILDREN", "LAST", "STATE"}}
 	more := 0
-	options := metav1.ListOptions{FieldSelector: selectorOf(controller), Limit: 500}
-	for {
-		page, err := client.MetacontrollerV1alpha1().Syncs(s.namespaceOrAll()).List(ctx, options)
-		if err != nil {
-			return fmt.Errorf("list the parents: %w", err)
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.MetacontrollerV1alpha1().Syncs(s.namespaceOrAll()).List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: selectorOf(controller)}, func(item runtime.Object) error {
+		row := item.(*v1alpha1.Sync)
+		switch {
+		case row.Status.State == v1alpha1.SyncStateSynced && len(row.Status.Warnings) == 0:
+		case len(rows) > shownParents:
+			more++
+		default:
+			rows = append(rows, []string{parentName(&row.Spec.Parent), asWanted(row.Status.Children), ago(row.Status.LastSyncTime), s.stateOfSync(row)})
 		}
-		for i := range page.Items {
-			row := &page.Items[i]
-			switch {
-			case row.Status.State == v1alpha1.SyncStateSynced && len(row.Status.Warnings) == 0:
-			case len(rows) > shownParents:
-				more++
-			default:
-				rows = append(rows, []string{parentName(&row.Spec.Parent), asWanted(row.Status.Children), ago(row.Status.LastSyncTime), s.stateOfSync(row)})
-			}
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			break
-		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list the parents: %w", err)
 	}
 	if len(rows) == 1 {
 		return nil
@@ -152,7 +151,7 @@ func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller
 		return err
 	}
 	if more > 0 {
-		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n", more, options.FieldSelector)
+		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n", more, selectorOf(controller))
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func TestWhatMentionsNoSecretStaysAsItIs(t *testing.T) {
 	}
 }
 
-// There is nobody to conceal anything from who has the Secrets in files.
+// The plugin tests hooks with Secrets from files of the user, so it shows them as they are.
 func TestWithoutAKeyNothingIsConcealed(t *testing.T) {
 	var key *Key
 	concealer := key.New()

@@ -63,9 +63,9 @@ type Dependencies struct {
 	Tracer *tracing.Tracer
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled
-	// Calls keeps the last calls of hooks; nil if nobody looks at them.
+	// Calls keeps the last calls of hooks, which HookCalls show; nil if they are not kept.
 	Calls *calllog.Log
-	// Syncs shows the parents of the controllers; nil if nobody looks at them.
+	// Syncs shows each parent of a controller as a Sync; nil if no Syncs are served.
 	Syncs *Syncs
 	// Replica is the name of this replica; empty if there are no others.
 	Replica string

@@ -44,18 +44,11 @@ func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObjec
 	if err != nil {
 		return nil, err
 	}
-	result := newController(r.spec.Controller.Kind)
-	try := func(request *rest.Request, manifest []byte) error {
-		return request.Resource(resources[r.spec.Controller.Kind]).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
-			Body(manifest).Do(ctx).Into(result)
-	}
+	var result hosted.ControllerObject
 	if stored == nil {
-		var manifest []byte
-		if manifest, err = r.newManifest(); err == nil {
-			err = try(client.Post(), manifest)
-		}
+		result, err = r.tryCreate(ctx, client)
 	} else {
-		err = r.tryUpdate(ctx, client, stored, try)
+		result, err = r.tryUpdate(ctx, client, stored)
 	}
 	r.warnings = warned.texts
 	if err != nil {
@@ -64,23 +57,42 @@ func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObjec
 	return result, nil
 }
 
-// tryUpdate tries an update of the stored controller object. Its status may be written meanwhile, and then the update is tried
-// upon what is stored by then.
-func (r *reviewing) tryUpdate(ctx context.Context, client rest.Interface, stored hosted.ControllerObject, try func(*rest.Request, []byte) error) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+func (r *reviewing) tryCreate(ctx context.Context, client rest.Interface) (hosted.ControllerObject, error) {
+	manifest, err := r.newManifest()
+	if err != nil {
+		return nil, err
+	}
+	return r.send(ctx, client.Post(), manifest)
+}
+
+// tryUpdate tries to update the stored controller object. If its status was written after it was read, the update is a
+// conflict: then the object is read again, and the update is tried again.
+func (r *reviewing) tryUpdate(ctx context.Context, client rest.Interface, stored hosted.ControllerObject) (result hosted.ControllerObject, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		manifest, err := r.updatedManifest(stored)
 		if err != nil {
 			return err
 		}
-		err = try(client.Put().Name(stored.GetName()), manifest)
-		if apierrors.IsConflict(err) {
-			now := newController(r.spec.Controller.Kind)
-			if client.Get().Resource(resources[r.spec.Controller.Kind]).Name(stored.GetName()).Do(ctx).Into(now) == nil {
-				stored = now
-			}
+		result, err = r.send(ctx, client.Put().Name(stored.GetName()), manifest)
+		if !apierrors.IsConflict(err) {
+			return err
 		}
+		now := newController(r.spec.Controller.Kind)
+		if err := client.Get().Resource(resources[r.spec.Controller.Kind]).Name(stored.GetName()).Do(ctx).Into(now); err != nil {
+			return err
+		}
+		stored = now
 		return err
 	})
+	return result, err
+}
+
+// send sends a controller object in a dry run, and returns what would be stored.
+func (r *reviewing) send(ctx context.Context, request *rest.Request, manifest []byte) (hosted.ControllerObject, error) {
+	result := newController(r.spec.Controller.Kind)
+	err := request.Resource(resources[r.spec.Controller.Kind]).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
+		Body(manifest).Do(ctx).Into(result)
+	return result, err
 }
 
 // clientOfAuthor returns a client of the own API that acts as the author of the review.

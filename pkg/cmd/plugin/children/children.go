@@ -11,17 +11,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
-
-// pageSize is how many objects are requested at a time.
-const pageSize = 500
 
 // Of returns the children that a parent has of a controller, ordered by kind and name. Types that cannot be listed are left out,
 // and the problems say why.
@@ -45,24 +44,20 @@ func Of(ctx context.Context, client dynamic.Interface, controller *lookup.Contro
 
 // list returns the objects of a type that are children.
 func list(ctx context.Context, client dynamic.ResourceInterface, controller *lookup.Controller, parent *unstructured.Unstructured) (found []unstructured.Unstructured, err error) {
-	options := metav1.ListOptions{Limit: pageSize}
+	options := metav1.ListOptions{}
 	if composite, ok := controller.Object.(*v1alpha1.CompositeController); ok && ptr.Deref(composite.Spec.GenerateSelector, false) {
 		options.LabelSelector = "controller-uid=" + string(parent.GetUID())
 	}
-	for {
-		page, err := client.List(ctx, options)
-		if err != nil {
-			return nil, err
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, options, func(item runtime.Object) error {
+		if one := item.(*unstructured.Unstructured); isChild(one, controller, parent) {
+			found = append(found, *one)
 		}
-		for _, item := range page.Items {
-			if isChild(&item, controller, parent) {
-				found = append(found, item)
-			}
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found, nil
-		}
-	}
+		return nil
+	})
+	return found, err
 }
 
 // isChild reports whether an object is a child that the parent has of the controller.

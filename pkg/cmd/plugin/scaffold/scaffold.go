@@ -25,7 +25,7 @@ type Language struct {
 	File, Command string
 }
 
-// Languages are those that there are files for, by the names that flags use.
+// Languages returns the languages that a project can be written in, by the value of the flag --lang.
 func Languages() map[string]Language {
 	return map[string]Language{
 		"python": {Name: "Python", Folder: "python", File: "hook.py", Command: "python3 hook.py"},

@@ -37,7 +37,7 @@ type Options struct {
 	// MayCall returns an error if no hook must be called any more, because another process may run the
 	// controller now; nil if that cannot be.
 	MayCall func() error
-	// Calls keeps the last calls for those who look at them; nil keeps none.
+	// Calls keeps the last calls, which HookCalls show; nil keeps none.
 	Calls *calllog.Recorder
 	// Controller is the owner of the hooks in the labels of metrics.
 	Controller ControllerRef

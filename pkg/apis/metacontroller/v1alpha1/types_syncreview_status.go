@@ -1,0 +1,363 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// SyncReviewStatus is the answer to a SyncReview.
+type SyncReviewStatus struct {
+	// summary counts the parents and the writes.
+	Summary SyncReviewSummary `json:"summary"`
+
+	// controller is what has answered: Running is the controller that runs in the server, which
+	// remembers what earlier syncs found to need no write. Temporary is one that was made for the
+	// review, because there is a candidate, or because another replica of the server runs the
+	// controller, or none does.
+	// +optional
+	Controller ReviewedBy `json:"controller,omitempty"`
+
+	// syncs are the syncs, one for each parent.
+	// +listType=atomic
+	// +optional
+	Syncs []ReviewedSync `json:"syncs,omitempty"`
+
+	// continue is there if there are more parents: put it into spec.parents.continue.
+	// +optional
+	Continue string `json:"continue,omitempty"`
+
+	// notes say why the answer is not complete, and what the cluster warns of, such as fields of the object that it does not know.
+	// +listType=atomic
+	// +optional
+	Notes []string `json:"notes,omitempty"`
+}
+
+// ReviewedBy is what has answered a review.
+// +enum
+type ReviewedBy string
+
+const (
+	// ReviewedByRunning is the controller that runs in the server.
+	ReviewedByRunning ReviewedBy = "Running"
+	// ReviewedByTemporary is one that was made for the review.
+	ReviewedByTemporary ReviewedBy = "Temporary"
+)
+
+// SyncReviewSummary counts what is in an answer.
+type SyncReviewSummary struct {
+	// parents is the number of parents in this answer.
+	Parents int32 `json:"parents"`
+
+	// changed is the number of parents whose sync would write something.
+	Changed int32 `json:"changed"`
+
+	// unchanged is the number of parents whose sync would write nothing.
+	Unchanged int32 `json:"unchanged"`
+
+	// failed is the number of parents whose sync would fail, or would leave out something that the hook wants.
+	Failed int32 `json:"failed"`
+
+	// undecided is the number of parents of which it is not known, because an answer is missing or the
+	// review ends before the plan.
+	// +optional
+	Undecided int32 `json:"undecided,omitempty"`
+
+	// steps counts the writes by operation and kind.
+	// +listType=atomic
+	// +optional
+	Steps []ReviewedStepCount `json:"steps,omitempty"`
+}
+
+// ReviewedStepCount is a number of writes of one sort.
+type ReviewedStepCount struct {
+	// operation is what the writes do.
+	Operation ReviewedOperation `json:"operation"`
+
+	// apiVersion of the objects.
+	APIVersion string `json:"apiVersion"`
+
+	// kind of the objects.
+	Kind string `json:"kind"`
+
+	// count is the number of the writes.
+	Count int32 `json:"count"`
+}
+
+// ReviewedSync is what the sync of one parent would do.
+type ReviewedSync struct {
+	// parent is the parent.
+	Parent ReviewedObject `json:"parent"`
+
+	// result is what would come of the sync.
+	Result ReviewedResult `json:"result"`
+
+	// error is why the sync would fail.
+	// +optional
+	Error string `json:"error,omitempty"`
+
+	// refused says of each child that would be left out why it would.
+	// +listType=atomic
+	// +optional
+	Refused []string `json:"refused,omitempty"`
+
+	// hook is the hook that decides: sync, or finalize.
+	// +optional
+	Hook string `json:"hook,omitempty"`
+
+	// steps are the writes in their order. Those of children that are in a row are made at once.
+	// +listType=atomic
+	// +optional
+	Steps []ReviewedStep `json:"steps,omitempty"`
+
+	// rollout is how far the rolling update of the children would be.
+	// +optional
+	Rollout *ReviewedRollout `json:"rollout,omitempty"`
+
+	// warnings are about what is probably a mistake.
+	// +listType=atomic
+	// +optional
+	Warnings []ReviewedWarning `json:"warnings,omitempty"`
+
+	// events are what the hook wants to be told.
+	// +listType=atomic
+	// +optional
+	Events []ReviewedEvent `json:"events,omitempty"`
+
+	// resyncAfter is when the parent would be synced again although nothing changes, for instance "30s".
+	// +optional
+	ResyncAfter Duration `json:"resyncAfter,omitempty"`
+
+	// calls are the calls of hooks. Values of Secrets in them are replaced by digests.
+	// +listType=atomic
+	// +optional
+	Calls []ReviewedCall `json:"calls,omitempty"`
+
+	// truncated is true if something was left out, because the answer would be too large.
+	// +optional
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// ReviewedResult is what would come of a sync.
+// +enum
+type ReviewedResult string
+
+const (
+	// ReviewedUnchanged is the result of a sync that would write nothing.
+	ReviewedUnchanged ReviewedResult = "Unchanged"
+	// ReviewedChanged is the result of a sync that would write something.
+	ReviewedChanged ReviewedResult = "Changed"
+	// ReviewedFailed is the result of a sync that would fail, or would leave out something that the hook wants.
+	ReviewedFailed ReviewedResult = "Failed"
+	// ReviewedUndecided is the result of a sync of which it is not known, because an answer is missing
+	// or the review ends before the plan.
+	ReviewedUndecided ReviewedResult = "Undecided"
+)
+
+// ReviewedObject names an object.
+type ReviewedObject struct {
+	// apiVersion of the object.
+	APIVersion string `json:"apiVersion"`
+
+	// kind of the object.
+	Kind string `json:"kind"`
+
+	// namespace of the object; absent if it is cluster-scoped.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the object, without its namespace.
+	Name string `json:"name"`
+}
+
+// ReviewedCall is the call of a hook.
+type ReviewedCall struct {
+	// hook that is called: sync, finalize or customize.
+	Hook string `json:"hook"`
+
+	// revision is the name of the ControllerRevision with the version of the parent that the call is
+	// about; absent for the parent as it is.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// source is where the answer comes from.
+	Source ReviewedSource `json:"source"`
+
+	// request is what the hook is sent.
+	// +optional
+	Request *runtime.RawExtension `json:"request,omitempty"`
+
+	// response is what the hook answers; absent if that cannot be used: then error says what is wrong.
+	// +optional
+	Response *runtime.RawExtension `json:"response,omitempty"`
+
+	// error is why the call failed.
+	// +optional
+	Error string `json:"error,omitempty"`
+}
+
+// ReviewedSource is where the answer of a hook comes from.
+// +enum
+type ReviewedSource string
+
+const (
+	// ReviewedSourceHook is an answer of the hook, which was called.
+	ReviewedSourceHook ReviewedSource = "Hook"
+	// ReviewedSourceGiven is an answer that the spec of the review gives.
+	ReviewedSourceGiven ReviewedSource = "Given"
+	// ReviewedSourceMissing is no answer: no hook was called, and the spec of the review gives none.
+	ReviewedSourceMissing ReviewedSource = "Missing"
+	// ReviewedSourceNotCalled is no answer, since the review ends before the call.
+	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
+)
+
+// ReviewedStep is a write.
+type ReviewedStep struct {
+	// operation is what the write does.
+	Operation ReviewedOperation `json:"operation"`
+
+	ReviewedObject `json:",inline"`
+
+	// why is what makes the write necessary.
+	Why string `json:"why"`
+
+	// changes are the fields that the write changes. Of a new object, all of it is one change. Those of
+	// Recreate are to the object that is created later. After a dry run, they are what the cluster would
+	// have stored. Values of Secrets are replaced by digests: the same value has the same digest.
+	// +listType=atomic
+	// +optional
+	Changes []ReviewedChange `json:"changes,omitempty"`
+
+	// postponed is true if the write would wait, because such writes were repeated too often.
+	// +optional
+	Postponed bool `json:"postponed,omitempty"`
+
+	// dryRun is what the cluster said to the write.
+	// +optional
+	DryRun *ReviewedDryRun `json:"dryRun,omitempty"`
+}
+
+// ReviewedOperation is what a write does.
+// +enum
+type ReviewedOperation string
+
+const (
+	// ReviewedCreate creates an object.
+	ReviewedCreate ReviewedOperation = "Create"
+	// ReviewedUpdate replaces an object by another form of it.
+	ReviewedUpdate ReviewedOperation = "Update"
+	// ReviewedApply has the cluster merge what the hook wants into an object, or create it, by server-side apply.
+	ReviewedApply ReviewedOperation = "Apply"
+	// ReviewedDelete deletes an object.
+	ReviewedDelete ReviewedOperation = "Delete"
+	// ReviewedRecreate deletes an object that a later sync creates in another form.
+	ReviewedRecreate ReviewedOperation = "Recreate"
+	// ReviewedAdopt makes the parent the controller of an object that has none.
+	ReviewedAdopt ReviewedOperation = "Adopt"
+	// ReviewedRelease removes the parent from the owners of an object.
+	ReviewedRelease ReviewedOperation = "Release"
+	// ReviewedToServerSideApply moves an object from dynamic apply to server-side apply.
+	ReviewedToServerSideApply ReviewedOperation = "ToServerSideApply"
+	// ReviewedToDynamicApply moves an object from server-side apply to dynamic apply.
+	ReviewedToDynamicApply ReviewedOperation = "ToDynamicApply"
+	// ReviewedUpdateStatus replaces the status of the parent.
+	ReviewedUpdateStatus ReviewedOperation = "UpdateStatus"
+	// ReviewedUpdateMetadata changes labels and annotations of the parent.
+	ReviewedUpdateMetadata ReviewedOperation = "UpdateMetadata"
+	// ReviewedUpdateFinalizers puts the finalizer of the controller on the parent, or removes it.
+	ReviewedUpdateFinalizers ReviewedOperation = "UpdateFinalizers"
+)
+
+// ReviewedChange is a field that a write changes.
+type ReviewedChange struct {
+	// path of the field, for instance "spec.replicas" or "spec.containers[name=web].image"; empty for
+	// all of a new object.
+	Path string `json:"path"`
+
+	// from is the value that the field has; absent if it has none.
+	// +optional
+	From *JSONValue `json:"from,omitempty"`
+
+	// to is the value that the field gets; absent if it is removed.
+	// +optional
+	To *JSONValue `json:"to,omitempty"`
+}
+
+// ReviewedDryRun is what the cluster said to a write with dryRun=All.
+type ReviewedDryRun struct {
+	// outcome is what would come of the write.
+	Outcome ReviewedOutcome `json:"outcome"`
+
+	// message says why the write would not be made.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// warnings are those of the cluster.
+	// +listType=atomic
+	// +optional
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ReviewedOutcome is what would come of a write.
+// +enum
+type ReviewedOutcome string
+
+const (
+	// ReviewedAccepted is a write that the cluster would make.
+	ReviewedAccepted ReviewedOutcome = "Accepted"
+	// ReviewedChangesNothing is a write that the cluster would accept, and that leaves the object as it is.
+	ReviewedChangesNothing ReviewedOutcome = "ChangesNothing"
+	// ReviewedRefused is a write that the cluster would refuse.
+	ReviewedRefused ReviewedOutcome = "Refused"
+	// ReviewedConflict is a write of an object that is not as it was observed. The sync would be tried again.
+	ReviewedConflict ReviewedOutcome = "Conflict"
+	// ReviewedNotSent is a write that was not tried, because a step before it failed, or because the
+	// parent does not exist.
+	ReviewedNotSent ReviewedOutcome = "NotSent"
+)
+
+// ReviewedRollout is how far the rolling update of the children of a parent would be.
+type ReviewedRollout struct {
+	// reason is that of the condition Updated which the parent would get: RolloutProgressing,
+	// RolloutWaiting or OnLatestRevision.
+	Reason string `json:"reason"`
+
+	// message says what the rollout waits for, or which children it moves.
+	Message string `json:"message"`
+
+	// moves are the children that would move to the latest version of the parent now.
+	// +listType=atomic
+	// +optional
+	Moves []ReviewedObject `json:"moves,omitempty"`
+
+	// behind are the children that would stay at an earlier version.
+	// +listType=atomic
+	// +optional
+	Behind []ReviewedObject `json:"behind,omitempty"`
+}
+
+// ReviewedWarning is something that is probably a mistake.
+type ReviewedWarning struct {
+	// reason is that of the event that the sync would write about it.
+	Reason string `json:"reason"`
+
+	// message says what is wrong and what to do.
+	Message string `json:"message"`
+}
+
+// ReviewedEvent is an event that a hook answers.
+type ReviewedEvent struct {
+	// type is Normal or Warning.
+	Type string `json:"type"`
+
+	// reason is a word in CamelCase.
+	Reason string `json:"reason"`
+
+	// message is what the event says.
+	Message string `json:"message"`
+
+	// child is the child that the event is about; absent for the parent.
+	// +optional
+	Child *ReviewedObject `json:"child,omitempty"`
+}
