@@ -60,7 +60,7 @@ func (m *Migration) giveBack(ctx context.Context) error {
 	if err := m.ensureImports(ctx); err != nil {
 		return err
 	}
-	if err := m.untilDefinitionsAreGone(ctx); err != nil {
+	if err := m.untilDeleted(ctx, kinds()...); err != nil {
 		return err
 	}
 	if err := m.addCopyVersions(ctx); err != nil {

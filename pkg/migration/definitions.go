@@ -162,22 +162,6 @@ func (m *Migration) ensureDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// untilDefinitionsAreGone waits until no definition is being deleted.
-func (m *Migration) untilDefinitionsAreGone(ctx context.Context) error {
-	return m.until(ctx, "the end of the CustomResourceDefinitions", func(ctx context.Context) error {
-		for _, kind := range kinds() {
-			found, err := m.getDefinition(ctx, kind)
-			if err != nil {
-				return err
-			}
-			if found.Unstructured != nil && found.GetDeletionTimestamp() != nil {
-				return fmt.Errorf("%s is still being deleted", kind.definition())
-			}
-		}
-		return nil
-	})
-}
-
 // addCopyVersions has the definitions that there are serve the version by which they can be read.
 func (m *Migration) addCopyVersions(ctx context.Context) error {
 	added, err := m.changeDefinitions(ctx, definition.addCopyVersion)

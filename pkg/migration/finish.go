@@ -73,14 +73,7 @@ func (m *Migration) removeDefinitions(ctx context.Context, now *situation) error
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete the CustomResourceDefinition %s: %w", kind.definition(), err)
 		}
-		err = m.until(ctx, "the end of the CustomResourceDefinition "+kind.definition(), func(ctx context.Context) error {
-			left, err := m.getDefinition(ctx, kind)
-			if err == nil && left.Unstructured != nil {
-				err = errors.New("it is still being deleted")
-			}
-			return err
-		})
-		if err != nil {
+		if err := m.untilDeleted(ctx, kind); err != nil {
 			return err
 		}
 		m.say("deleted the CustomResourceDefinition %s", kind.definition())

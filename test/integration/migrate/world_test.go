@@ -240,6 +240,7 @@ func (w *world) removeDefinition(ctx context.Context, kind schema.GroupVersionRe
 	if err := env.Dynamic.Resource(definitions).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		w.Error(err)
 	}
+	reminded := time.Now()
 	err = poll.Within(ctx, time.Minute, func(ctx context.Context) error {
 		_, err := env.Dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -257,6 +258,16 @@ func (w *world) removeDefinition(ctx context.Context, kind schema.GroupVersionRe
 					return err
 				}
 			}
+		}
+		// kube-apiserver may forget a definition that it deletes: see pkg/migration/deleted.go.
+		if time.Since(reminded) < 5*time.Second {
+			return errors.New("it is still there")
+		}
+		reminded = time.Now()
+		reminder := fmt.Appendf(nil, `{"metadata":{"annotations":{"reminder":%q}}}`, reminded)
+		_, err = env.Dynamic.Resource(definitions).Patch(ctx, name, types.MergePatchType, reminder, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
 		}
 		return errors.New("it is still there")
 	})
