@@ -118,12 +118,7 @@ func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, er
 		}
 		namespace = found.Items[0].Namespace
 	}
-	call, err := client.MetacontrollerV1alpha1().HookCalls(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	call.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("HookCall"))
-	return call, nil
+	return client.MetacontrollerV1alpha1().HookCalls(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // list prints the calls that are selected.
@@ -139,16 +134,14 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		if err != nil {
 			return err
 		}
-		found.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("HookCallList"))
-		if l.format != "name" {
-			return l.print(found)
-		}
-		for i := range found.Items {
-			if err := l.printName(v1alpha1.SchemeGroupVersion.WithKind("HookCall").GroupKind(), found.Items[i].Name); err != nil {
-				return err
+		return l.inList(true, func() error {
+			for i := range found.Items {
+				if err := l.print(&found.Items[i]); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	}
 	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != "").Resource("hookcalls").
 		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
@@ -169,10 +162,8 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 // showCall prints a call with its request and answer.
 func (l *calls) showCall(call *v1alpha1.HookCall) error {
 	switch l.format {
-	case "json", "yaml":
+	case "json", "yaml", "name":
 		return l.print(call)
-	case "name":
-		return l.printName(v1alpha1.SchemeGroupVersion.WithKind("HookCall").GroupKind(), call.Name)
 	}
 	style := l.style()
 	about := parentName(&call.Spec.Parent)

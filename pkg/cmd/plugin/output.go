@@ -13,9 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 )
@@ -26,8 +23,8 @@ type output struct {
 	format  string
 	color   string
 	formats []string
-	// printed is true if a document of YAML was printed.
-	printed bool
+	// list is the List that objects are printed into; nil if each is a document.
+	list *list
 }
 
 // addFlags adds -o with these formats, and --color.
@@ -64,45 +61,6 @@ func (o *output) style() printing.Style {
 func isTerminal(to io.Writer) bool {
 	file, ok := to.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// print prints a value as JSON, or as a document of YAML. As by kubectl, managedFields are left out.
-func (o *output) print(value any) error {
-	if object, ok := value.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	raw, err := json.MarshalIndent(value, "", "    ")
-	if err != nil {
-		return err
-	}
-	if o.format == "yaml" {
-		if raw, err = yaml.JSONToYAML(raw); err != nil {
-			return err
-		}
-		if o.printed {
-			raw = append([]byte("---\n"), raw...)
-		}
-		o.printed = true
-	} else {
-		raw = append(raw, '\n')
-	}
-	_, err = o.streams.Out.Write(raw)
-	return err
-}
-
-// printName prints the name of an object as kubectl does with -o name.
-func (o *output) printName(kind schema.GroupKind, name string) error {
-	_, err := fmt.Fprintln(o.streams.Out, nameOf(kind, name))
-	return err
-}
-
-// nameOf returns the name of an object as kubectl prints it.
-func nameOf(kind schema.GroupKind, name string) string {
-	of := strings.ToLower(kind.Kind)
-	if kind.Group != "" {
-		of += "." + kind.Group
-	}
-	return of + "/" + name
 }
 
 // unmarshal reads JSON of the server.

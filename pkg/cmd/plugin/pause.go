@@ -77,17 +77,19 @@ func (p *pausing) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, argument := range args {
-		if lookup.IsController(argument) {
-			err = p.pauseController(ctx, find, argument)
-		} else {
-			err = p.pauseParent(ctx, find, argument)
+	return p.inList(len(args) > 1, func() error {
+		for _, argument := range args {
+			if lookup.IsController(argument) {
+				err = p.pauseController(ctx, find, argument)
+			} else {
+				err = p.pauseParent(ctx, find, argument)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // pauseController sets or removes spec.paused.
@@ -138,11 +140,8 @@ func (p *pausing) patch(ctx context.Context, of schema.GroupVersionResource, kin
 	if err != nil {
 		return err
 	}
-	switch p.format {
-	case "json", "yaml":
+	if p.format != "" {
 		return p.print(patched)
-	case "name":
-		return p.printName(kind, name)
 	}
 	done := map[bool]string{true: "paused", false: "resumed"}[p.paused]
 	if isPaused == p.paused {

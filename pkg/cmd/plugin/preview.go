@@ -126,10 +126,17 @@ func (p *preview) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return &exit{code: codeFailed, err: err}
 	}
-	for _, subject := range subjects {
-		if err := p.review(ctx, client.MetacontrollerV1alpha1().SyncReviews(), subject); err != nil {
-			return &exit{code: codeFailed, err: err}
+	isOne := len(subjects) == 1 && subjects[0].isOne()
+	err = p.inList(!isOne, func() error {
+		for _, subject := range subjects {
+			if err := p.review(ctx, client.MetacontrollerV1alpha1().SyncReviews(), subject); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return &exit{code: codeFailed, err: err}
 	}
 	return p.conclude(len(subjects))
 }
@@ -177,11 +184,8 @@ func (p *preview) review(ctx context.Context, reviewer reviews.Reviewer, of subj
 
 // show prints one answer.
 func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncReview) error {
-	switch p.format {
-	case "yaml", "json":
-		return p.print(review)
-	case "name":
-		return p.showNames(review)
+	if p.format != "" {
+		return p.printReview(review)
 	}
 	style := p.style()
 	for i := range review.Status.Syncs {
@@ -204,8 +208,12 @@ func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncRevie
 	return nil
 }
 
-// showNames prints the names of the parents whose syncs would change something, or fail.
-func (p *preview) showNames(review *v1alpha1.SyncReview) error {
+// printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs would change
+// something, or fail.
+func (o *output) printReview(review *v1alpha1.SyncReview) error {
+	if o.format != "name" {
+		return o.print(review)
+	}
 	for _, sync := range review.Status.Syncs {
 		if sync.Result == v1alpha1.ReviewedUnchanged {
 			continue
@@ -214,7 +222,7 @@ func (p *preview) showNames(review *v1alpha1.SyncReview) error {
 		if err != nil {
 			return err
 		}
-		if err := p.printName(schema.GroupKind{Group: version.Group, Kind: sync.Parent.Kind}, sync.Parent.Name); err != nil {
+		if err := o.printName(schema.GroupKind{Group: version.Group, Kind: sync.Parent.Kind}, sync.Parent.Name); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ The exit code is that of preview.`,
 	flags := command.Flags()
 	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine, which is called in the place of the controller's.")
 	flags.StringVarP(&r.filename, "filename", "f", "", "File with a changed controller, which is taken as it is there.")
-	r.output.addFlags(command, "json", "yaml")
+	r.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 
@@ -108,7 +108,7 @@ func (r *replay) run(ctx context.Context, name string) error {
 	err = reviews.Each(ctx, client.MetacontrollerV1alpha1().SyncReviews(), spec, caller, func(review *v1alpha1.SyncReview) error {
 		reviews.Add(&result, review.Status.Summary)
 		if r.format != "" {
-			return r.print(review)
+			return r.printReview(review)
 		}
 		return r.show(call, controller, review)
 	})

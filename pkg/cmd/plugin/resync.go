@@ -88,12 +88,14 @@ func (r *resync) run(ctx context.Context, args []string) error {
 		}
 		return r.show(controller, answered)
 	}
-	for _, argument := range parents {
-		if err := r.resyncParent(ctx, find, controller, argument); err != nil {
-			return err
+	return r.inList(len(parents) > 1 || controller == nil, func() error {
+		for _, argument := range parents {
+			if err := r.resyncParent(ctx, find, controller, argument); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // resyncParent has a parent synced, by the only controller or by all that have it.

@@ -43,7 +43,8 @@ func newRolloutStatus(c *cluster, streams Streams) *cobra.Command {
 		Long: `Show how far a rolling update is, and wait until it is done.
 
 Each version of the parent that children are still at is a ControllerRevision. The update is done when all children are at the
-present version, and the parent is synced.`,
+present version, and the parent is synced. With -o, the ControllerRevisions are printed: when the update is done, or at once with
+--watch=false.`,
 		Example: `  # Wait until all children of a CatSet have the new template.
   kubectl metacontroller rollout status catset/web
 
@@ -61,7 +62,7 @@ present version, and the parent is synced.`,
 	flags := command.Flags()
 	flags.BoolVarP(&r.watch, "watch", "w", true, "Wait until the update is done.")
 	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero is as long as it takes.")
-	r.output.addFlags(command, "json", "yaml")
+	r.output.addFlags(command, "json", "yaml", "name")
 	return command
 }
 
@@ -98,21 +99,21 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	for said := ""; ; {
-		done, text, err := r.look(ctx, parent)
+		seen, err := r.look(ctx, parent)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil || r.format != "" {
+		if err != nil {
 			return err
 		}
-		if text != said {
-			if _, err := fmt.Fprint(r.streams.Out, text); err != nil {
+		if r.format == "" && seen.text != said {
+			if _, err := fmt.Fprint(r.streams.Out, seen.text); err != nil {
 				return err
 			}
-			said = text
+			said = seen.text
 		}
-		if done || !r.watch {
-			return nil
+		if seen.done || !r.watch {
+			return r.printRevisions(seen.revisions)
 		}
 		select {
 		case <-ticker.C:
@@ -122,20 +123,37 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	}
 }
 
-// look returns how far the rollout is, and whether it is done.
-func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (done bool, text string, err error) {
+// printRevisions prints the ControllerRevisions if -o asks for objects.
+func (r *rolloutStatus) printRevisions(revisions []v1alpha1.ControllerRevision) error {
+	if r.format == "" {
+		return nil
+	}
+	return r.inList(true, func() error {
+		for i := range revisions {
+			if err := r.print(&revisions[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// progressOfRollout is how far a rollout is.
+type progressOfRollout struct {
+	done      bool
+	text      string
+	revisions []v1alpha1.ControllerRevision
+}
+
+// look returns how far the rollout is.
+func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressOfRollout, error) {
 	parent, revisions, err := r.revisionsOf(ctx, of)
 	if err != nil {
-		return false, "", err
-	}
-	if r.format != "" {
-		return true, "", r.print(&v1alpha1.ControllerRevisionList{
-			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ControllerRevisionList"}, Items: revisions,
-		})
+		return nil, err
 	}
 	rows, err := r.rowsOf(ctx, parent)
 	if err != nil {
-		return false, "", err
+		return nil, err
 	}
 	name := nameOf(of.Mapping.GroupVersionKind.GroupKind(), of.Name)
 	state, synced := "", true
@@ -155,13 +173,16 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (done bool,
 			behind += childrenAt(&revisions[i])
 		}
 	}
+	seen := &progressOfRollout{done: behind == 0 && synced, revisions: revisions}
 	switch {
-	case len(revisions) == 0 && synced:
-		return true, name + " has no rolling update: no ControllerRevision belongs to it\n", nil
-	case behind == 0 && synced:
-		return true, name + " is rolled out\n", nil
+	case seen.done && len(revisions) == 0:
+		seen.text = name + " has no rolling update: no ControllerRevision belongs to it\n"
+	case seen.done:
+		seen.text = name + " is rolled out\n"
+	default:
+		seen.text = fmt.Sprintf("%s: %d of %d children are at the present version; %s\n", name, total(revisions)-behind, total(revisions), state)
 	}
-	return false, fmt.Sprintf("%s: %d of %d children are at the present version; %s\n", name, total(revisions)-behind, total(revisions), state), nil
+	return seen, nil
 }
 
 func total(revisions []v1alpha1.ControllerRevision) (children int) {

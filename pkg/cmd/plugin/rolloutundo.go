@@ -83,18 +83,14 @@ func (u *rolloutUndo) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	kind := of.Mapping.GroupVersionKind.GroupKind()
-	switch u.format {
-	case "json", "yaml":
+	if u.format != "" {
 		return u.print(patched)
-	case "name":
-		return u.printName(kind, of.Name)
 	}
 	done := "goes back to " + revision.Name
 	if u.dryRun {
 		done = "would go back to " + revision.Name + ": " + string(patch)
 	}
-	_, err = fmt.Fprintf(u.streams.Out, "%s %s\n", nameOf(kind, of.Name), done)
+	_, err = fmt.Fprintf(u.streams.Out, "%s %s\n", nameOf(of.Mapping.GroupVersionKind.GroupKind(), of.Name), done)
 	return err
 }
 

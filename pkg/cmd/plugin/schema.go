@@ -61,8 +61,12 @@ func printSchema(command *cobra.Command, o *output, name string) error {
 	if !known {
 		return usageError(command, "there is no schema %q, there are %s", name, strings.Join(command.ValidArgs, ", "))
 	}
-	if o.format == "yaml" {
-		return o.print(document)
+	switch o.format {
+	case "yaml":
+		return o.printValue(document)
+	case "name":
+		_, err := fmt.Fprintln(o.streams.Out, name)
+		return err
 	}
 	text, err := document.Format()
 	if err != nil {
@@ -76,7 +80,7 @@ func printSchema(command *cobra.Command, o *output, name string) error {
 func listSchemas(o *output) error {
 	documents := jsonschema.Documents()
 	if o.format == "json" || o.format == "yaml" {
-		return o.print(documents)
+		return o.printValue(documents)
 	}
 	rows := [][]string{{"NAME", "MESSAGE"}}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {

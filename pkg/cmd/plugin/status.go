@@ -66,17 +66,19 @@ func (s *status) run(ctx context.Context, args []string) error {
 	if len(parents) == 0 {
 		return s.showController(ctx, controller)
 	}
-	for i, argument := range parents {
-		if i > 0 && s.format == "" {
-			if _, err := fmt.Fprintln(s.streams.Out); err != nil {
+	return s.inList(len(parents) > 1 || controller == nil, func() error {
+		for i, argument := range parents {
+			if i > 0 && s.format == "" {
+				if _, err := fmt.Fprintln(s.streams.Out); err != nil {
+					return err
+				}
+			}
+			if err := s.showParent(ctx, find, controller, argument); err != nil {
 				return err
 			}
 		}
-		if err := s.showParent(ctx, find, controller, argument); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // showAll prints a line for each controller.
@@ -85,28 +87,25 @@ func (s *status) showAll(ctx context.Context, find *lookup.Lookup) error {
 	if err != nil {
 		return err
 	}
+	if s.format != "" {
+		return s.inList(true, func() error {
+			for _, controller := range all {
+				if err := s.print(controller.Object); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	rows := [][]string{{"CONTROLLER", "PARENTS", "SYNCED", "FAILING", "PAUSED", "AGE", "STATE"}}
 	for _, controller := range all {
-		switch s.format {
-		case "json", "yaml":
-			err = s.print(controller.Stored())
-		case "name":
-			err = s.printName(v1alpha1.SchemeGroupVersion.WithKind(controller.Kind).GroupKind(), controller.GetName())
-		default:
-			counts := parentCounts(controller)
-			rows = append(rows, []string{
-				controller.Short(), number(counts.Total), number(counts.Synced), number(counts.Failing), number(counts.Paused), age(controller.GetCreationTimestamp()),
-				s.stateOf(controller),
-			})
-		}
-		if err != nil {
-			return err
-		}
+		counts := parentCounts(controller)
+		rows = append(rows, []string{
+			controller.Short(), number(counts.Total), number(counts.Synced), number(counts.Failing), number(counts.Paused), age(controller.GetCreationTimestamp()),
+			s.stateOf(controller),
+		})
 	}
-	switch {
-	case s.format != "":
-		return nil
-	case len(all) == 0:
+	if len(all) == 0 {
 		_, err := fmt.Fprintln(s.streams.ErrOut, "There are no controllers.")
 		return err
 	}

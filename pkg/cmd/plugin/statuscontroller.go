@@ -27,11 +27,8 @@ const shownParents = 20
 
 // showController prints how a controller does, and which of its parents are not as they should be.
 func (s *status) showController(ctx context.Context, controller *lookup.Controller) error {
-	switch s.format {
-	case "json", "yaml":
-		return s.print(controller.Stored())
-	case "name":
-		return s.printName(v1alpha1.SchemeGroupVersion.WithKind(controller.Kind).GroupKind(), controller.GetName())
+	if s.format != "" {
+		return s.print(controller.Object)
 	}
 	rows := [][]string{{controller.String(), s.stateOf(controller)}, {"  age", age(controller.GetCreationTimestamp())}}
 	add := func(name, value string) {

@@ -40,11 +40,11 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if only != nil {
 		rows = slices.DeleteFunc(rows, func(row v1alpha1.Sync) bool { return row.Spec.Controller != only.Reference() })
 	}
-	switch s.format {
-	case "json", "yaml":
+	if len(rows) == 0 {
+		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
+	}
+	if s.format != "" {
 		return s.printRows(rows)
-	case "name":
-		return s.printName(object.GroupVersionKind().GroupKind(), object.GetName())
 	}
 	return s.showTree(ctx, find, client, object, rows)
 }
@@ -70,7 +70,6 @@ func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured)
 // printRows prints the Syncs of a parent.
 func (s *status) printRows(rows []v1alpha1.Sync) error {
 	for i := range rows {
-		rows[i].SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Sync"))
 		if err := s.print(&rows[i]); err != nil {
 			return err
 		}
@@ -80,9 +79,6 @@ func (s *status) printRows(rows []v1alpha1.Sync) error {
 
 // showTree prints the tree, and below it what is to be said of the syncs.
 func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
-	if len(rows) == 0 {
-		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
-	}
 	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()), state: s.style().Warning(children.Trouble(parent))}
 	var notes []string
 	for i := range rows {

@@ -22,9 +22,14 @@ type subject struct {
 	// parent or object is the only parent; both are nil for all.
 	parent *v1alpha1.SyncReviewParent
 	object []byte
+	// found is true if the controller was not named, but is one of those that are for the type of the parent.
+	found bool
 	// optional is true if the controller need not have the parent, because another may.
 	optional bool
 }
+
+// isOne reports whether there is one review of the subject, whatever is in the cluster.
+func (s *subject) isOne() bool { return !s.found && (s.parent != nil || s.object != nil) }
 
 // subjects returns what arguments and files are about. The first argument may be a controller, the others are
 // parents. Controllers and parents in files take the place of those that are stored.
@@ -85,7 +90,7 @@ func (p *preview) subjectsOfAny(ctx context.Context, find *lookup.Lookup, object
 	add := func(of schema.GroupResource, parent *v1alpha1.SyncReviewParent, object []byte) error {
 		controllers, err := find.ControllersOf(ctx, of)
 		for _, controller := range controllers {
-			all = append(all, subject{controller: controller, parent: parent, object: object, optional: len(controllers) > 1})
+			all = append(all, subject{controller: controller, parent: parent, object: object, found: true, optional: len(controllers) > 1})
 		}
 		return err
 	}

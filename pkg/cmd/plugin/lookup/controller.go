@@ -51,12 +51,6 @@ func (c *Controller) Short() string {
 	return "cc/" + c.GetName()
 }
 
-// Stored returns the controller as it is stored, with its kind.
-func (c *Controller) Stored() Object {
-	c.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(c.Kind))
-	return c.Object
-}
-
 // Resource returns the resource of the controller's kind.
 func (c *Controller) Resource() string { return strings.ToLower(c.Kind) + "s" }
 
