@@ -15,20 +15,20 @@ import (
 
 // RequestSyncs has parents of a controller synced soon, as far as this process runs it, unless they are only to be counted. It
 // returns how many there are.
-func (h *Handle) RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (parents int, err error) {
+func (h *Handle) RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (found v1alpha1.ResyncRequestStatus, err error) {
 	selection, err := selectionOf(spec)
 	if err != nil {
-		return 0, err
+		return found, err
 	}
 	err = h.use(ctx, func(_ context.Context, l *loop) error {
 		for _, reconciler := range l.reconcilers {
 			if reconciler.Kind() == of.Kind {
-				parents = reconciler.RequestSyncs(of.Name, selection, onlyCount)
+				found = reconciler.RequestSyncs(of.Name, selection, onlyCount)
 			}
 		}
 		return nil
 	})
-	return parents, err
+	return found, err
 }
 
 // selectionOf returns the parents that a request is about.

@@ -64,16 +64,15 @@ func (p Peer) HookCall(ctx context.Context, name types.NamespacedName) (*v1alpha
 }
 
 // RequestSyncs has parents synced that the peer runs, unless they are only to be counted. It returns how many there are.
-func (p Peer) RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (parents int, err error) {
+func (p Peer) RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (found v1alpha1.ResyncRequestStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	body, err := json.Marshal(resyncQuestion{of, *spec, onlyCount})
 	if err != nil {
-		return 0, err
+		return found, err
 	}
-	var answer resyncAnswer
-	err = p.ask(ctx, http.MethodPost, resyncPath, body, &answer)
-	return answer.Parents, err
+	err = p.ask(ctx, http.MethodPost, resyncPath, body, &found)
+	return found, err
 }
 
 var errNotFound = errors.New("it does not have that, or is of a version that does not serve it")

@@ -90,14 +90,14 @@ func (r *replica) HookCall(_ context.Context, name types.NamespacedName) (*v1alp
 	return &v1alpha1.HookCall{Spec: v1alpha1.HookCallSpec{Hook: "sync"}}, []rights.Required{{Right: rights.Right{Object: pods, Verb: "get"}, For: "its children"}}, nil
 }
 
-func (r *replica) RequestSyncs(_ context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (int, error) {
+func (r *replica) RequestSyncs(_ context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (v1alpha1.ResyncRequestStatus, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = *spec
 	if of.Name != "webs" || !onlyCount {
-		return 0, errors.New("asked otherwise")
+		return v1alpha1.ResyncRequestStatus{}, errors.New("asked otherwise")
 	}
-	return 7, nil
+	return v1alpha1.ResyncRequestStatus{Parents: 7, Paused: 2}, nil
 }
 
 // serve returns a peer that is a replica.
@@ -200,9 +200,9 @@ func TestACallOfAPeer(t *testing.T) {
 func TestAPeerIsAskedForSyncs(t *testing.T) {
 	local := &replica{name: "one"}
 	spec := &v1alpha1.ResyncRequestSpec{Parents: &v1alpha1.ResyncParents{Namespace: "shop"}}
-	parents, err := serve(t, local).RequestSyncs(t.Context(), v1alpha1.ControllerReference{Name: "webs"}, spec, true)
-	if err != nil || parents != 7 || local.asked.Parents.Namespace != "shop" {
-		t.Errorf("%d parents of %+v, %v", parents, local.asked, err)
+	found, err := serve(t, local).RequestSyncs(t.Context(), v1alpha1.ControllerReference{Name: "webs"}, spec, true)
+	if err != nil || found.Parents != 7 || found.Paused != 2 || local.asked.Parents.Namespace != "shop" {
+		t.Errorf("%+v of %+v, %v", found, local.asked, err)
 	}
 }
 

@@ -50,13 +50,9 @@ type callAnswer struct {
 	Required []rights.Required  `json:"required"`
 }
 
-// resyncQuestion and resyncAnswer are about the parents of one controller.
+// resyncQuestion is about the parents of one controller. Its answer is a ResyncRequestStatus.
 type resyncQuestion struct {
 	Controller v1alpha1.ControllerReference `json:"controller"`
 	Spec       v1alpha1.ResyncRequestSpec   `json:"spec"`
 	OnlyCount  bool                         `json:"onlyCount,omitempty"`
-}
-
-type resyncAnswer struct {
-	Parents int `json:"parents"`
 }

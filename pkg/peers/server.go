@@ -26,7 +26,7 @@ type Local interface {
 	FollowSyncs(ctx context.Context, tell func(changed []*v1alpha1.Sync, gone []types.NamespacedName) error) error
 	FollowHookCalls(ctx context.Context, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error) error
 	HookCall(ctx context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error)
-	RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (parents int, err error)
+	RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (v1alpha1.ResyncRequestStatus, error)
 }
 
 // NewHandler returns what serves the peers of a replica. Its caller lets only peers through.
@@ -48,8 +48,8 @@ func NewHandler(local Local) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		parents, err := local.RequestSyncs(r.Context(), question.Controller, &question.Spec, question.OnlyCount)
-		answer(w, r, resyncAnswer{parents}, err)
+		found, err := local.RequestSyncs(r.Context(), question.Controller, &question.Spec, question.OnlyCount)
+		answer(w, r, found, err)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		replica, err := local.Replica(r.Context())

@@ -31,6 +31,7 @@ type ResyncParents struct {
 // ResyncRequestStatus is the answer to a ResyncRequest.
 type ResyncRequestStatus struct {
 	Parents int32
+	Paused  int32
 	Notes   []string
 }
 

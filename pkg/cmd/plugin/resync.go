@@ -116,7 +116,7 @@ func (r *resync) resyncParent(ctx context.Context, find *lookup.Lookup, only *lo
 		if err != nil {
 			return err
 		}
-		if answered.Status.Parents == 0 {
+		if answered.Status.Parents+answered.Status.Paused == 0 {
 			continue
 		}
 		found = true
@@ -161,6 +161,9 @@ func (r *resync) show(controller *lookup.Controller, answered *v1alpha1.ResyncRe
 	count := fmt.Sprintf("%d parents", answered.Status.Parents)
 	if answered.Status.Parents == 1 {
 		count = "1 parent"
+	}
+	if paused := answered.Status.Paused; paused > 0 {
+		verb += fmt.Sprintf(", %d paused", paused)
 	}
 	if _, err := fmt.Fprintf(r.streams.Out, "%s: %s %s\n", controller, count, verb); err != nil {
 		return err

@@ -117,26 +117,27 @@ func (l *live) hookCall(ctx context.Context, replica string, name types.Namespac
 }
 
 // resync has parents of a controller synced, in whatever replicas run it.
-func (l *live) resync(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (parents int, notes []string, err error) {
+func (l *live) resync(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (found v1alpha1.ResyncRequestStatus, err error) {
 	all, err := l.peers(ctx)
 	if err != nil {
-		return 0, nil, err
+		return found, err
 	}
-	counts, errs := make([]int, len(all)+1), make([]error, len(all)+1)
+	answers, errs := make([]v1alpha1.ResyncRequestStatus, len(all)+1), make([]error, len(all)+1)
 	var asking sync.WaitGroup
-	asking.Go(func() { counts[0], errs[0] = l.handle.RequestSyncs(ctx, of, spec, onlyCount) })
+	asking.Go(func() { answers[0], errs[0] = l.handle.RequestSyncs(ctx, of, spec, onlyCount) })
 	for i, peer := range all {
-		asking.Go(func() { counts[i+1], errs[i+1] = peer.RequestSyncs(ctx, of, spec, onlyCount) })
+		asking.Go(func() { answers[i+1], errs[i+1] = peer.RequestSyncs(ctx, of, spec, onlyCount) })
 	}
 	asking.Wait()
 	if errs[0] != nil {
-		return 0, nil, errs[0]
+		return found, errs[0]
 	}
-	for i, count := range counts {
-		parents += count
+	for i, answer := range answers {
+		found.Parents += answer.Parents
+		found.Paused += answer.Paused
 		if errs[i] != nil {
-			notes = append(notes, fmt.Sprintf("if replica %s runs the controller, its parents are not synced: %v", all[i-1].Name, errs[i]))
+			found.Notes = append(found.Notes, fmt.Sprintf("if replica %s runs the controller, its parents are not synced: %v", all[i-1].Name, errs[i]))
 		}
 	}
-	return parents, notes, nil
+	return found, nil
 }

@@ -40,18 +40,23 @@ func (s *Selection) selects(parent *object.Object) bool {
 		(s.Labels == nil || s.Labels.Matches(labels.Set(parent.Labels)))
 }
 
-// RequestSyncs has the selected parents synced soon, unless they are only to be counted. It returns how many there are.
-func (c *Controller) RequestSyncs(selection Selection, onlyCount bool) (count int) {
+// RequestSyncs has the selected parents synced soon, unless they are only to be counted. It returns how many there are, and how many
+// more are paused and stay so.
+func (c *Controller) RequestSyncs(selection Selection, onlyCount bool) (parents, paused int) {
 	var selected []object.Key
 	for _, parent := range c.observer.Parents() {
-		if selection.selects(parent) {
+		switch {
+		case !selection.selects(parent):
+		case c.pauses(parent):
+			paused++
+		default:
 			selected = append(selected, object.KeyOf(parent))
 		}
 	}
 	if !onlyCount {
 		c.resyncRequests.add(syncqueue.Asked, selected)
 	}
-	return len(selected)
+	return len(selected), paused
 }
 
 // startResyncRequests enqueues the parents of requests until stop is called.

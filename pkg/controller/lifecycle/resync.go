@@ -3,15 +3,20 @@
 
 package lifecycle
 
-import "github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+)
 
 // RequestSyncs has the selected parents of a controller synced soon, as far as it runs here, unless they are only to be counted.
 // It returns how many there are.
-func (r *Reconciler) RequestSyncs(name string, selection hosted.Selection, onlyCount bool) (parents int) {
+func (r *Reconciler) RequestSyncs(name string, selection hosted.Selection, onlyCount bool) (found v1alpha1.ResyncRequestStatus) {
 	for _, state := range r.statesNamed(name) {
 		if running := state.getRunning(); running != nil {
-			parents += running.controller.RequestSyncs(selection, onlyCount)
+			parents, paused := running.controller.RequestSyncs(selection, onlyCount)
+			found.Parents += int32(parents)
+			found.Paused += int32(paused)
 		}
 	}
-	return parents
+	return found
 }

@@ -2341,6 +2341,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 							Format:      "int32",
 						},
 					},
+					"paused": {
+						SchemaProps: spec.SchemaProps{
+							Description: "paused is how many more there are that are paused, or whose controller is. They stay paused, and are not synced before that ends.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"notes": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{

@@ -101,6 +101,41 @@ func TestParentsAreSyncedOnRequest(t *testing.T) {
 	}
 }
 
+// A request does not end a pause, and whoever makes it is told so.
+func TestARequestSaysWhatStaysPaused(t *testing.T) {
+	f := newFixture(t, "resyncpaused")
+	settleAll(&f, "a", "b")
+	const all = `{"parents":{}}`
+	ask := func(spec string, parents, paused int32, note string) {
+		t.Helper()
+		for _, query := range []string{"?dryRun=All", ""} {
+			answer := request(&f, spec, query).Status
+			if answer.Parents != parents || answer.Paused != paused || strings.Join(answer.Notes, "; ") != note {
+				t.Errorf("it is answered %+v, want %d parents, %d paused and %q", answer, parents, paused, note)
+			}
+		}
+	}
+	f.PatchParent("a", harness.Object{"metadata": harness.Object{"annotations": harness.Object{v1alpha1.PausedAnnotation: "true"}}})
+	waitForState(&f, "a", v1alpha1.SyncStatePaused)
+	before := len(f.Hook.Calls())
+	note := "1 parent is paused, and stays so: it is synced when its annotation metacontroller.k8s.io/paused is removed"
+	ask(fmt.Sprintf(`{"parent":{"namespace":%q,"name":"a"}}`, f.Namespace), 0, 1, note)
+	ask(all, 1, 1, note)
+	env.Eventually(t, func(context.Context) error {
+		if calls := len(f.Hook.Calls()); calls == before {
+			return fmt.Errorf("the hook was not called about the other parent")
+		}
+		return nil
+	})
+	if calls, trigger := callsAbout(&f, "a"); trigger == "request" {
+		t.Errorf("the hook was called about the parent that is paused, call %d", calls)
+	}
+
+	env.Kubectl(t, "patch", "compositecontroller", f.Controller.Name, "--type=merge", "-p", `{"spec":{"paused":true}}`)
+	waitForState(&f, "b", v1alpha1.SyncStatePaused)
+	ask(all, 0, 2, "the controller is paused, and stays so: its parents are synced when its spec.paused is removed")
+}
+
 // Who has mended a hook and asks for a sync does not wait until the server tries the hook again by itself.
 func TestARequestHasAHookCalledThatHasFailed(t *testing.T) {
 	f := newFixture(t, "resyncfailing")

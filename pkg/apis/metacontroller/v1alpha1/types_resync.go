@@ -57,6 +57,10 @@ type ResyncRequestStatus struct {
 	// that are retried or resynced, and after those that have changed.
 	Parents int32 `json:"parents"`
 
+	// paused is how many more there are that are paused, or whose controller is. They stay paused, and are not synced before that ends.
+	// +optional
+	Paused int32 `json:"paused,omitempty"`
+
 	// notes say why there may be more or fewer than expected.
 	// +listType=atomic
 	// +optional

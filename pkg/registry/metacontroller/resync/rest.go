@@ -5,6 +5,7 @@ package resync
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,9 +26,9 @@ const Subresource = "resync"
 // kind is the kind of a request.
 const kind = "ResyncRequest"
 
-// Requester has parents of a controller synced soon, unless they are only to be counted. It returns how many there are, and why
-// there may be more. The spec is valid.
-type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (parents int, notes []string, err error)
+// Requester has parents of a controller synced soon, unless they are only to be counted. Its answer has how many there are, and
+// why there may be more. The spec is valid.
+type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (v1alpha1.ResyncRequestStatus, error)
 
 // REST serves the subresource of one kind of controllers.
 type REST struct {
@@ -72,7 +73,8 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 			return nil, err
 		}
 	}
-	if _, err := r.controllers.Get(ctx, name, &metav1.GetOptions{}); err != nil {
+	controller, err := r.controllers.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
 		return nil, err
 	}
 	public := &v1alpha1.ResyncRequest{}
@@ -80,14 +82,37 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 		return nil, err
 	}
 	onlyCount := options != nil && slices.Contains(options.DryRun, metav1.DryRunAll)
-	parents, notes, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &public.Spec, onlyCount)
+	found, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &public.Spec, onlyCount)
 	if err != nil {
 		return nil, live.Unavailable(err)
 	}
-	if parents == 0 {
-		notes = append(notes, "no such parent is known to the controller as it runs")
-	}
 	answered := &metacontroller.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
-	answered.Status = metacontroller.ResyncRequestStatus{Parents: int32(parents), Notes: notes}
+	answered.Status = metacontroller.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: append(found.Notes, notes(controller, &found)...)}
 	return answered, nil
+}
+
+// notes says why parents are not synced.
+func notes(controller runtime.Object, found *v1alpha1.ResyncRequestStatus) (notes []string) {
+	switch {
+	case isPaused(controller) && found.Parents == 0:
+		return []string{"the controller is paused, and stays so: its parents are synced when its spec.paused is removed"}
+	case found.Paused == 1:
+		return []string{"1 parent is paused, and stays so: it is synced when its annotation " + v1alpha1.PausedAnnotation + " is removed"}
+	case found.Paused > 1:
+		return []string{fmt.Sprintf("%d parents are paused, and stay so: each is synced when its annotation %s is removed", found.Paused, v1alpha1.PausedAnnotation)}
+	case found.Parents == 0:
+		return []string{"no such parent is known to the controller as it runs"}
+	}
+	return nil
+}
+
+// isPaused reports whether the spec of a controller pauses it.
+func isPaused(controller runtime.Object) bool {
+	switch of := controller.(type) {
+	case *metacontroller.CompositeController:
+		return of.Spec.Paused
+	case *metacontroller.DecoratorController:
+		return of.Spec.Paused
+	}
+	return false
 }

@@ -18,13 +18,16 @@ import (
 )
 
 // controllers has one controller.
-type controllers struct{ name string }
+type controllers struct {
+	name   string
+	paused bool
+}
 
 func (c controllers) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	if name != c.name {
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("compositecontrollers"), name)
 	}
-	return &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+	return &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: metacontroller.CompositeControllerSpec{Paused: c.paused}}, nil
 }
 
 func TestRequests(t *testing.T) {
@@ -37,16 +40,27 @@ func TestRequests(t *testing.T) {
 		name     string
 		options  *metav1.CreateOptions
 		validate func(context.Context, runtime.Object) error
-		parents  int
+		parents  int32
+		paused   int32
+		stopped  bool
 		fails    error
 
 		asked, onlyCount bool
 		notes            []string
 		is               func(error) bool
 	}{
-		"have parents synced":      {spec: all, parents: 3, asked: true},
-		"count them in a dry run":  {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
-		"say when there are none":  {spec: all, asked: true, notes: []string{"a note", "no such parent is known to the controller as it runs"}},
+		"have parents synced":     {spec: all, parents: 3, asked: true},
+		"count them in a dry run": {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
+		"say when there are none": {spec: all, asked: true, notes: []string{"a note", "no such parent is known to the controller as it runs"}},
+		"say that one is paused": {spec: all, parents: 2, paused: 1, asked: true, notes: []string{
+			"a note", "1 parent is paused, and stays so: it is synced when its annotation metacontroller.k8s.io/paused is removed",
+		}},
+		"say that some are paused": {spec: all, paused: 2, asked: true, notes: []string{
+			"a note", "2 parents are paused, and stay so: each is synced when its annotation metacontroller.k8s.io/paused is removed",
+		}},
+		"say that the controller is paused": {spec: all, paused: 2, stopped: true, asked: true, notes: []string{
+			"a note", "the controller is paused, and stays so: its parents are synced when its spec.paused is removed",
+		}},
 		"that say nothing":         {is: apierrors.IsInvalid},
 		"about another controller": {spec: all, name: "other", is: apierrors.IsNotFound},
 		"that admission refuses":   {spec: all, validate: refused, is: apierrors.IsForbidden},
@@ -55,18 +69,18 @@ func TestRequests(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			asked, onlyCounted := false, false
-			requester := func(_ context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (int, []string, error) {
+			requester := func(_ context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (v1alpha1.ResyncRequestStatus, error) {
 				asked, onlyCounted = true, onlyCount
 				if want := (v1alpha1.ControllerReference{Kind: "CompositeController", Name: "web"}); of != want || spec.Parents == nil {
 					t.Errorf("asked for %v of %v", spec, of)
 				}
-				return test.parents, []string{"a note"}, test.fails
+				return v1alpha1.ResyncRequestStatus{Parents: test.parents, Paused: test.paused, Notes: []string{"a note"}}, test.fails
 			}
 			of := test.name
 			if of == "" {
 				of = "web"
 			}
-			rest := NewREST("CompositeController", controllers{"web"}, requester)
+			rest := NewREST("CompositeController", controllers{"web", test.stopped}, requester)
 			answered, err := rest.Create(t.Context(), of, &metacontroller.ResyncRequest{Spec: test.spec}, test.validate, test.options)
 			if asked != test.asked || onlyCounted != test.onlyCount {
 				t.Errorf("controllers are asked: %t, only to count: %t", asked, onlyCounted)
@@ -85,7 +99,7 @@ func TestRequests(t *testing.T) {
 				notes = []string{"a note"}
 			}
 			status := answered.(*metacontroller.ResyncRequest).Status
-			if status.Parents != int32(test.parents) || !slices.Equal(status.Notes, notes) {
+			if status.Parents != test.parents || status.Paused != test.paused || !slices.Equal(status.Notes, notes) {
 				t.Errorf("answered %+v", status)
 			}
 		})
