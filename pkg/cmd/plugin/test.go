@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -146,45 +147,61 @@ func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.
 	if len(suite.Cases) == 0 {
 		return report, nil
 	}
-	hook, said, stop, err := t.openHook(ctx, suite)
+	results, stop, err := t.results(ctx, suite)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	for result := range runAll(ctx, suite, hook) {
+	for result := range results {
 		report.Results = append(report.Results, result)
 		if err := t.show(result, prefix); err != nil {
 			return nil, err
 		}
 	}
-	if said() != "" && slices.ContainsFunc(report.Results, (*hooktest.Result).Failed) && !t.update {
-		_, err = fmt.Fprintf(t.streams.Out, "The hook printed:\n%s\n", indented(said(), "  "))
-	}
-	return report, err
+	return report, nil
 }
 
-// openHook returns the hook of a suite, which it starts unless its address is given, and what returns its output.
-func (t *test) openHook(ctx context.Context, suite *hooktest.Suite) (hook *localhook.Hook, said func() string, stop func(), err error) {
+// results returns the results of the cases of a suite, in their order: with the hook at the address that is given, or else with one that is
+// started, until stop is called.
+func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(), err error) {
 	if t.hook != "" {
-		hook, err = localhook.At(t.hook)
-		return hook, func() string { return "" }, func() {}, err
+		hook, err := localhook.At(t.hook)
+		return runAtOnce(ctx, suite, hook), func() {}, err
 	}
+	program, err := t.start(ctx, suite)
+	if err != nil {
+		return nil, nil, err
+	}
+	return runInTurn(ctx, suite, program), program.Stop, nil
+}
+
+// start starts the hook of a suite.
+func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Program, error) {
 	command := t.hookCommand
 	if command == "" {
 		command = suite.HookCommand
 	}
 	if command == "" {
-		return nil, nil, nil, errors.New("how is the hook started? Give --hook-command or --hook, or write hookCommand into tests/suite.yaml")
+		return nil, errors.New("how is the hook started? Give --hook-command or --hook, or write hookCommand into tests/suite.yaml")
 	}
-	program, err := localhook.Start(ctx, command, suite.Folder)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return program.Hook, program.Output, program.Stop, nil
+	return localhook.Start(ctx, command, suite.Folder)
 }
 
-// runAll runs the cases of a suite, several at once, and yields the results in their order.
-func runAll(ctx context.Context, suite *hooktest.Suite, hook *localhook.Hook) func(yield func(*hooktest.Result) bool) {
+// runInTurn runs one case of a suite after the other, so that it is known in which of them the program has printed something.
+func runInTurn(ctx context.Context, suite *hooktest.Suite, program *localhook.Program) iter.Seq[*hooktest.Result] {
+	return func(yield func(*hooktest.Result) bool) {
+		for _, one := range suite.Cases {
+			result := suite.Run(ctx, one, func(controller *lookup.Controller) reviews.Caller { return program.Of(controller) })
+			result.Printed = program.Output()
+			if !yield(result) {
+				return
+			}
+		}
+	}
+}
+
+// runAtOnce runs the cases of a suite, several at once.
+func runAtOnce(ctx context.Context, suite *hooktest.Suite, hook *localhook.Hook) iter.Seq[*hooktest.Result] {
 	return func(yield func(*hooktest.Result) bool) {
 		results := make([]chan *hooktest.Result, len(suite.Cases))
 		places := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -225,6 +242,9 @@ func (t *test) show(result *hooktest.Result, prefix string) error {
 		state, more = style.Bad("FAIL"), "      what is expected (-) and what came (+):\n"+indented(style.Diff(result.Difference), "      ")+"\n"
 	default:
 		state = style.Good("ok  ")
+	}
+	if more != "" && result.Printed != "" {
+		more += "      the hook printed:\n" + indented(result.Printed, "        ") + "\n"
 	}
 	_, err := fmt.Fprintf(t.streams.Out, "%s  %s%s %s\n%s", state, prefix, result.Name, style.Faint(fmt.Sprintf("(%d ms)", result.Duration.Milliseconds())), more)
 	return err

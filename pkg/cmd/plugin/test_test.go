@@ -60,8 +60,8 @@ import json, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        print("somebody asks", flush=True)
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        print("somebody asks about", asked["object"]["metadata"]["name"])
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b'{"labels":{"seen":"yes"}}')
@@ -69,8 +69,8 @@ class Hook(BaseHTTPRequestHandler):
 HTTPServer(("127.0.0.1", int(sys.argv[1])), Hook).serve_forever()
 `,
 		"tests/suite.yaml": "hookCommand: python3 hook.py $PORT\n",
-		"tests/good.yaml":  "parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {labels: {seen: \"yes\"}, steps: [update metadata of Pod a]}\n",
-		"tests/wrong.yaml": "parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {labels: {seen: \"no\"}}\n",
+		"tests/good.yaml":  "parent: {apiVersion: v1, kind: Pod, metadata: {name: good}}\nexpect: {labels: {seen: \"yes\"}, steps: [update metadata of Pod good]}\n",
+		"tests/wrong.yaml": "parent: {apiVersion: v1, kind: Pod, metadata: {name: wrong}}\nexpect: {labels: {seen: \"no\"}}\n",
 	} {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -100,9 +100,8 @@ FAIL  wrong (? ms)
         labels:
       -   seen: "no"
       +   seen: "yes"
-The hook printed:
-  somebody asks
-  somebody asks
+      the hook printed:
+        somebody asks about wrong
 1 failed, 1 passed.
 `},
 		{[]string{"--run", "none"}, 2, ""},
@@ -111,7 +110,7 @@ The hook printed:
       - labels:
       -   seen: "yes"
       - steps:
-      - - update metadata of Pod a
+      - - update metadata of Pod good
       + error: 'sync hook: call http://127.0.0.1:1/sync: dial tcp 127.0.0.1:1: connect: connection refused'
       + steps: []
 1 failed, 0 passed.
@@ -124,7 +123,8 @@ The hook printed:
 			t.Errorf("%v: exit code %d (-want +got):\n%s%s", test.args, code, diff, errOut)
 		}
 	}
-	if raw, err := os.ReadFile(junit); err != nil || !strings.Contains(string(raw), `tests="2" failures="1"`) {
+	if raw, err := os.ReadFile(junit); err != nil || !strings.Contains(string(raw), `tests="2" failures="1"`) ||
+		!strings.Contains(string(raw), "<system-out>somebody asks about good</system-out>") {
 		t.Errorf("the file of JUnit is %s (%v)", raw, err)
 	}
 }

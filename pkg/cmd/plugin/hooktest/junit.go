@@ -36,6 +36,7 @@ type (
 		Time    string       `xml:"time,attr"`
 		Failure *junitReason `xml:"failure"`
 		Error   *junitReason `xml:"error"`
+		Output  string       `xml:"system-out,omitempty"`
 	}
 	junitReason struct {
 		Message string `xml:"message,attr"`
@@ -51,7 +52,7 @@ func WriteJUnit(to io.Writer, reports []*Report) error {
 		var seconds float64
 		for _, result := range report.Results {
 			seconds += result.Duration.Seconds()
-			one := junitCase{Name: result.Name, Class: report.Folder, File: result.Path, Time: fmt.Sprintf("%.3f", result.Duration.Seconds())}
+			one := junitCase{Name: result.Name, Class: report.Folder, File: result.Path, Time: fmt.Sprintf("%.3f", result.Duration.Seconds()), Output: result.Printed}
 			switch {
 			case result.Err != nil:
 				suite.Errors++

@@ -27,6 +27,8 @@ type Result struct {
 	Err error
 	// Outcome is what came of the sync; nil if there is an error.
 	Outcome *Outcome
+	// Printed is what the hook has printed meanwhile, if that is known; of the first case, also what it has printed at its start.
+	Printed string
 	// Difference is the difference to what is expected, as lines of a diff; empty if there is none.
 	Difference string
 }

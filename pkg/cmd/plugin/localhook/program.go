@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -20,7 +19,10 @@ import (
 type Program struct {
 	*Hook
 	command *exec.Cmd
-	output  *tail
+	// output is a file: what the program prints before it answers can be read when the answer is there. A pipe would have to be copied first.
+	// What is before read was returned by Output.
+	output *os.File
+	read   int64
 	// ended is closed when the program has ended.
 	ended chan struct{}
 }
@@ -32,6 +34,8 @@ const (
 	stopTimeout = 3 * time.Second
 	// lookInterval is how often it is tried whether it listens.
 	lookInterval = 20 * time.Millisecond
+	// maxOutput is how much of the output is returned at once, in bytes.
+	maxOutput = 16 << 10
 )
 
 // Start runs a command in a folder by the shell, and waits until it listens on a port that is free. The port is in the
@@ -41,14 +45,18 @@ func Start(ctx context.Context, command, folder string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{command: shell(command), output: &tail{}, ended: make(chan struct{})}
+	p := &Program{command: shell(command), ended: make(chan struct{})}
 	if p.Hook, err = At(net.JoinHostPort("localhost", port)); err != nil {
 		return nil, err
 	}
-	p.command.Dir, p.command.Env = folder, append(os.Environ(), "PORT="+port)
+	if p.output, err = os.CreateTemp("", "hook-*.log"); err != nil {
+		return nil, fmt.Errorf("keep what the hook prints: %w", err)
+	}
+	// Python would keep what it prints into a file to itself until there is more.
+	p.command.Dir, p.command.Env = folder, append(os.Environ(), "PORT="+port, "PYTHONUNBUFFERED=1")
 	p.command.Stdout, p.command.Stderr = p.output, p.output
-	p.command.WaitDelay = stopTimeout
 	if err := p.command.Start(); err != nil {
+		p.removeOutput()
 		return nil, fmt.Errorf("start the hook: %w", err)
 	}
 	go func() {
@@ -56,7 +64,7 @@ func Start(ctx context.Context, command, folder string) (*Program, error) {
 		close(p.ended)
 	}()
 	if err := p.waitFor(ctx, port); err != nil {
-		p.Stop()
+		defer p.Stop()
 		return nil, fmt.Errorf("start the hook by %q: %w%s", command, err, p.said())
 	}
 	return p, nil
@@ -104,10 +112,26 @@ func (p *Program) Stop() {
 	}
 	kill(p.command)
 	<-p.ended
+	p.removeOutput()
 }
 
-// Output returns the end of what the program has printed.
-func (p *Program) Output() string { return p.output.String() }
+func (p *Program) removeOutput() {
+	_ = p.output.Close()
+	_ = os.Remove(p.output.Name())
+}
+
+// Output returns what the program has printed since the last call of Output, or the end of that if it is long.
+func (p *Program) Output() string {
+	info, err := p.output.Stat()
+	if err != nil {
+		return ""
+	}
+	from := max(p.read, info.Size()-maxOutput)
+	p.read = info.Size()
+	text := make([]byte, info.Size()-from)
+	read, _ := p.output.ReadAt(text, from)
+	return string(bytes.TrimSpace(text[:read]))
+}
 
 // said returns the output as a part of an error.
 func (p *Program) said() string {
@@ -115,30 +139,4 @@ func (p *Program) said() string {
 		return "; it printed:\n" + output
 	}
 	return ""
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-// maxTail is how much is kept, in bytes.
-const maxTail = 16 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if more := len(t.kept) - maxTail; more > 0 {
-		t.kept = t.kept[more:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.kept))
 }

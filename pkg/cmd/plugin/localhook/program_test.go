@@ -48,9 +48,12 @@ func TestAProgramIsStartedAndEndsWithAllThatItHasStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program.Stop()
 	if output := program.Output(); !strings.HasPrefix(output, "called") {
 		t.Errorf("it printed %q", output)
+	}
+	program.Stop()
+	if _, err := os.Stat(program.output.Name()); !os.IsNotExist(err) {
+		t.Errorf("its output is still there: %v", err)
 	}
 	pid, err := strconv.Atoi(string(raw))
 	if err != nil {
@@ -73,13 +76,23 @@ func TestAProgramThatEndsIsAnErrorWithWhatItPrinted(t *testing.T) {
 	}
 }
 
-func TestOnlyTheEndOfLongOutputIsKept(t *testing.T) {
-	kept := &tail{}
-	for range 100 {
-		_, _ = kept.Write([]byte(strings.Repeat("x", 1000)))
+// What is printed is returned once, so that it belongs to what was called before.
+func TestOnlyTheEndOfLongOutputIsReturnedAndOnce(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, _ = kept.Write([]byte("end"))
-	if output := kept.String(); len(output) != maxTail || !strings.HasSuffix(output, "xend") {
-		t.Errorf("kept are %d bytes", len(output))
+	program := &Program{output: file}
+	for _, printed := range []string{strings.Repeat("x", 100_000) + "end\n", "more\n"} {
+		if _, err := file.WriteString(printed); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.TrimSpace(printed[max(0, len(printed)-maxOutput):])
+		if output := program.Output(); output != want {
+			t.Errorf("returned are %d bytes, want %d", len(output), len(want))
+		}
+	}
+	if output := program.Output(); output != "" {
+		t.Errorf("returned again is %q", output)
 	}
 }
