@@ -27,11 +27,14 @@ import (
 type cluster struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
-	warnings  io.Writer
+	// warnings prints the warnings of the cluster, each once.
+	warnings rest.WarningHandler
 }
 
 func newCluster(warnings io.Writer) *cluster {
-	return &cluster{rules: clientcmd.NewDefaultClientConfigLoadingRules(), warnings: warnings}
+	return &cluster{
+		rules: clientcmd.NewDefaultClientConfigLoadingRules(), warnings: rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true}),
+	}
 }
 
 // addFlags adds the options that kubectl has for the cluster.
@@ -52,7 +55,7 @@ func (c *cluster) config() (*rest.Config, error) {
 	}
 	config.UserAgent = "kubectl-metacontroller"
 	config.QPS = -1 // the cluster's priority and fairness bound it
-	config.WarningHandler = rest.NewWarningWriter(c.warnings, rest.WarningWriterOptions{Deduplicate: true})
+	config.WarningHandler = c.warnings
 	return config, nil
 }
 

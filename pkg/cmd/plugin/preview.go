@@ -122,14 +122,10 @@ func (p *preview) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return &exit{code: codeFailed, err: err}
 	}
-	client, err := p.client()
-	if err != nil {
-		return &exit{code: codeFailed, err: err}
-	}
 	isOne := len(subjects) == 1 && subjects[0].isOne()
 	err = p.inList(!isOne, func() error {
 		for _, subject := range subjects {
-			if err := p.review(ctx, client.MetacontrollerV1alpha1().SyncReviews(), subject); err != nil {
+			if err := p.review(ctx, subject); err != nil {
 				return err
 			}
 		}
@@ -142,7 +138,11 @@ func (p *preview) run(ctx context.Context, args []string) error {
 }
 
 // review previews a subject and prints it.
-func (p *preview) review(ctx context.Context, reviewer reviews.Reviewer, of subject) error {
+func (p *preview) review(ctx context.Context, of subject) error {
+	reviewer, err := p.reviewer(of.controller)
+	if err != nil {
+		return err
+	}
 	spec := v1alpha1.SyncReviewSpec{
 		Controller: of.controller.InReview(), Parent: of.parent, Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
 	}
@@ -167,7 +167,7 @@ func (p *preview) review(ctx context.Context, reviewer reviews.Reviewer, of subj
 	}
 	progress := p.newProgress(of)
 	defer progress.end()
-	err := reviews.Each(ctx, reviewer, spec, call, func(review *v1alpha1.SyncReview) error {
+	err = reviews.Each(ctx, reviewer, spec, call, func(review *v1alpha1.SyncReview) error {
 		progress.end()
 		reviews.Add(&p.summary, review.Status.Summary)
 		if err := p.show(of.controller, review); err != nil {

@@ -88,7 +88,7 @@ func (r *replay) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	client, err := r.client()
+	reviewer, err := r.reviewer(controller)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (r *replay) run(ctx context.Context, name string) error {
 		caller = r.local.Of(controller)
 	}
 	var result v1alpha1.SyncReviewSummary
-	err = reviews.Each(ctx, client.MetacontrollerV1alpha1().SyncReviews(), spec, caller, func(review *v1alpha1.SyncReview) error {
+	err = reviews.Each(ctx, reviewer, spec, caller, func(review *v1alpha1.SyncReview) error {
 		reviews.Add(&result, review.Status.Summary)
 		if r.format != "" {
 			return r.printReview(review)

@@ -36,8 +36,9 @@ type Object interface {
 type Controller struct {
 	Kind string
 	Object
-	// Candidate is the JSON of the spec that a file has; nil if the controller is the stored one.
+	// Candidate is the JSON of the spec that a file has; nil if the controller is the stored one. Path is that of the file.
 	Candidate []byte
+	Path      string
 }
 
 // String returns the controller as people write it.

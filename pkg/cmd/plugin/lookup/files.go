@@ -128,7 +128,7 @@ func (m *Manifest) Controller() (*Controller, error) {
 	if m.GroupVersionKind().Group != v1alpha1.GroupName {
 		return nil, nil
 	}
-	controller := &Controller{Kind: m.GetKind()}
+	controller := &Controller{Kind: m.GetKind(), Path: m.Path}
 	switch controller.Kind {
 	case Composite:
 		controller.Object = &v1alpha1.CompositeController{}
