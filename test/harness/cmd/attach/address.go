@@ -4,9 +4,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
+	"syscall"
 
 	"k8s.io/client-go/rest"
 )
@@ -42,6 +45,19 @@ func addressFor(cluster *rest.Config, externalName string) (address, error) {
 	default:
 		return address{bindAddress: local.String(), externalName: local.String()}, nil
 	}
+}
+
+// checkPort returns an error if the server cannot listen on a port. Otherwise what listens there would be taken for the server,
+// and be asked for the server's certificate.
+func checkPort(bindAddress string, port int) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort(bindAddress, strconv.Itoa(port)))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("port %d of %s is taken by another program, maybe by another 'make run': end that, or take another port (PORT=...)", port, bindAddress)
+	case err != nil:
+		return fmt.Errorf("the server could not listen there: %w", err)
+	}
+	return listener.Close()
 }
 
 // localAddress asks the system for its route; a UDP "connection" sends nothing.

@@ -4,6 +4,10 @@
 package main
 
 import (
+	"io"
+	"net"
+	"strconv"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -31,5 +35,20 @@ func TestPlaceFor(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestRunSaysThatThePortIsTaken(t *testing.T) {
+	cluster := clusterWith(t, "", "", "")
+	delete(cluster.objects, apiServicePath)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)
+	err = command(t.Context(), []string{"run", "-server", "there-is-no-such-program", "-data-dir", t.TempDir(), "-port", port}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "port "+port+" of 127.0.0.1 is taken") || !strings.Contains(err.Error(), "PORT=...") {
+		t.Errorf("it ends with the error %v", err)
 	}
 }

@@ -75,6 +75,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := checkPort(place.bindAddress, *port); err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("", "attach-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the server's kubeconfig: %w", err)
