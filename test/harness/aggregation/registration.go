@@ -299,6 +299,14 @@ func Served(ctx context.Context, config *rest.Config) error {
 	if !slices.ContainsFunc(resources, func(list *metav1.APIResourceList) bool { return list.GroupVersion == group.String() }) {
 		return fmt.Errorf("the cluster's discovery document has no %s yet", group)
 	}
+	// The schemas follow later still, a second or more after the registration. kubectl explain reads them.
+	schemas, err := disco.OpenAPIV3().Paths()
+	if err != nil {
+		return fmt.Errorf("read which schemas the cluster serves: %w", err)
+	}
+	if _, has := schemas["apis/"+group.String()]; !has {
+		return fmt.Errorf("the cluster's OpenAPI documents have no %s yet", group)
+	}
 	return nil
 }
 
