@@ -134,14 +134,7 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		if err != nil {
 			return err
 		}
-		return l.inList(true, func() error {
-			for i := range found.Items {
-				if err := l.print(&found.Items[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return l.inList(true, func() error { return printItems(&l.output, found.Items) })
 	}
 	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != "").Resource("hookcalls").
 		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()

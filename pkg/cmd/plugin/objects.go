@@ -56,6 +56,19 @@ func (o *output) print(object runtime.Object) error {
 	return o.printValue(object)
 }
 
+// printItems prints the items of a list that the API has answered.
+func printItems[T any, P interface {
+	*T
+	runtime.Object
+}](o *output, items []T) error {
+	for i := range items {
+		if err := o.print(P(&items[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // printName prints the name of an object as kubectl does with -o name.
 func (o *output) printName(kind schema.GroupKind, name string) error {
 	_, err := fmt.Fprintln(o.streams.Out, nameOf(kind, name))

@@ -113,7 +113,7 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 			said = seen.text
 		}
 		if seen.done || !r.watch {
-			return r.printRevisions(seen.revisions)
+			return r.conclude(seen.revisions)
 		}
 		select {
 		case <-ticker.C:
@@ -123,19 +123,12 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	}
 }
 
-// printRevisions prints the ControllerRevisions if -o asks for objects.
-func (r *rolloutStatus) printRevisions(revisions []v1alpha1.ControllerRevision) error {
+// conclude prints the ControllerRevisions if -o asks for objects.
+func (r *rolloutStatus) conclude(revisions []v1alpha1.ControllerRevision) error {
 	if r.format == "" {
 		return nil
 	}
-	return r.inList(true, func() error {
-		for i := range revisions {
-			if err := r.print(&revisions[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return r.inList(true, func() error { return printItems(&r.output, revisions) })
 }
 
 // progressOfRollout is how far a rollout is.

@@ -44,7 +44,7 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
 	}
 	if s.format != "" {
-		return s.printRows(rows)
+		return printItems(&s.output, rows)
 	}
 	return s.showTree(ctx, find, client, object, rows)
 }
@@ -65,16 +65,6 @@ func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured)
 		return cmp.Or(cmp.Compare(a.Spec.Controller.Kind, b.Spec.Controller.Kind), cmp.Compare(a.Spec.Controller.Name, b.Spec.Controller.Name))
 	})
 	return rows, nil
-}
-
-// printRows prints the Syncs of a parent.
-func (s *status) printRows(rows []v1alpha1.Sync) error {
-	for i := range rows {
-		if err := s.print(&rows[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // showTree prints the tree, and below it what is to be said of the syncs.
