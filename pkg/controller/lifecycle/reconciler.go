@@ -85,7 +85,7 @@ func newReconciler(name string, kind hosted.Kind, api apiClient, dependencies ho
 		drainer:      drainer,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[unit](firstBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[unit]{Name: name, MetricsProvider: queueMetrics}),
+			workqueue.TypedRateLimitingQueueConfig[unit]{Name: name, MetricsProvider: queueMetrics, Clock: queueClock{}}),
 		queueMetrics:     queueMetrics,
 		reconcileMetrics: metrics.NewReconciles(name, workers),
 		states:           map[string]map[object.Shard]*controllerState{},

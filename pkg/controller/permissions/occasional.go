@@ -52,6 +52,10 @@ func (p *Permissions) answerTo(asked question) *answer {
 	if known == nil {
 		known = &answer{question: asked, requirements: sets.New[*Requirement]()}
 		p.answers[asked] = known
+		select {
+		case p.asked <- struct{}{}:
+		default: // Run has not heard of the last one yet
+		}
 	}
 	return known
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -40,6 +39,8 @@ type Permissions struct {
 
 	mu      sync.Mutex
 	answers map[question]*answer
+	// asked tells Run that there are answers.
+	asked chan struct{}
 	// refreshing are the accounts whose answers are being refreshed.
 	refreshing sets.Set[v1alpha1.ServiceAccountReference]
 }
@@ -52,18 +53,45 @@ type question struct {
 
 // New returns Permissions that ask the cluster through reviews.
 func New(reviews rights.Reviews) *Permissions {
-	return &Permissions{reviews: reviews, answers: map[question]*answer{}, refreshing: sets.New[v1alpha1.ServiceAccountReference]()}
+	return &Permissions{
+		reviews: reviews, answers: map[question]*answer{}, asked: make(chan struct{}, 1),
+		refreshing: sets.New[v1alpha1.ServiceAccountReference](),
+	}
 }
 
-// Run keeps the answers that are in use fresh until ctx ends.
+// Run keeps the answers that are in use fresh until ctx ends. It does not wake while there are none.
 func (p *Permissions) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() {
-		wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) { p.refresh(ctx, &running) }, tick)
-	})
-	// A cluster that hangs delays what refreshes the answers, but not what finds them too old.
-	running.Go(func() { wait.NonSlidingUntilWithContext(ctx, p.tellAll, tick) })
+	for {
+		select {
+		case <-p.asked:
+		case <-ctx.Done():
+			return
+		}
+		p.runUntilEmpty(ctx, &running)
+	}
+}
+
+// runUntilEmpty looks at the age of the answers until there are none, or ctx ends.
+func (p *Permissions) runUntilEmpty(ctx context.Context, running *sync.WaitGroup) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for !p.isEmpty() {
+		select {
+		case <-ticker.C:
+			p.refresh(ctx, running)
+			p.tellAll()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *Permissions) isEmpty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.answers) == 0
 }
 
 // refresh begins to ask for the rights again whose answers have become old. It waits for no account, so that
@@ -101,7 +129,7 @@ func (p *Permissions) due(now time.Time) map[v1alpha1.ServiceAccountReference][]
 }
 
 // tellAll tells the requirements whose answers have changed, or have become too old to count.
-func (p *Permissions) tellAll(context.Context) {
+func (p *Permissions) tellAll() {
 	now := time.Now()
 	for _, changed := range p.inUse(func(a *answer) bool { return a.told != unasked && a.told != a.last.Load().outcome(now) }) {
 		p.tell(changed)

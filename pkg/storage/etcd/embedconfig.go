@@ -21,8 +21,8 @@ const (
 
 	// A single member is told to elect itself (elect), so the timeout of elections does not matter. It must
 	// have at least five ticks. Ticks are long, because each wakes the idle process.
-	tickMilliseconds     = 500
-	electionMilliseconds = 2500
+	tickMilliseconds     = 2000
+	electionMilliseconds = 10_000
 
 	// commitInterval is how often writes are committed to the database. Until then they are in the log, and a
 	// crash loses none of them.
