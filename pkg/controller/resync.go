@@ -14,7 +14,7 @@ import (
 )
 
 // RequestSyncs has parents of a controller synced soon, as far as this process runs it, unless they are only to be counted. It
-// returns how many there are.
+// returns how many there are, and how many more stay paused.
 func (h *Handle) RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (found v1alpha1.ResyncRequestStatus, err error) {
 	selection, err := selectionOf(spec)
 	if err != nil {

@@ -76,6 +76,9 @@ func (m *Migration) removeDefinitions(ctx context.Context, now *situation) error
 		if err := m.untilDeleted(ctx, kind); err != nil {
 			return err
 		}
+		if again, err := m.getDefinition(ctx, kind); err != nil || again.Unstructured != nil {
+			return errors.Join(err, fmt.Errorf("the CustomResourceDefinition %s has been created again: remove it from what deploys it", kind.definition()))
+		}
 		m.say("deleted the CustomResourceDefinition %s", kind.definition())
 	}
 	return nil

@@ -63,7 +63,8 @@ func (p Peer) HookCall(ctx context.Context, name types.NamespacedName) (*v1alpha
 	return answer.Call, answer.Required, err
 }
 
-// RequestSyncs has parents synced that the peer runs, unless they are only to be counted. It returns how many there are.
+// RequestSyncs has parents synced that the peer runs, unless they are only to be counted. It returns how many there are,
+// and how many more stay paused.
 func (p Peer) RequestSyncs(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (found v1alpha1.ResyncRequestStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

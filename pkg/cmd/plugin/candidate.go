@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,9 +77,12 @@ func (f candidateFile) String() string {
 	return string(f)
 }
 
+// candidateField is the field of a review that has the spec of the controller in the file.
+var candidateField = regexp.MustCompile(`\bspec\.candidate\b`)
+
 // inFile returns a text with the fields as they are in the file.
 func (f candidateFile) inFile(text string) string {
-	return strings.ReplaceAll(text, "spec.candidate", "spec")
+	return candidateField.ReplaceAllString(text, "spec")
 }
 
 // explain returns an error about the candidate as one about the file. Other errors remain as they are.

@@ -9,7 +9,7 @@ import (
 )
 
 // RequestSyncs has the selected parents of a controller synced soon, as far as it runs here, unless they are only to be counted.
-// It returns how many there are.
+// It returns how many there are, and how many more stay paused.
 func (r *Reconciler) RequestSyncs(name string, selection hosted.Selection, onlyCount bool) (found v1alpha1.ResyncRequestStatus) {
 	for _, state := range r.statesNamed(name) {
 		if running := state.getRunning(); running != nil {

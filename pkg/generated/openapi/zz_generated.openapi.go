@@ -2343,7 +2343,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused is how many more there are that are paused, or whose controller is. They stay paused, and are not synced before that ends.",
+							Description: "paused is how many of the selected parents are paused, by their annotation or with their controller. They are not counted in parents, and this request does not have them synced.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

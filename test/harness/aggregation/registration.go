@@ -272,8 +272,8 @@ func Available(ctx context.Context, config *rest.Config) error {
 	return available(apiService)
 }
 
-// Served returns nil if the cluster serves our API: it is available, in its discovery document and
-// answers a list.
+// Served returns nil if the cluster serves our API: it is available, in its discovery document,
+// answers a list, and its schemas are in the OpenAPI documents of the cluster.
 func Served(ctx context.Context, config *rest.Config) error {
 	if err := Available(ctx, config); err != nil {
 		return err

@@ -57,7 +57,8 @@ type ResyncRequestStatus struct {
 	// that are retried or resynced, and after those that have changed.
 	Parents int32 `json:"parents"`
 
-	// paused is how many more there are that are paused, or whose controller is. They stay paused, and are not synced before that ends.
+	// paused is how many of the selected parents are paused, by their annotation or with their controller. They are not counted in
+	// parents, and this request does not have them synced.
 	// +optional
 	Paused int32 `json:"paused,omitempty"`
 

@@ -20,7 +20,7 @@ type Program struct {
 	*Hook
 	command *exec.Cmd
 	// output is a file: what the program prints before it answers can be read when the answer is there. A pipe would have to be copied first.
-	// What is before read was returned by Output.
+	// read is the offset up to which Output has returned it.
 	output *os.File
 	read   int64
 	// ended is closed when the program has ended.
@@ -49,10 +49,10 @@ func Start(ctx context.Context, command, folder string) (*Program, error) {
 	if p.Hook, err = At(net.JoinHostPort("localhost", port)); err != nil {
 		return nil, err
 	}
-	if p.output, err = os.CreateTemp("", "hook-*.log"); err != nil {
+	if p.output, err = outputFile(); err != nil {
 		return nil, fmt.Errorf("keep what the hook prints: %w", err)
 	}
-	// Python would keep what it prints into a file to itself until there is more.
+	// Python buffers what it prints into a file.
 	p.command.Dir, p.command.Env = folder, append(os.Environ(), "PORT="+port, "PYTHONUNBUFFERED=1")
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	if err := p.command.Start(); err != nil {
@@ -68,6 +68,16 @@ func Start(ctx context.Context, command, folder string) (*Program, error) {
 		return nil, fmt.Errorf("start the hook by %q: %w%s", command, err, p.said())
 	}
 	return p, nil
+}
+
+// outputFile returns a new file to which all writers append, as they do to a terminal.
+func outputFile() (*os.File, error) {
+	created, err := os.CreateTemp("", "hook-*.log")
+	if err != nil {
+		return nil, err
+	}
+	defer created.Close()
+	return os.OpenFile(created.Name(), os.O_RDWR|os.O_APPEND, 0o600)
 }
 
 // freePort returns a port that nothing listens on.
@@ -125,6 +135,9 @@ func (p *Program) Output() string {
 	info, err := p.output.Stat()
 	if err != nil {
 		return ""
+	}
+	if info.Size() < p.read {
+		p.read = 0 // a program that opens /dev/stderr for writing empties the file
 	}
 	from := max(p.read, info.Size()-maxOutput)
 	p.read = info.Size()

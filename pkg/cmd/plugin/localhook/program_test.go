@@ -96,3 +96,24 @@ func TestOnlyTheEndOfLongOutputIsReturnedAndOnce(t *testing.T) {
 		t.Errorf("returned again is %q", output)
 	}
 }
+
+// /dev/stderr is the file itself, so who opens it for writing empties it.
+func TestAProgramThatOpensItsOutputIsHeard(t *testing.T) {
+	program, err := Start(t.Context(), `printf '%0500d\n' 1; `+answering, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Stop()
+	if output := program.Output(); len(output) != 500 {
+		t.Errorf("it printed %q", output)
+	}
+	if err := os.Truncate(program.output.Name(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := program.Call(t.Context(), &v1alpha1.Webhook{URL: ptr.To("http://hooks/sync")}, nil); err != nil {
+		t.Error(err)
+	}
+	if output := program.Output(); !strings.HasPrefix(output, "called") {
+		t.Errorf("it printed %q", output)
+	}
+}

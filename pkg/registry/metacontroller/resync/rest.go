@@ -73,8 +73,7 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 			return nil, err
 		}
 	}
-	controller, err := r.controllers.Get(ctx, name, &metav1.GetOptions{})
-	if err != nil {
+	if _, err := r.controllers.Get(ctx, name, &metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
 	public := &v1alpha1.ResyncRequest{}
@@ -87,32 +86,19 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 		return nil, live.Unavailable(err)
 	}
 	answered := &metacontroller.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
-	answered.Status = metacontroller.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: append(found.Notes, notes(controller, &found)...)}
+	answered.Status = metacontroller.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: append(found.Notes, notes(&found)...)}
 	return answered, nil
 }
 
 // notes says why parents are not synced.
-func notes(controller runtime.Object, found *v1alpha1.ResyncRequestStatus) (notes []string) {
+func notes(found *v1alpha1.ResyncRequestStatus) []string {
 	switch {
-	case isPaused(controller) && found.Parents == 0:
-		return []string{"the controller is paused, and stays so: its parents are synced when its spec.paused is removed"}
 	case found.Paused == 1:
-		return []string{"1 parent is paused, and stays so: it is synced when its annotation " + v1alpha1.PausedAnnotation + " is removed"}
+		return []string{"1 parent is paused, by its annotation " + v1alpha1.PausedAnnotation + " or by the controller's spec.paused, and stays so until that is removed"}
 	case found.Paused > 1:
-		return []string{fmt.Sprintf("%d parents are paused, and stay so: each is synced when its annotation %s is removed", found.Paused, v1alpha1.PausedAnnotation)}
+		return []string{fmt.Sprintf("%d parents are paused, by their annotation %s or by the controller's spec.paused, and stay so until that is removed", found.Paused, v1alpha1.PausedAnnotation)}
 	case found.Parents == 0:
 		return []string{"no such parent is known to the controller as it runs"}
 	}
 	return nil
-}
-
-// isPaused reports whether the spec of a controller pauses it.
-func isPaused(controller runtime.Object) bool {
-	switch of := controller.(type) {
-	case *metacontroller.CompositeController:
-		return of.Spec.Paused
-	case *metacontroller.DecoratorController:
-		return of.Spec.Paused
-	}
-	return false
 }

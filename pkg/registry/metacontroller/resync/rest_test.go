@@ -19,15 +19,14 @@ import (
 
 // controllers has one controller.
 type controllers struct {
-	name   string
-	paused bool
+	name string
 }
 
 func (c controllers) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	if name != c.name {
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("compositecontrollers"), name)
 	}
-	return &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: metacontroller.CompositeControllerSpec{Paused: c.paused}}, nil
+	return &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
 func TestRequests(t *testing.T) {
@@ -42,7 +41,6 @@ func TestRequests(t *testing.T) {
 		validate func(context.Context, runtime.Object) error
 		parents  int32
 		paused   int32
-		stopped  bool
 		fails    error
 
 		asked, onlyCount bool
@@ -53,13 +51,10 @@ func TestRequests(t *testing.T) {
 		"count them in a dry run": {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
 		"say when there are none": {spec: all, asked: true, notes: []string{"a note", "no such parent is known to the controller as it runs"}},
 		"say that one is paused": {spec: all, parents: 2, paused: 1, asked: true, notes: []string{
-			"a note", "1 parent is paused, and stays so: it is synced when its annotation metacontroller.k8s.io/paused is removed",
+			"a note", "1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays so until that is removed",
 		}},
 		"say that some are paused": {spec: all, paused: 2, asked: true, notes: []string{
-			"a note", "2 parents are paused, and stay so: each is synced when its annotation metacontroller.k8s.io/paused is removed",
-		}},
-		"say that the controller is paused": {spec: all, paused: 2, stopped: true, asked: true, notes: []string{
-			"a note", "the controller is paused, and stays so: its parents are synced when its spec.paused is removed",
+			"a note", "2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay so until that is removed",
 		}},
 		"that say nothing":         {is: apierrors.IsInvalid},
 		"about another controller": {spec: all, name: "other", is: apierrors.IsNotFound},
@@ -80,7 +75,7 @@ func TestRequests(t *testing.T) {
 			if of == "" {
 				of = "web"
 			}
-			rest := NewREST("CompositeController", controllers{"web", test.stopped}, requester)
+			rest := NewREST("CompositeController", controllers{"web"}, requester)
 			answered, err := rest.Create(t.Context(), of, &metacontroller.ResyncRequest{Spec: test.spec}, test.validate, test.options)
 			if asked != test.asked || onlyCounted != test.onlyCount {
 				t.Errorf("controllers are asked: %t, only to count: %t", asked, onlyCounted)

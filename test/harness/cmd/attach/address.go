@@ -55,7 +55,7 @@ func checkPort(bindAddress string, port int) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("port %d of %s is taken by another program, maybe by another 'make run': end that, or take another port (PORT=...)", port, bindAddress)
 	case err != nil:
-		return fmt.Errorf("the server could not listen there: %w", err)
+		return fmt.Errorf("the server cannot listen on port %d of %s: %w", port, bindAddress, err)
 	}
 	return listener.Close()
 }
