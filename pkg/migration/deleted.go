@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -18,6 +19,25 @@ const (
 	// reminderAnnotation holds the time of the last reminder.
 	reminderAnnotation = "metacontroller.k8s.io/deletion-reminder"
 )
+
+// deleteDefinition deletes the definition with that UID, and returns when it is gone.
+func (m *Migration) deleteDefinition(ctx context.Context, of kind, uid types.UID) error {
+	err := m.dynamic.Resource(definitions()).Delete(ctx, of.definition(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the CustomResourceDefinition %s: %w", of.definition(), err)
+	}
+	if err := m.untilDeleted(ctx, of); err != nil {
+		return err
+	}
+	again, err := m.getDefinition(ctx, of)
+	if err != nil {
+		return err
+	}
+	if again.Unstructured != nil {
+		return fmt.Errorf("the CustomResourceDefinition %s was deleted and has been created again: remove it from what deploys it", of.definition())
+	}
+	return nil
+}
 
 // untilDeleted waits until none of the definitions is being deleted.
 //

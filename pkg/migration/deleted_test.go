@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,23 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
+
+// Whoever deploys the definitions may create one again as soon as it is gone.
+func TestADefinitionThatIsCreatedAgainIsNotGone(t *testing.T) {
+	of := kinds()[0]
+	created, err := original(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{definitions(): "CustomResourceDefinitionList"}, created.Unstructured)
+	client.PrependReactor("delete", definitions().Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, nil // it is deleted, and created again at once
+	})
+	m := &Migration{dynamic: client, config: Config{Timeout: time.Minute}}
+	if err := m.deleteDefinition(t.Context(), of, "1"); err == nil || !strings.Contains(err.Error(), "has been created again") {
+		t.Errorf("error is %v", err)
+	}
+}
 
 // The cluster of this test deletes a definition only when it is changed once more.
 func TestAClusterThatForgetsADefinitionIsReminded(t *testing.T) {

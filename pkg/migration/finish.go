@@ -69,15 +69,8 @@ func (m *Migration) removeDefinitions(ctx context.Context, now *situation) error
 		} else {
 			continue
 		}
-		err := m.dynamic.Resource(definitions()).Delete(ctx, kind.definition(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete the CustomResourceDefinition %s: %w", kind.definition(), err)
-		}
-		if err := m.untilDeleted(ctx, kind); err != nil {
+		if err := m.deleteDefinition(ctx, kind, uid); err != nil {
 			return err
-		}
-		if again, err := m.getDefinition(ctx, kind); err != nil || again.Unstructured != nil {
-			return errors.Join(err, fmt.Errorf("the CustomResourceDefinition %s has been created again: remove it from what deploys it", kind.definition()))
 		}
 		m.say("deleted the CustomResourceDefinition %s", kind.definition())
 	}

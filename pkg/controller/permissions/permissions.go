@@ -39,7 +39,7 @@ type Permissions struct {
 
 	mu      sync.Mutex
 	answers map[question]*answer
-	// asked tells Run that there are answers.
+	// asked has an element when an answer was added since Run looked last. Run waits for it while there are no answers.
 	asked chan struct{}
 	// refreshing are the accounts whose answers are being refreshed.
 	refreshing sets.Set[v1alpha1.ServiceAccountReference]

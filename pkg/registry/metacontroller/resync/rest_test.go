@@ -18,9 +18,7 @@ import (
 )
 
 // controllers has one controller.
-type controllers struct {
-	name string
-}
+type controllers struct{ name string }
 
 func (c controllers) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	if name != c.name {
