@@ -5,6 +5,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -84,59 +84,52 @@ func (i *Importer) List(ctx context.Context, limit int64, next string) (objects 
 	return objects, list, err
 }
 
-// Put stores an object in place of the one that is stored, or as a new one if that is nil.
-func (i *Importer) Put(ctx context.Context, object, stored runtime.Object, dryRun bool) (runtime.Object, error) {
-	of, err := meta.Accessor(object)
+// errUnchanged ends an update that has nothing to write.
+var errUnchanged = errors.New("nothing is to write")
+
+// Put stores what replace returns for the stored object, which is nil if there is none. It stores nothing if that is nil. Put calls
+// replace again if the object was changed meanwhile.
+func (i *Importer) Put(ctx context.Context, namespace, name string, dryRun bool, replace func(stored runtime.Object) (runtime.Object, error)) error {
+	key, err := i.key(ctx, namespace, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	key, err := i.key(ctx, of.GetNamespace(), of.GetName())
-	if err != nil {
-		return nil, err
+	update := storage.SimpleUpdate(func(stored runtime.Object) (runtime.Object, error) {
+		is, err := meta.Accessor(stored)
+		if err != nil {
+			return nil, err
+		}
+		if is.GetUID() == "" {
+			stored = nil
+		}
+		object, err := replace(stored)
+		if err != nil {
+			return nil, err
+		}
+		if object == nil {
+			return nil, errUnchanged
+		}
+		return object, nil
+	})
+	err = i.store.Storage.GuaranteedUpdate(ctx, key, i.store.New(), true, nil, update, dryRun, nil)
+	if errors.Is(err, errUnchanged) {
+		return nil
 	}
-	of.SetResourceVersion("")
-	out := i.store.New()
-	if stored == nil {
-		err := i.store.Storage.Create(ctx, key, object, out, 0, dryRun)
-		return out, storeerr.InterpretCreateError(err, i.Resource, of.GetName())
-	}
-	same, err := preconditions(stored)
-	if err != nil {
-		return nil, err
-	}
-	replace := storage.SimpleUpdate(func(runtime.Object) (runtime.Object, error) { return object, nil })
-	err = i.store.Storage.GuaranteedUpdate(ctx, key, out, false, same, replace, dryRun, nil)
-	return out, storeerr.InterpretUpdateError(err, i.Resource, of.GetName())
+	return storeerr.InterpretUpdateError(err, i.Resource, name)
 }
 
-// Delete removes a stored object, whatever finalizers it has.
-func (i *Importer) Delete(ctx context.Context, stored runtime.Object, dryRun bool) error {
-	of, err := meta.Accessor(stored)
+// Delete removes the stored object, whatever finalizers it has, unless may returns an error for it. Delete calls may again if
+// the object was changed meanwhile.
+func (i *Importer) Delete(ctx context.Context, namespace, name string, dryRun bool, may func(stored runtime.Object) error) error {
+	key, err := i.key(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
-	key, err := i.key(ctx, of.GetNamespace(), of.GetName())
-	if err != nil {
-		return err
-	}
-	same, err := preconditions(stored)
-	if err != nil {
-		return err
-	}
-	err = i.store.Storage.Delete(ctx, key, i.store.New(), same, storage.ValidateAllObjectFunc, dryRun, nil, storage.DeleteOptions{})
-	return storeerr.InterpretDeleteError(err, i.Resource, of.GetName())
+	validate := func(_ context.Context, stored runtime.Object) error { return may(stored) }
+	err = i.store.Storage.Delete(ctx, key, i.store.New(), nil, validate, dryRun, nil, storage.DeleteOptions{})
+	return storeerr.InterpretDeleteError(err, i.Resource, name)
 }
 
 func (i *Importer) key(ctx context.Context, namespace, name string) (string, error) {
 	return i.store.KeyFunc(genericapirequest.WithNamespace(ctx, namespace), name)
-}
-
-// preconditions hold while the object is as it is stored.
-func preconditions(stored runtime.Object) (*storage.Preconditions, error) {
-	of, err := meta.Accessor(stored)
-	if err != nil {
-		return nil, err
-	}
-	uid, version := types.UID(of.GetUID()), of.GetResourceVersion()
-	return &storage.Preconditions{UID: &uid, ResourceVersion: &version}, nil
 }

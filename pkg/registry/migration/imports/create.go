@@ -5,6 +5,7 @@ package imports
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,16 +59,54 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	return answer, nil
 }
 
-// put brings an object into the storage, if it must, and notes from where it came.
-func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (migration.ImportResult, error) {
-	stored, err := from.Get(ctx, from.namespace, from.name)
-	if err != nil {
-		return "", err
-	}
+// put brings an object into the storage, or removes it, if it must, and notes from where it came. What is written here meanwhile,
+// such as the status of a controller, is taken into account.
+func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (result migration.ImportResult, err error) {
 	known, err := r.record(ctx, string(from.uid))
 	if err != nil {
 		return "", err
 	}
+	if from.object == nil {
+		result, err = r.remove(ctx, from, known, overwrite, dryRun)
+	} else {
+		err = from.Put(ctx, from.namespace, from.name, dryRun, func(stored runtime.Object) (object runtime.Object, err error) {
+			if result, err = r.decide(from, known, stored, overwrite); err != nil {
+				return nil, err
+			}
+			return r.replacement(from, known, stored, result)
+		})
+	}
+	if err != nil || dryRun {
+		return result, err
+	}
+	if from.object == nil {
+		return result, r.forget(ctx, string(from.uid))
+	}
+	return result, r.note(ctx, from, from.object)
+}
+
+// remove removes the object from the storage, if it must.
+func (r *REST) remove(ctx context.Context, from *source, known *migration.Import, overwrite, dryRun bool) (result migration.ImportResult, err error) {
+	err = from.Delete(ctx, from.namespace, from.name, dryRun, func(stored runtime.Object) error {
+		if result, err = r.decide(from, known, stored, overwrite); err == nil && result != migration.ImportDeleted {
+			return errKept
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errKept):
+		return result, nil
+	case apierrors.IsNotFound(err):
+		return r.decide(from, known, nil, overwrite)
+	}
+	return result, err
+}
+
+// errKept ends the deletion of an object that stays.
+var errKept = errors.New("it stays")
+
+// decide returns what the import does to what is stored.
+func (r *REST) decide(from *source, known *migration.Import, stored runtime.Object, overwrite bool) (migration.ImportResult, error) {
 	now := situation{source: from.state, deleted: from.object == nil, overwrite: overwrite}
 	if known != nil {
 		now.imported = &state{resourceVersion: known.Status.SourceResourceVersion, fingerprint: known.Status.Fingerprint}
@@ -84,30 +123,24 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (m
 	if err != nil {
 		return "", apierrors.NewConflict(from.Resource, from.name, err)
 	}
+	return result, nil
+}
+
+// replacement returns what is to be stored for a result; nil if nothing is.
+func (r *REST) replacement(from *source, known *migration.Import, stored runtime.Object, result migration.ImportResult) (runtime.Object, error) {
 	switch result {
 	case migration.ImportCreated:
-		_, err = from.Put(ctx, from.object.DeepCopyObject(), nil, dryRun)
+		return from.object.DeepCopyObject(), nil
 	case migration.ImportUpdated:
-		var updated runtime.Object
-		if updated, err = from.over(stored); err == nil {
-			_, err = from.Put(ctx, updated, stored, dryRun)
-		}
+		return from.over(stored)
 	case migration.ImportMerged:
-		var merged runtime.Object
-		if merged, err = r.merge(from, stored, known.Status.Object.Raw); err != nil {
-			return "", apierrors.NewConflict(from.Resource, from.name, err)
+		merged, err := r.merge(from, stored, known.Status.Object.Raw)
+		if err != nil {
+			return nil, apierrors.NewConflict(from.Resource, from.name, err)
 		}
-		_, err = from.Put(ctx, merged, stored, dryRun)
-	case migration.ImportDeleted:
-		err = from.Delete(ctx, stored, dryRun)
+		return merged, nil
 	}
-	if err != nil || dryRun {
-		return result, err
-	}
-	if from.object == nil {
-		return result, r.forget(ctx, string(from.uid))
-	}
-	return result, r.note(ctx, from, from.object)
+	return nil, nil
 }
 
 // noteExport notes that the other server has the object as it is here.

@@ -280,6 +280,38 @@ func TestImportsFollowTheOtherServer(t *testing.T) {
 	}
 }
 
+// An import goes through while the server writes the status of the object.
+func TestImportsGoOnBesideWritesOfTheStatus(t *testing.T) {
+	s := newServer(t)
+	s.mustCreate(t, migration.ImportCreated, object(t, composite))
+	imported, written := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for generation := 1; err == nil; generation++ {
+			select {
+			case <-imported:
+				written <- nil
+				return
+			default:
+			}
+			status := fmt.Sprintf(`{"status":{"observedGeneration":%d}}`, generation)
+			_, err = s.composites.Patch(t.Context(), "websites", types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+		}
+		written <- err
+	}()
+	for version := range 200 {
+		newer := object(t, composite, edited(fmt.Sprint(5000+version), fmt.Sprint(version)))
+		if _, err := s.create(t, newer, "overwrite"); err != nil {
+			t.Errorf("import %d: %v", version, err)
+			break
+		}
+	}
+	close(imported)
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+}
+
 // What was changed on both sides since an import is merged. Of the same field, what is here counts. This goes on from merge to merge.
 func TestChangesHereAndThereAreMerged(t *testing.T) {
 	s := newServer(t)
