@@ -43,10 +43,10 @@ mkdir -p "$images"/{server,nginx/bin}
 make image
 tar -C "$images/server" -xf bin/image/metacontroller-apiserver-image.tar
 (. "$node/env.sh" && go tool -modfile=hack/image/go.mod crane push --insecure "$images/server" "$REGISTRY/metacontroller/metacontroller-apiserver:latest")
-# The examples name images that the node cannot pull. Instead of nginx, a program answers at the same port.
+# The examples name images that the node cannot pull. Instead of nginx and postgres, a program answers at the port of nginx.
 cp /bin/busybox "$images/nginx/bin/busybox"
-for tag in latest 1.28 1.29; do
-  pack "nginx:$tag" "$images/nginx" '{"Entrypoint":["/bin/busybox","httpd","-f","-p","80"]}'
+for image in nginx:{latest,1.28,1.29} postgres:18; do
+  pack "$image" "$images/nginx" '{"Entrypoint":["/bin/busybox","httpd","-f","-p","80"]}'
 done
 # program PATH ROOT puts a program of this machine into a root folder, with the libraries that it is linked with.
 program() {

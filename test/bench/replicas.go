@@ -13,17 +13,30 @@ import (
 	"strings"
 )
 
-// measureReplicas measures one replica and three that share 30,000 parents. The benchmark is one of Go's: it starts
-// an etcd of three members and the replicas.
+// measureReplicas measures one replica and three that share 30,000 parents.
 func measureReplicas(ctx context.Context, b *bench) ([]row, error) {
-	command := exec.CommandContext(ctx, "go", "test", "-run=^$", "-bench=^BenchmarkReplicas$", "-benchtime=1x", "-timeout=40m", "./test/integration/replicas")
+	one, err := benchReplicas(ctx, "replicas=1")
+	if err != nil {
+		return nil, err
+	}
+	three, err := benchReplicas(ctx, "replicas=3")
+	if err != nil {
+		return nil, err
+	}
+	return replicaRows(one, three)
+}
+
+// benchReplicas returns the figures of a benchmark of Go, which starts a host cluster, an etcd of three members and the
+// replicas.
+func benchReplicas(ctx context.Context, name string) (map[string]float64, error) {
+	command := exec.CommandContext(ctx, "go", "test", "-run=^$", "-bench=^BenchmarkReplicas$/^"+name+"$", "-benchtime=1x", "-timeout=40m", "./test/integration/replicas")
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	var printed bytes.Buffer
 	command.Stdout, command.Stderr = &printed, os.Stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, printed.Bytes())
 	}
-	one, three := figuresOf(printed.String(), "replicas=1"), figuresOf(printed.String(), "replicas=3")
-	return replicaRows(one, three)
+	return figuresOf(printed.String(), name), nil
 }
 
 // figuresOf reads the figures of a benchmark, by their units, from what go test prints of it.

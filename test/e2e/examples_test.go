@@ -89,6 +89,13 @@ func examples() []playedExample {
 			{`kubectl -n NS patch bluegreendeployment nginx --type=merge -p '{"spec":{"template":{"metadata":{"labels":{"new":"label"}}}}}'`,
 				"kubectl -n NS get bluegreendeployment nginx --no-headers", "green 3"},
 		}},
+		{name: "rollout-preview", hook: "rollout-preview", object: "my-farm.yaml", steps: []exampleStep{
+			{"", "kubectl -n NS get webfarm my-farm --no-headers", "nginx:1.28 3 True"},
+			{`kubectl -n NS patch webfarm my-farm --type=merge -p '{"spec":{"image":"nginx:1.29"}}'`, "kubectl -n NS get webfarm my-farm --no-headers", "nginx:1.29 3 True"},
+		}},
+		{name: "tested-hook", hook: "tested-hook", object: "my-stack.yaml", steps: []exampleStep{
+			{"", "kubectl -n NS get stack my-stack --no-headers", "true true"},
+		}},
 	}
 }
 
