@@ -4,6 +4,7 @@
 package migrate
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -25,4 +26,25 @@ func TestTheFirstSyncsWriteNothing(t *testing.T) {
 			e.expectNoChildWrites(from)
 		})
 	}
+}
+
+// A controller that is paused before the others run waits until it is told to go on.
+func TestAControllerWaitsWhileTheOthersRun(t *testing.T) {
+	const parents = 2
+	w := newWorld(t)
+	e, hooks := newEstate(w, shapesOf(3))
+	e.leave(parents)
+	from, called := env.AuditEnd(t), len(hooks.Calls())
+	w.migrate("switch")
+	waiting := e.shapes[1].name
+	env.Kubectl(t, "patch", "compositecontroller", waiting, "--type=merge", "-p", `{"spec":{"paused":true}}`)
+	if said := w.migrate("run"); !strings.Contains(said, ", 1 changed here since, 0 different") {
+		t.Error("it does not say that one was changed")
+	}
+	e.waitUntilSynced(hooks, called, (len(e.shapes)-1)*parents)
+	env.Kubectl(t, "wait", "compositecontroller", waiting, "--for=condition=Paused", "--timeout=60s")
+	e.waitUntilSynced(hooks, called, (len(e.shapes)-1)*parents)
+	env.Kubectl(t, "patch", "compositecontroller", waiting, "--type=merge", "-p", `{"spec":{"paused":null}}`)
+	e.waitUntilAllAreSynced(hooks, called, parents)
+	e.expectNoChildWrites(from)
 }
