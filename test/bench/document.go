@@ -85,7 +85,11 @@ func describeRun(ctx context.Context, rounds int) (string, error) {
 		return "", fmt.Errorf("ask git which commit is measured: %w", err)
 	}
 	machine, err := machine()
-	return fmt.Sprintf("%s, %s, %d rounds, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), rounds, machine), err
+	counted := fmt.Sprintf("%d rounds", rounds)
+	if rounds == 1 {
+		counted = "1 round"
+	}
+	return fmt.Sprintf("%s, %s, %s, %s", strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), counted, machine), err
 }
 
 // growth is a table of how cost grows.
