@@ -7,11 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
-programs=()
-for arch in amd64 arm64; do
-  hack/release/build.sh metacontroller-apiserver linux $arch "$out/linux-$arch"
-  programs+=("$out/linux-$arch/metacontroller-apiserver")
-done
+printf '%s\n' linux-{amd64,arm64} |
+  xargs -P "$(nproc)" -I PLATFORM hack/release/build.sh metacontroller-apiserver PLATFORM "$out/PLATFORM"
 cd hack/image
 go run . -version "$VERSION" -revision "$COMMIT" -created "$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)" \
-  -output "$out/metacontroller-apiserver-image.tar" "${programs[@]}"
+  -output "$out/metacontroller-apiserver-image.tar" "$out"/linux-{amd64,arm64}/metacontroller-apiserver

@@ -22,26 +22,30 @@ pack() {
     -cf - "${@:3}" | gzip -n >"$1"
 }
 
+packing=()
 hack/release/image.sh "$work"
 mv "$work/$name-image.tar" "$out/$name-$VERSION-image.tar"
-for arch in amd64 arm64; do
-  hack/release/build.sh $name darwin $arch "$work/darwin-$arch"
-done
+printf '%s\n' darwin-{amd64,arm64} |
+  xargs -P "$(nproc)" -I PLATFORM hack/release/build.sh $name PLATFORM "$work/PLATFORM"
 for platform in {linux,darwin}-{amd64,arm64}; do
   mv "$work/$platform/$name.cdx.json" "$out/$name-$VERSION-$platform.cdx.json"
   cp LICENSE README.md CHANGELOG.md "$work/$platform/"
-  pack "$out/$name-$VERSION-$platform.tar.gz" "$work/$platform" CHANGELOG.md LICENSE README.md $name
+  pack "$out/$name-$VERSION-$platform.tar.gz" "$work/$platform" CHANGELOG.md LICENSE README.md $name &
+  packing+=($!)
 done
 
 plugin=kubectl-metacontroller
+printf '%s\n' {linux,darwin,windows}-{amd64,arm64} |
+  xargs -P "$(nproc)" -I PLATFORM hack/release/build.sh $plugin PLATFORM "$work/plugin-PLATFORM"
 for platform in {linux,darwin,windows}-{amd64,arm64}; do
-  hack/release/build.sh $plugin "${platform%-*}" "${platform#*-}" "$work/plugin-$platform"
   mv "$work/plugin-$platform/$plugin.cdx.json" "$out/$plugin-$VERSION-$platform.cdx.json"
   cp LICENSE "$work/plugin-$platform/"
   [[ $platform == windows-* ]] || cp cmd/$plugin/kubectl_complete-metacontroller "$work/plugin-$platform/"
   # shellcheck disable=SC2046 # the names have no spaces
-  pack "$out/$plugin-$VERSION-$platform.tar.gz" "$work/plugin-$platform" $(cd "$work/plugin-$platform" && ls)
+  pack "$out/$plugin-$VERSION-$platform.tar.gz" "$work/plugin-$platform" $(cd "$work/plugin-$platform" && ls) &
+  packing+=($!)
 done
+for pid in "${packing[@]}"; do wait "$pid"; done
 hack/release/krew.sh "$out" >"$out/metacontroller-krew-$VERSION.yaml"
 
 sed "s|image: metacontroller/$name:latest|image: metacontroller/$name:$VERSION|" artifacts/deploy/metacontroller.yaml >"$out/metacontroller-$VERSION.yaml"
