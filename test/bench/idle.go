@@ -16,28 +16,31 @@ import (
 // idleTime is how long an idle server is watched.
 const idleTime = 2 * time.Minute
 
-// measureIdle measures what a server costs that has no controllers and that nobody asks: when it has just started, and after
-// work.
+// measureIdle measures a server that has no controllers and receives no requests: its CPU and memory after its start, and its memory
+// after it has worked and everything was deleted.
 func measureIdle(ctx context.Context, b *bench) ([]row, error) {
 	const fresh, after = "of a process that has just started", "after 300 × 10 were made, changed and deleted"
 	for range b.rounds {
 		err := withWorld(ctx, b, func(w *world) error {
-			if err := b.idle(ctx, w, fresh); err != nil {
+			if err := b.occupied(ctx, w, "RSS, "+fresh); err != nil {
+				return err
+			}
+			if err := b.idle(ctx, w); err != nil {
 				return err
 			}
 			if err := w.workAndClean(ctx); err != nil {
 				return err
 			}
-			return b.idle(ctx, w, after)
+			return b.occupied(ctx, w, "RSS, "+after)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return []row{
-		idleRow("share of a core, "+fresh, "%.2f %%", b.median("idle CPU "+fresh), 0.3),
-		idleRow("RSS, "+fresh, "%.0f MiB", b.farthest("idle memory "+fresh, 0), 70),
-		idleRow("RSS, "+after, "%.0f MiB", b.farthest("idle memory "+after, 0), 100),
+		idleRow("share of a core, "+fresh, "%.2f %%", b.median("idle CPU"), 0.3),
+		idleRow("RSS, "+fresh, "%.0f MiB", b.farthest("RSS, "+fresh, 0), 70),
+		idleRow("RSS, "+after, "%.0f MiB", b.farthest("RSS, "+after, 0), 100),
 	}, nil
 }
 
@@ -72,15 +75,8 @@ func (w *world) workAndClean(ctx context.Context) error {
 	return w.clean(ctx)
 }
 
-// idle measures the server while it has nothing to do, and notes that under a name.
-func (b *bench) idle(ctx context.Context, w *world, name string) error {
-	if err := w.settle(ctx); err != nil {
-		return err
-	}
-	resident, err := w.resident(ctx)
-	if err != nil {
-		return err
-	}
+// idle measures the CPU that the server takes while it has nothing to do.
+func (b *bench) idle(ctx context.Context, w *world) error {
 	before, err := w.env.Usage()
 	if err != nil {
 		return err
@@ -106,8 +102,7 @@ func (b *bench) idle(ctx context.Context, w *world, name string) error {
 		return err
 	}
 	share := 100 * (after.CPU - before.CPU).Seconds() / time.Since(began).Seconds()
-	b.add("idle CPU "+name, share)
-	b.add("idle memory "+name, resident)
-	b.logf("idle %s: %.2f %% of a core, %.0f MiB", name, share, resident)
+	b.add("idle CPU", share)
+	b.logf("idle: %.2f %% of a core", share)
 	return nil
 }

@@ -26,8 +26,8 @@ func measureReplicas(ctx context.Context, b *bench) ([]row, error) {
 	return replicaRows(one, three)
 }
 
-// benchReplicas returns the figures of a benchmark of Go, which starts a host cluster, an etcd of three members and the
-// replicas.
+// benchReplicas runs BenchmarkReplicas for one number of replicas, in a process with a host cluster of its own, and returns the
+// figures that it prints.
 func benchReplicas(ctx context.Context, name string) (map[string]float64, error) {
 	command := exec.CommandContext(ctx, "go", "test", "-run=^$", "-bench=^BenchmarkReplicas$/^"+name+"$", "-benchtime=1x", "-timeout=40m", "./test/integration/replicas")
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }

@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// occupied notes what the server occupies that has made all there is.
+// occupied waits until the server has no more to do, and notes its memory under a name.
 func (b *bench) occupied(ctx context.Context, w *world, what string) error {
 	if err := w.settle(ctx); err != nil {
 		return err

@@ -46,7 +46,7 @@ func install(t *testing.T) {
 
 func uses() map[string]func(*testing.T) {
 	all := map[string]func(*testing.T){
-		"create a controller": func(t *testing.T) { followPage(t, "docs/create-a-controller.md") },
+		"create a controller": func(t *testing.T) { followPage(t, "docs/create-a-controller.md", "hello") },
 		"pod security":        podSecurity,
 		"rights":              rights,
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
 
-// followPage does in a new folder what a page of the documentation says.
-func followPage(t *testing.T, path string) {
+// followPage does in a new folder what a page of the documentation says. The Pods of the page are in the namespace.
+func followPage(t *testing.T, path, namespace string) {
 	t.Helper()
 	page, err := manual.Read(path)
 	if err != nil {
@@ -25,15 +25,15 @@ func followPage(t *testing.T, path string) {
 		Environment: append(os.Environ(), "KUBECONFIG="+os.Getenv("E2E_KUBECONFIG")),
 		Patience:    patience,
 	}
-	defer deleteSilentPods(t, "hello")()
+	defer deleteSilentPods(t, namespace)()
 	if reader.Follow(t, page) == 0 {
 		t.Errorf("%s has no commands", path)
 	}
 }
 
-// deleteSilentPods deletes the Pods of a namespace that have ended and have an empty log, for a controller to make them anew, until the
-// function that it returns is called. containerd may lose what a container prints that ends at once: it says "reading from a
-// closed fifo" then.
+// deleteSilentPods deletes Pods of a namespace that have succeeded and have an empty log, so that their controller creates them again. It
+// goes on until stop is called. containerd may lose the log of a container that ends at once; its own log then says "reading from
+// a closed fifo".
 func deleteSilentPods(t *testing.T, namespace string) (stop func()) {
 	t.Helper()
 	line := strings.ReplaceAll(`while true; do

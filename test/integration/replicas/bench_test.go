@@ -42,8 +42,8 @@ const (
 
 // BenchmarkReplicas measures one replica and three with 30 controllers and 30,000 parents, each with a child: how even
 // the parents are spread, the memory of a replica, how long all children take when the hook wants all otherwise, and
-// how long the controllers of a replica are without one when it ends, is killed, and is stopped. What it makes stays, so one
-// process measures one number of replicas.
+// how long the controllers of a replica are without one when it ends, is killed, and is stopped. The objects of a
+// measurement stay in the cluster, so run it for one number of replicas at a time: -bench='^BenchmarkReplicas$/^replicas=3$'.
 func BenchmarkReplicas(b *testing.B) {
 	for _, replicas := range []int{1, 3} {
 		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {

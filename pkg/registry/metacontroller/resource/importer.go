@@ -85,10 +85,10 @@ func (i *Importer) List(ctx context.Context, limit int64, next string) (objects 
 }
 
 // errUnchanged ends an update that has nothing to write.
-var errUnchanged = errors.New("nothing is to write")
+var errUnchanged = errors.New("the object stays as it is")
 
-// Put stores what replace returns for the stored object, which is nil if there is none. It stores nothing if that is nil. Put calls
-// replace again if the object was changed meanwhile.
+// Put stores the object that replace returns. The argument of replace is the object that is stored, nil if there is none. If replace
+// returns nil, Put stores nothing. If another request writes the object at the same time, Put calls replace again.
 func (i *Importer) Put(ctx context.Context, namespace, name string, dryRun bool, replace func(stored runtime.Object) (runtime.Object, error)) error {
 	key, err := i.key(ctx, namespace, name)
 	if err != nil {
@@ -118,14 +118,14 @@ func (i *Importer) Put(ctx context.Context, namespace, name string, dryRun bool,
 	return storeerr.InterpretUpdateError(err, i.Resource, name)
 }
 
-// Delete removes the stored object, whatever finalizers it has, unless may returns an error for it. Delete calls may again if
-// the object was changed meanwhile.
-func (i *Importer) Delete(ctx context.Context, namespace, name string, dryRun bool, may func(stored runtime.Object) error) error {
+// Delete removes the stored object, whatever finalizers it has. If check returns an error for the object, Delete returns that error
+// and removes nothing. If another request writes the object at the same time, Delete calls check again.
+func (i *Importer) Delete(ctx context.Context, namespace, name string, dryRun bool, check func(stored runtime.Object) error) error {
 	key, err := i.key(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
-	validate := func(_ context.Context, stored runtime.Object) error { return may(stored) }
+	validate := func(_ context.Context, stored runtime.Object) error { return check(stored) }
 	err = i.store.Storage.Delete(ctx, key, i.store.New(), nil, validate, dryRun, nil, storage.DeleteOptions{})
 	return storeerr.InterpretDeleteError(err, i.Resource, name)
 }

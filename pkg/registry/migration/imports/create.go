@@ -59,22 +59,18 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	return answer, nil
 }
 
-// put brings an object into the storage, or removes it, if it must, and notes from where it came. What is written here meanwhile,
-// such as the status of a controller, is taken into account.
-func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (result migration.ImportResult, err error) {
+// put stores or removes an object as the import decides, and records from where the object came. The storage makes put decide again if
+// the server writes the object at the same time, for instance its status.
+func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (migration.ImportResult, error) {
 	known, err := r.record(ctx, string(from.uid))
 	if err != nil {
 		return "", err
 	}
+	var result migration.ImportResult
 	if from.object == nil {
 		result, err = r.remove(ctx, from, known, overwrite, dryRun)
 	} else {
-		err = from.Put(ctx, from.namespace, from.name, dryRun, func(stored runtime.Object) (object runtime.Object, err error) {
-			if result, err = r.decide(from, known, stored, overwrite); err != nil {
-				return nil, err
-			}
-			return r.replacement(from, known, stored, result)
-		})
+		result, err = r.store(ctx, from, known, overwrite, dryRun)
 	}
 	if err != nil || dryRun {
 		return result, err
@@ -85,11 +81,25 @@ func (r *REST) put(ctx context.Context, from *source, overwrite, dryRun bool) (r
 	return result, r.note(ctx, from, from.object)
 }
 
-// remove removes the object from the storage, if it must.
-func (r *REST) remove(ctx context.Context, from *source, known *migration.Import, overwrite, dryRun bool) (result migration.ImportResult, err error) {
-	err = from.Delete(ctx, from.namespace, from.name, dryRun, func(stored runtime.Object) error {
-		if result, err = r.decide(from, known, stored, overwrite); err == nil && result != migration.ImportDeleted {
-			return errKept
+// store stores an object that the other server has, unless it stays as it is here.
+func (r *REST) store(ctx context.Context, from *source, known *migration.Import, overwrite, dryRun bool) (migration.ImportResult, error) {
+	var result migration.ImportResult
+	err := from.Put(ctx, from.namespace, from.name, dryRun, func(stored runtime.Object) (replacement runtime.Object, err error) {
+		if result, err = r.decide(from, known, stored, overwrite); err != nil {
+			return nil, err
+		}
+		return r.replacement(from, known, stored, result)
+	})
+	return result, err
+}
+
+// remove removes an object that was deleted at the other server, unless it stays here.
+func (r *REST) remove(ctx context.Context, from *source, known *migration.Import, overwrite, dryRun bool) (migration.ImportResult, error) {
+	var result migration.ImportResult
+	err := from.Delete(ctx, from.namespace, from.name, dryRun, func(stored runtime.Object) (err error) {
+		result, err = r.decide(from, known, stored, overwrite)
+		if err == nil && result != migration.ImportDeleted {
+			err = errKept
 		}
 		return err
 	})
@@ -103,7 +113,7 @@ func (r *REST) remove(ctx context.Context, from *source, known *migration.Import
 }
 
 // errKept ends the deletion of an object that stays.
-var errKept = errors.New("it stays")
+var errKept = errors.New("the object is kept")
 
 // decide returns what the import does to what is stored.
 func (r *REST) decide(from *source, known *migration.Import, stored runtime.Object, overwrite bool) (migration.ImportResult, error) {

@@ -280,7 +280,20 @@ func TestImportsFollowTheOtherServer(t *testing.T) {
 	}
 }
 
-// An import goes through while the server writes the status of the object.
+// An object that was deleted at the other server is not the object that has its name here.
+func TestADeletionSparesAnotherObjectOfTheSameName(t *testing.T) {
+	s := newServer(t)
+	s.mustCreate(t, migration.ImportCreated, object(t, composite))
+	other := object(t, composite, func(of *unstructured.Unstructured) { of.SetUID("0c6ef91c-17c1-4f1c-9d2b-6cf2a7a5b1f6") })
+	s.mustCreate(t, migration.ImportUnchanged, other, "deleted", "overwrite")
+	stored, err := s.composites.Get(t.Context(), "websites", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, stored, object(t, composite))
+}
+
+// Imports succeed while the server writes the status of the same object.
 func TestImportsGoOnBesideWritesOfTheStatus(t *testing.T) {
 	s := newServer(t)
 	s.mustCreate(t, migration.ImportCreated, object(t, composite))
