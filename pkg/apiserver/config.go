@@ -100,6 +100,9 @@ func (c *Config) Complete() (CompletedConfig, error) {
 		return CompletedConfig{}, err
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)
+	if loopback := c.GenericConfig.LoopbackClientConfig; loopback != nil {
+		loopback.DisableCompression = true // nobody gains by it within a process
+	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(),
 		extra:   c.ExtraConfig,

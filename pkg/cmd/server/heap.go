@@ -65,7 +65,7 @@ type heapTuner struct {
 	mu      sync.Mutex
 	percent int
 	rest    *time.Timer
-	resting bool // the next collection is that of giveBack
+	given   uint64 // collections when memory was given back
 	stopped bool
 }
 
@@ -82,13 +82,10 @@ func (t *heapTuner) tune() {
 		return
 	}
 	defer t.awaitCollection()
-	if !t.resting {
+	if collections() > t.given {
 		t.rest.Reset(t.restAfter)
 	}
-	t.resting = false
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	percent := gcPercent(live[0].Value.Uint64())
+	percent := gcPercent(read("/gc/heap/live:bytes"))
 	// Setting it stops the world for a moment.
 	if difference := percent - t.percent; difference < -t.percent/20 || difference > t.percent/20 {
 		t.percent = percent
@@ -96,14 +93,24 @@ func (t *heapTuner) tune() {
 	}
 }
 
-// giveBack runs a collection, returns unused memory to the system and lets go of the pages of files.
+// giveBack returns unused memory to the system and lets go of the pages of files.
 func (t *heapTuner) giveBack() {
 	t.mu.Lock()
-	stopped := t.stopped
-	t.resting = true
-	t.mu.Unlock()
-	if !stopped {
-		debug.FreeOSMemory()
-		unmapFiles()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return
 	}
+	runtime.GC() // a sync.Pool keeps its objects for one collection more
+	debug.FreeOSMemory()
+	unmapFiles()
+	t.given = collections()
+}
+
+// collections returns how many collections have ended.
+func collections() uint64 { return read("/gc/cycles/total:gc-cycles") }
+
+func read(metric string) uint64 {
+	sample := []metrics.Sample{{Name: metric}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

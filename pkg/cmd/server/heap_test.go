@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"testing"
 	"time"
 )
@@ -59,6 +60,38 @@ func TestGivingBackReturnsWhatIsNotInUse(t *testing.T) {
 	(&heapTuner{}).giveBack()
 	if given := int64(released() - before); given < garbage*3/4 {
 		t.Errorf("of %d bytes, %d are given back", garbage, given)
+	}
+}
+
+func TestGivingBackReturnsWhatLiesInAPool(t *testing.T) {
+	var pool sync.Pool
+	collected := make(chan struct{})
+	pooled := new([1 << 20]byte)
+	runtime.AddCleanup(pooled, func(struct{}) { close(collected) }, struct{}{})
+	pool.Put(pooled)
+	(&heapTuner{}).giveBack()
+	select {
+	case <-collected:
+	case <-time.After(time.Minute):
+		t.Error("the pool still has its object")
+	}
+	runtime.KeepAlive(&pool)
+}
+
+func TestAfterGivingBackNothingIsGivenBackAgain(t *testing.T) {
+	before := debug.SetGCPercent(-1) // no collection but those of giveBack
+	defer debug.SetGCPercent(before)
+	tuner := &heapTuner{restAfter: time.Hour, rest: time.AfterFunc(time.Hour, func() {})}
+	tuner.rest.Stop()
+	tuner.giveBack()
+	tuner.tune()
+	if tuner.rest.Stop() {
+		t.Error("another rest begins, though nothing was collected but to give back")
+	}
+	runtime.GC()
+	tuner.tune()
+	if !tuner.rest.Stop() {
+		t.Error("no rest begins after a collection")
 	}
 }
 
