@@ -33,6 +33,8 @@ type Config struct {
 	Settled hosted.SettledStore
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
+	// OnSync is called when the sync of a parent begins; nil if nobody has to know.
+	OnSync func()
 	// Handle reaches the loop while it runs; nil if nothing has to.
 	Handle *Handle
 	Options

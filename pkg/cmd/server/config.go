@@ -23,8 +23,8 @@ import (
 )
 
 // config returns the configuration of a server. It keeps its objects in the embedded etcd, or in the etcd of
-// --etcd-servers if that is nil.
-func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver.Config, error) {
+// --etcd-servers if that is nil. The server calls work when a request or a sync begins.
+func (o *Options) config(ctx context.Context, embedded *etcd.Server, work func()) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, err
@@ -47,6 +47,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		}
 	}
 	config := apiserver.NewConfig(scheme)
+	onResourceRequest(&config.GenericConfig.Config, work)
 	if err := o.ServerRun.ApplyTo(&config.GenericConfig.Config); err != nil {
 		return nil, fmt.Errorf("applying the options of requests: %w", err)
 	}
@@ -80,7 +81,8 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		}
 		handle := &controller.Handle{}
 		controllers := controller.Config{
-			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, Options: o.Controllers.Options,
+			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, OnSync: work,
+			Options: o.Controllers.Options,
 		}
 		config.ExtraConfig.Reviews = handle
 		if o.Recommended.Traces.ConfigFile != "" {

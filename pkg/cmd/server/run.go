@@ -43,6 +43,8 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
 
 	defer tuneHeap(restAfter)()
+	slack := newTimerSlack(setTimerSlack, restAfterWork)
+	defer slack.stop()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var embedded *etcd.Server
@@ -61,7 +63,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
 	}
-	config, err := o.config(serving, embedded)
+	config, err := o.config(serving, embedded, slack.work)
 	if err != nil {
 		return err
 	}

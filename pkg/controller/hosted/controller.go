@@ -61,6 +61,8 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
+	// OnSync is called when the sync of a parent begins; nil if nobody has to know.
+	OnSync func()
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled
 	// Calls keeps the last calls of hooks, which HookCalls show; nil if they are not kept.

@@ -40,6 +40,9 @@ const (
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
 func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
+	if c.OnSync != nil {
+		c.OnSync()
+	}
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state, started := c.parents.get(parent), time.Now()

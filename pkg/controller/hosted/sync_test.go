@@ -42,6 +42,16 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 }
 
+func TestItIsToldThatASyncBegins(t *testing.T) {
+	config, _ := hostOf(t)
+	told := 0
+	c := controllerAt(t, config, Dependencies{OnSync: func() { told++ }}, specOf(at("http://hooks.example")))
+	c.sync(t.Context(), web("gone"), syncqueue.ParentChanged)
+	if told != 1 {
+		t.Errorf("it is told %d times", told)
+	}
+}
+
 // The backoff of a parent grows to a quarter of an hour. A right that is given must take effect long
 // before that, and nothing tells of it.
 func TestAParentThatLacksARightIsTriedAgainSoon(t *testing.T) {
