@@ -67,7 +67,7 @@ func TestTimersMayBeLateOnlyWhileThereIsNoWork(t *testing.T) {
 
 // pass lets time pass, and what is due then happen.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 
