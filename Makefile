@@ -126,7 +126,7 @@ test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
 	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
-	CGO_ENABLED=0 go test -trimpath -count=1 -run '^TestTheSlack' ./pkg/cmd/server
+	CGO_ENABLED=0 go test -trimpath -count=1 -run '^TestRest' ./pkg/cmd/server
 	go build $(RACE) -o bin/test/ ./cmd/...
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \

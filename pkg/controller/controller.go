@@ -190,7 +190,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 		Resync:     config.CacheFlushInterval,
 		Metrics:    config.Metrics,
 		Tracer:     tracing.New(config.Tracing),
-		OnSync:     config.OnSync,
+		BeginSync:  config.BeginSync,
 
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,

@@ -33,8 +33,9 @@ type Config struct {
 	Settled hosted.SettledStore
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
-	// OnSync is called when the sync of a parent begins; nil if nobody has to know.
-	OnSync func()
+	// BeginSync is called when the sync of a parent begins, and what it returns when the sync has ended; nil if nobody has to
+	// know.
+	BeginSync func() (end func())
 	// Handle reaches the loop while it runs; nil if nothing has to.
 	Handle *Handle
 	Options

@@ -23,8 +23,9 @@ import (
 )
 
 // config returns the configuration of a server. It keeps its objects in the embedded etcd, or in the etcd of
-// --etcd-servers if that is nil. The server calls work when a request or a sync begins.
-func (o *Options) config(ctx context.Context, embedded *etcd.Server, work func()) (*apiserver.Config, error) {
+// --etcd-servers if that is nil. The server calls begin when a request or a sync begins, and
+// end when it has ended.
+func (o *Options) config(ctx context.Context, embedded *etcd.Server, begin func() (end func())) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server, work func()
 		}
 	}
 	config := apiserver.NewConfig(scheme)
-	onResourceRequest(&config.GenericConfig.Config, work)
+	onResourceRequest(&config.GenericConfig.Config, begin)
 	if err := o.ServerRun.ApplyTo(&config.GenericConfig.Config); err != nil {
 		return nil, fmt.Errorf("applying the options of requests: %w", err)
 	}
@@ -81,7 +82,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server, work func()
 		}
 		handle := &controller.Handle{}
 		controllers := controller.Config{
-			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, OnSync: work,
+			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, BeginSync: begin,
 			Options: o.Controllers.Options,
 		}
 		config.ExtraConfig.Reviews = handle

@@ -43,8 +43,6 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
 
 	defer tuneHeap(restAfter)()
-	slack := newTimerSlack(setTimerSlack, restAfterWork)
-	defer slack.stop()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var embedded *etcd.Server
@@ -63,7 +61,8 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
 	}
-	config, err := o.config(serving, embedded, slack.work)
+	active := newActivity(setAtRest, restAfterWork)
+	config, err := o.config(serving, embedded, active.begin)
 	if err != nil {
 		return err
 	}
@@ -89,6 +88,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	defer closePlain()
 	klog.FromContext(ctx).Info("Serving", "address", config.GenericConfig.SecureServing.Listener.Addr().String())
 	defer context.AfterFunc(serving, func() { klog.FromContext(ctx).Info("Stopping") })()
+	defer active.start(serving)()
 	return server.Run(serving)
 }
 

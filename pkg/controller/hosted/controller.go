@@ -61,8 +61,9 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
-	// OnSync is called when the sync of a parent begins; nil if nobody has to know.
-	OnSync func()
+	// BeginSync is called when the sync of a parent begins, and what it returns when the sync has ended; nil if nobody has to
+	// know.
+	BeginSync func() (end func())
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled
 	// Calls keeps the last calls of hooks, which HookCalls show; nil if they are not kept.

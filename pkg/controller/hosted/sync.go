@@ -40,8 +40,8 @@ const (
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
 func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
-	if c.OnSync != nil {
-		c.OnSync()
+	if c.BeginSync != nil {
+		defer c.BeginSync()()
 	}
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))

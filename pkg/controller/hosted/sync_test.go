@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,13 +43,17 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 }
 
-func TestItIsToldThatASyncBegins(t *testing.T) {
+func TestItIsToldThatASyncBeginsAndEnds(t *testing.T) {
 	config, _ := hostOf(t)
-	told := 0
-	c := controllerAt(t, config, Dependencies{OnSync: func() { told++ }}, specOf(at("http://hooks.example")))
+	var told []string
+	begin := func() func() {
+		told = append(told, "begins")
+		return func() { told = append(told, "ends") }
+	}
+	c := controllerAt(t, config, Dependencies{BeginSync: begin}, specOf(at("http://hooks.example")))
 	c.sync(t.Context(), web("gone"), syncqueue.ParentChanged)
-	if told != 1 {
-		t.Errorf("it is told %d times", told)
+	if !slices.Equal(told, []string{"begins", "ends"}) {
+		t.Errorf("it is told that the sync %q", told)
 	}
 }
 
