@@ -34,7 +34,7 @@ type activity struct {
 	timer *time.Timer // nil before start and after stop
 }
 
-// newActivity returns the activity of a process that setAtRest puts to rest with true, and wakes with false. That is done
+// newActivity returns the activity of a process that setAtRest puts to rest with true and to work with false. It rests
 // when nothing was under way for a time.
 func newActivity(setAtRest func(bool) error, after time.Duration) *activity {
 	a := &activity{setAtRest: setAtRest, after: after, created: time.Now()}
@@ -56,10 +56,14 @@ func (a *activity) begin() (end func()) {
 	return a.end
 }
 
-// start lets the process rest until ctx ends or stop is called.
+// start has the process work, and rest while it has no work, until ctx ends or stop is called.
 func (a *activity) start(ctx context.Context) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.setAtRest(false); err != nil {
+		klog.Background().V(2).Info("The process wakes as often at rest as at work", "err", err)
+		return func() {}
+	}
 	a.lastEnd.Store(int64(time.Since(a.created)))
 	a.timer = time.AfterFunc(a.after, a.rest)
 	forget := context.AfterFunc(ctx, a.stop)
@@ -96,11 +100,7 @@ func (a *activity) rest() {
 		a.timer.Reset(a.after - idle)
 		return
 	}
-	if err := a.setAtRest(true); err != nil {
-		klog.Background().V(2).Info("The process wakes as often at rest as at work", "err", err)
-		a.atRest.Store(false)
-		a.timer = nil
-	}
+	a.set(true)
 }
 
 // wake ends a rest. The caller holds the lock.
@@ -108,10 +108,15 @@ func (a *activity) wake() {
 	if a.timer == nil || !a.atRest.Swap(false) {
 		return
 	}
-	if err := a.setAtRest(false); err != nil {
-		klog.Background().Error(err, "The process stays at rest: timers are late")
-	}
+	a.set(false)
 	a.timer.Reset(a.after)
+}
+
+// set does what start could do as well, so it does not fail.
+func (a *activity) set(atRest bool) {
+	if err := a.setAtRest(atRest); err != nil {
+		klog.Background().Error(err, "The process can no longer rest or end its rest", "atRest", atRest)
+	}
 }
 
 // onResourceRequest has a server call begin for each request about objects. Other requests, such as probes, come to a server

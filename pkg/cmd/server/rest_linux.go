@@ -15,14 +15,15 @@ import (
 
 // The timer slack is how late the kernel may end a thread's sleep, so that one wake-up serves several timers.
 const (
-	slackAtWork = 50 * time.Microsecond // Linux's own
+	// slackAtWork spares most of the short sleeps of Go's scheduler. Linux has 50 µs by default.
+	slackAtWork = time.Millisecond
 	slackAtRest = 200 * time.Millisecond
 )
 
-// processorsBeforeRest is GOMAXPROCS of a process at rest while it is at work.
+// processorsBeforeRest is GOMAXPROCS before the last rest; zero before the first.
 var processorsBeforeRest int
 
-// setAtRest lets the process wake seldom. The libraries of the server have some thirty timers a second, each of which would
+// setAtRest lets the process wake seldom, or ends that. The libraries of the server have some thirty timers a second, each of which would
 // wake the process, and its scheduler with it.
 //
 // At rest, Go runs on one processor. On several, its scheduler sleeps for microseconds before it takes work from another
@@ -44,6 +45,9 @@ func setAtRest(rest bool) error {
 }
 
 func restoreProcessors() {
+	if processorsBeforeRest == 0 {
+		return
+	}
 	if _, chosen := os.LookupEnv("GOMAXPROCS"); chosen {
 		runtime.GOMAXPROCS(processorsBeforeRest)
 	} else {
