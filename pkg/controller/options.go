@@ -33,8 +33,8 @@ type Config struct {
 	Settled hosted.SettledStore
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
-	// BeginSync is called when the sync of a parent begins, and what it returns when the sync has ended; nil if nobody has to
-	// know.
+	// Each sync of a parent calls BeginSync first. BeginSync returns a function, which the sync calls when it ends.
+	// If BeginSync is nil, syncs call nothing.
 	BeginSync func() (end func())
 	// Handle reaches the loop while it runs; nil if nothing has to.
 	Handle *Handle

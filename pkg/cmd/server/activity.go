@@ -18,24 +18,26 @@ import (
 // restAfterWork is the time without a sync and without a request about objects after which the process is at rest.
 const restAfterWork = 10 * time.Second
 
-// activity knows whether the process has work, and puts it to rest while it has none. Its methods may be called
-// concurrently.
+// activity counts the syncs and requests that are under way, and puts the process to rest while there are none. Its
+// methods may be called concurrently.
 type activity struct {
+	// setAtRest puts the process to rest if it is given true, and ends the rest if it is given false.
 	setAtRest func(bool) error
-	after     time.Duration
-	created   time.Time
-	end       func() // of one piece of work
+	// after is the time without work after which a rest begins.
+	after   time.Duration
+	created time.Time
+	// end is what begin returns. It is made once, so that begin allocates nothing.
+	end func()
 
 	underWay atomic.Int64
-	lastEnd  atomic.Int64 // when work ended, as the time since created
+	lastEnd  atomic.Int64 // when the last work ended, in nanoseconds since created
 	atRest   atomic.Bool
 
 	mu    sync.Mutex
 	timer *time.Timer // nil before start and after stop
 }
 
-// newActivity returns the activity of a process that setAtRest puts to rest with true and to work with false. It rests
-// when nothing was under way for a time.
+// newActivity returns the activity of a process that has not started to serve.
 func newActivity(setAtRest func(bool) error, after time.Duration) *activity {
 	a := &activity{setAtRest: setAtRest, after: after, created: time.Now()}
 	a.end = func() {
@@ -45,7 +47,8 @@ func newActivity(setAtRest func(bool) error, after time.Duration) *activity {
 	return a
 }
 
-// begin says that work begins. The caller calls end when it has ended.
+// begin counts a sync or a request, and ends a rest before it returns. The caller calls end when the sync or the request
+// has ended.
 func (a *activity) begin() (end func()) {
 	a.underWay.Add(1)
 	if a.atRest.Load() {
@@ -56,12 +59,12 @@ func (a *activity) begin() (end func()) {
 	return a.end
 }
 
-// start has the process work, and rest while it has no work, until ctx ends or stop is called.
+// start lets the process rest while there is no work, until ctx ends or stop is called. A rest ends then, too.
 func (a *activity) start(ctx context.Context) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.setAtRest(false); err != nil {
-		klog.Background().V(2).Info("The process wakes as often at rest as at work", "err", err)
+		klog.Background().V(2).Info("The server wakes as often without work as with it, because the timer slack cannot be set", "err", err)
 		return func() {}
 	}
 	a.lastEnd.Store(int64(time.Since(a.created)))
@@ -83,14 +86,15 @@ func (a *activity) stop() {
 	}
 }
 
-// rest begins a rest, unless there is work or was until a moment ago.
+// rest is called by the timer. It begins a rest if there was no work for long enough; else it sets the timer again.
 func (a *activity) rest() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.timer == nil {
 		return
 	}
-	a.atRest.Store(true) // before it looks, so that work which begins meanwhile ends the rest
+	// begin counts first and then reads atRest. Here it is the other way round, so that one of the two sees the other.
+	a.atRest.Store(true)
 	idle := time.Since(a.created) - time.Duration(a.lastEnd.Load())
 	if a.underWay.Load() > 0 {
 		idle = 0
@@ -103,7 +107,7 @@ func (a *activity) rest() {
 	a.set(true)
 }
 
-// wake ends a rest. The caller holds the lock.
+// wake ends a rest, if there is one. The caller holds the lock.
 func (a *activity) wake() {
 	if a.timer == nil || !a.atRest.Swap(false) {
 		return
@@ -112,15 +116,15 @@ func (a *activity) wake() {
 	a.timer.Reset(a.after)
 }
 
-// set does what start could do as well, so it does not fail.
+// set begins or ends a rest. An error is only logged: it is not expected, because start has set the same successfully.
 func (a *activity) set(atRest bool) {
 	if err := a.setAtRest(atRest); err != nil {
-		klog.Background().Error(err, "The process can no longer rest or end its rest", "atRest", atRest)
+		klog.Background().Error(err, "Failed to begin or end the rest of the server", "atRest", atRest)
 	}
 }
 
-// onResourceRequest has a server call begin for each request about objects. Other requests, such as probes, come to a server
-// at rest as well, and watches only wait.
+// onResourceRequest makes a server call begin when a request about objects begins, and end when the request ends. It leaves out
+// watches, because they mostly wait, and other requests, because probes and scrapes come to an idle server as well.
 func onResourceRequest(generic *genericapiserver.Config, begin func() (end func())) {
 	build := generic.BuildHandlerChainFunc
 	generic.BuildHandlerChainFunc = func(next http.Handler, config *genericapiserver.Config) http.Handler {

@@ -124,10 +124,10 @@ func TestRequestsAboutObjectsAreWork(t *testing.T) {
 		info *request.RequestInfo
 		work bool
 	}{
-		"a list of objects":          {&request.RequestInfo{IsResourceRequest: true, Verb: "list"}, true},
-		"a watch":                    {&request.RequestInfo{IsResourceRequest: true, Verb: "watch"}, false},
-		"a probe":                    {&request.RequestInfo{Path: "/readyz"}, false},
-		"a request that is not read": {nil, false},
+		"a list of objects":         {&request.RequestInfo{IsResourceRequest: true, Verb: "list"}, true},
+		"a watch":                   {&request.RequestInfo{IsResourceRequest: true, Verb: "watch"}, false},
+		"a probe":                   {&request.RequestInfo{Path: "/readyz"}, false},
+		"a request of unknown kind": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			generic := &genericapiserver.Config{BuildHandlerChainFunc: func(handler http.Handler, _ *genericapiserver.Config) http.Handler { return handler }}

@@ -23,8 +23,8 @@ import (
 )
 
 // config returns the configuration of a server. It keeps its objects in the embedded etcd, or in the etcd of
-// --etcd-servers if that is nil. The server calls begin when a request or a sync begins, and
-// end when it has ended.
+// --etcd-servers if that is nil. Each request about objects and each sync
+// calls begin when it begins, and end when it ends.
 func (o *Options) config(ctx context.Context, embedded *etcd.Server, begin func() (end func())) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {

@@ -20,30 +20,30 @@ const (
 	slackAtRest = 200 * time.Millisecond
 )
 
-// processorsBeforeRest is GOMAXPROCS before the last rest; zero before the first.
+// processorsBeforeRest is the value of GOMAXPROCS before the last rest; zero before the first rest.
 var processorsBeforeRest int
 
-// setAtRest lets the process wake seldom, or ends that. The libraries of the server have some thirty timers a second, each of which would
-// wake the process, and its scheduler with it.
+// setAtRest begins or ends a rest of the process. It must not be called concurrently.
 //
-// At rest, Go runs on one processor. On several, its scheduler sleeps for microseconds before it takes work from another
-// processor. With the slack, these would be up to 200 ms, in which it cannot be stopped to be woken.
+// The libraries of the server have some thirty timers a second. Each of them wakes the process, and Go's scheduler
+// with it. A timer slack lets the kernel wake the process for several of them at once.
+//
+// A process at rest uses one processor, so that its rest can be ended at once. On several processors, a thread of
+// Go's scheduler sleeps for 3 µs before it takes work from another processor. With the slack of a rest, that
+// sleep could take 200 ms, and Go could not stop that thread to end the rest.
 //
 // A program with cgo cannot set the slack of all its threads, and gets ENOTSUP.
 func setAtRest(rest bool) error {
 	if rest {
 		processorsBeforeRest = runtime.GOMAXPROCS(1)
-		err := setTimerSlack(slackAtRest)
-		if err != nil {
-			restoreProcessors()
-		}
-		return err
+		return setTimerSlack(slackAtRest)
 	}
 	err := setTimerSlack(slackAtWork)
 	restoreProcessors()
 	return err
 }
 
+// restoreProcessors makes Go use as many processors as before the last rest.
 func restoreProcessors() {
 	if processorsBeforeRest == 0 {
 		return
@@ -51,7 +51,7 @@ func restoreProcessors() {
 	if _, chosen := os.LookupEnv("GOMAXPROCS"); chosen {
 		runtime.GOMAXPROCS(processorsBeforeRest)
 	} else {
-		runtime.SetDefaultGOMAXPROCS() // and follow the limits of the container again
+		runtime.SetDefaultGOMAXPROCS() // which follows the limits of the container, unlike a number
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// `make test` runs the tests of this file by themselves, since the race detector needs cgo.
+// These tests need a build without cgo, and the race detector needs cgo. So `make test` runs them by themselves.
 
 func TestRestLetsAllThreadsSleepLongerOnOneProcessor(t *testing.T) {
 	processors := runtime.GOMAXPROCS(0)
@@ -66,7 +66,7 @@ func slacksOfThreads(t *testing.T) []time.Duration {
 		done.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 			together.Done()
-			together.Wait() // so that no two goroutines have the same thread
+			together.Wait() // so that each goroutine has a thread of its own
 			slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
 			if err != nil {
 				t.Error(err)

@@ -61,8 +61,8 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
-	// BeginSync is called when the sync of a parent begins, and what it returns when the sync has ended; nil if nobody has to
-	// know.
+	// Each sync of a parent calls BeginSync first. BeginSync returns a function, which the sync calls when it ends.
+	// If BeginSync is nil, syncs call nothing.
 	BeginSync func() (end func())
 	// Settled remembers which parents are settled; nil if nothing is remembered.
 	Settled *Settled

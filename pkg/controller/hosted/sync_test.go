@@ -43,7 +43,7 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 }
 
-func TestItIsToldThatASyncBeginsAndEnds(t *testing.T) {
+func TestASyncSaysThatItBeginsAndEnds(t *testing.T) {
 	config, _ := hostOf(t)
 	var told []string
 	begin := func() func() {
@@ -53,7 +53,7 @@ func TestItIsToldThatASyncBeginsAndEnds(t *testing.T) {
 	c := controllerAt(t, config, Dependencies{BeginSync: begin}, specOf(at("http://hooks.example")))
 	c.sync(t.Context(), web("gone"), syncqueue.ParentChanged)
 	if !slices.Equal(told, []string{"begins", "ends"}) {
-		t.Errorf("it is told that the sync %q", told)
+		t.Errorf("the sync says %q", told)
 	}
 }
 
