@@ -4,6 +4,7 @@
 package examples
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestTheGlobalConfigMapIsCopied(t *testing.T) {
 	t.Parallel()
 	example := startExample(t, "globalconfigmap", "8082", "")
 	one, two := env.Namespace(t), env.Namespace(t)
-	env.Kubectl(t, "label", "namespace", one, "settings=yes")
+	copySettingsTo(t, one)
 	env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))
 
 	// A copy exists if it has the greeting.
@@ -26,7 +27,7 @@ func TestTheGlobalConfigMapIsCopied(t *testing.T) {
 	}
 	waitForGreetings(map[string]string{one: "Hello", two: ""})
 	waitFor(t, "", "gcm/settings", "{.status.copies}", "1")
-	env.Kubectl(t, "label", "namespace", two, "settings=yes")
+	copySettingsTo(t, two)
 	waitForGreetings(map[string]string{two: "Hello"})
 	env.Kubectl(t, "patch", "configmap", "settings", "-n", "default", "-p", `{"data":{"greeting":"Good evening"}}`)
 	waitForGreetings(map[string]string{one: "Good evening", two: "Good evening"})
@@ -34,4 +35,15 @@ func TestTheGlobalConfigMapIsCopied(t *testing.T) {
 	waitForGreetings(map[string]string{one: "", two: "Good evening"})
 	env.Kubectl(t, "delete", "configmap", "settings", "-n", "default")
 	waitForGreetings(map[string]string{two: ""})
+}
+
+// copySettingsTo labels a namespace so that the settings are copied into it until the test ends.
+func copySettingsTo(t *testing.T, namespace string) {
+	t.Helper()
+	env.Kubectl(t, "label", "namespace", namespace, "settings=yes")
+	t.Cleanup(func() {
+		if _, err := env.Host.RunKubectl(context.WithoutCancel(t.Context()), "label", "namespace", namespace, "settings-"); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -63,7 +63,7 @@ func TestEditedHooksOfExamplesArePreviewed(t *testing.T) {
 			waitFor(t, "", "secretpropagation/secret-propagation", "{.status.copies}", "2")
 		}, true},
 		"globalconfigmap": {"8082", func(t *testing.T, example string) {
-			env.Kubectl(t, "label", "namespace", env.Namespace(t), "settings=yes")
+			copySettingsTo(t, env.Namespace(t))
 			env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))
 			waitFor(t, "", "gcm/settings", "{.status.copies}", "1")
 		}, true},
