@@ -173,7 +173,8 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
 // SetSchemas sets the schemas that the host publishes of the types of parents and children. If they
-// differ from the former ones, it enqueues the parents with warnings: what was unknown may be known now.
+// differ from the former ones, it enqueues the parents with warnings, and those of which the host has
+// warned: what was unknown may be known now, and of what the host drops only a schema may tell.
 func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	if !c.observer.Schemas.Update(published) {
 		return

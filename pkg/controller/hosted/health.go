@@ -105,6 +105,8 @@ type parentHealth struct {
 	// warnings have the messages of the warnings of the last sync that had a plan; each is nil if it had
 	// none of its sort.
 	warnings [warningSorts]*pipeline.Warning
+	// warnedByHost is true if the host has answered a write with a warning. Later plans may lack it.
+	warnedByHost bool
 	// outdated is the number of children that this sync left as they are.
 	outdated int
 	// paused is true if the parent is paused. Nothing else is set then.
@@ -214,15 +216,21 @@ func (h *syncHealth) of(parent object.Key) parentHealth {
 	return h.parents[parent]
 }
 
-// warnedParents returns the parents whose last plan had warnings.
+// setWarnedByHost notes that the host has answered a write with a warning.
+func (h *syncHealth) setWarnedByHost(parent object.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	after := h.parents[parent]
+	after.warnedByHost = true
+	h.set(parent, after)
+}
+
+// warnedParents returns the parents whose last plan had warnings, or of which the host has warned.
 func (h *syncHealth) warnedParents() (parents []object.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.warned == 0 {
-		return nil
-	}
 	for parent, health := range h.parents {
-		if health.isWarned() {
+		if health.isWarned() || health.warnedByHost {
 			parents = append(parents, parent)
 		}
 	}

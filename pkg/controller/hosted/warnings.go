@@ -78,6 +78,7 @@ func (c *Controller) reportWriteWarnings(state *parentState, parent *object.Obje
 	if len(ofWrites) == 0 {
 		return
 	}
+	c.health.setWarnedByHost(object.KeyOf(parent))
 	if state.told.ofWrites == nil || len(state.told.ofWrites) >= maxToldOfWrites {
 		state.told.ofWrites = sets.New[string]()
 	}

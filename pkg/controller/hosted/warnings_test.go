@@ -178,7 +178,16 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	if parent := <-synced; parent != web("a") {
 		t.Errorf("synced is %s, which has no warning", parent)
 	}
-	c.SetSchemas(schemas)
+	c.health.setFindings(web("a"), nil, 0)
+	dropped := []pipeline.Warning{pipeline.UnknownFieldWarning(webs.GroupKind(), "status.x", "no x")}
+	c.reportWriteWarnings(&parentState{told: toldWarnings{ofWrites: sets.New(dropped[0].Key())}}, snapshotOf("d").Parent, nil, dropped, 0)
+	c.health.setFindings(web("d"), nil, 0) // the next plan does not write the field
+	changed := map[object.Type]*openapi.Type{pods: {}}
+	c.SetSchemas(changed)
+	if parent := <-synced; parent != web("d") {
+		t.Errorf("synced is %s, of which the host has not warned", parent)
+	}
+	c.SetSchemas(changed)
 	c.queue.EnqueueLowPriority(syncqueue.Resync, web("c"))
 	if parent := <-synced; parent != web("c") {
 		t.Errorf("synced is %s, although no schema has changed", parent)
