@@ -120,18 +120,19 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 #
 # test/faults plays some 700 runs, and test/integration/mistakes 400, of the code that all other tests
 # run with the race detector. They run without it, and alone, since what they look for has to happen
-# within bounds of time.
+# within bounds of time. A server with the race detector never rests, so test/integration/rest runs
+# without it, too.
 .PHONY: test
 test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
-	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
+	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes ./test/integration/rest
 	CGO_ENABLED=0 go test -trimpath -count=1 -run '^TestRest' ./pkg/cmd/server
 	go build $(RACE) -o bin/test/ ./cmd/...
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
 	KUBECTL_METACONTROLLER="$(CURDIR)/bin/test/kubectl-metacontroller" \
-	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
+	go test $(RACE) -count=1 -p 2 -parallel 8 -timeout 30m $$(go list ./... | grep -vE '/test/(faults|e2e|integration/(mistakes|rest))$$')
 
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e
