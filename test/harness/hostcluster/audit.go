@@ -4,8 +4,10 @@
 package hostcluster
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -119,13 +121,15 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	if info.Size() < int64(from) {
 		return fmt.Errorf("the audit log has %d bytes, which is less than when it was to be counted from byte %d: it was cut or begun anew", info.Size(), from)
 	}
-	text, err := io.ReadAll(log)
-	if err != nil {
-		return fmt.Errorf("read the audit log: %w", err)
-	}
-	// A line that is just being written has no end yet; its request has no answer yet either.
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	for line := range bytes.Lines(text) {
+	lines := bufio.NewReaderSize(log, longestLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // a line that is just being written has no end yet; its request has no answer yet either
+		}
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
 		if !request.mayMatch(line) {
 			continue
 		}
@@ -137,7 +141,6 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 			visit(event)
 		}
 	}
-	return nil
 }
 
 // mayMatch reports whether a line may fit. It is a cheap filter: decoding all lines of a long log
