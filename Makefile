@@ -123,7 +123,7 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 # within bounds of time. A server with the race detector never rests, so test/integration/rest runs
 # without it, too.
 #
-# The two packages that take longest begin before the others of their kind.
+# The three packages that take longest begin before the others of their kind.
 .PHONY: test
 test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
@@ -134,8 +134,8 @@ test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
 	KUBECTL_METACONTROLLER="$(CURDIR)/bin/test/kubectl-metacontroller" \
-	go test $(RACE) -count=1 -p 3 -parallel 8 -timeout 30m $$(go list ./... | grep -v /test/) ./test/integration/migrate ./test/integration/composite \
-		$$(go list ./test/... | grep -vE '/test/(faults|e2e|integration/(mistakes|rest))$$')
+	go test $(RACE) -count=1 -p 3 -parallel 8 -timeout 30m $$(go list ./... | grep -v /test/) \
+		./test/integration/migrate ./test/integration/composite ./test/integration/replicas $$(go list ./test/... | grep -vE '/test/(faults|e2e|integration/(mistakes|rest))$$')
 
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e

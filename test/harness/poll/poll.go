@@ -9,15 +9,19 @@ import (
 	"time"
 )
 
-const interval = 50 * time.Millisecond
+// The pause between two checks is twice as long as the last check took, within these limits. So who
+// waits leaves most of the processors to what is waited for, even if the check runs kubectl.
+const (
+	shortestPause = 50 * time.Millisecond
+	longestPause  = 500 * time.Millisecond
+)
 
 // Until calls check until it returns nil. When ctx ends first, the error says what was still
 // missing: check's last error.
 func Until(ctx context.Context, check func(context.Context) error) error {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
 	var missing error
 	for {
+		begun := time.Now()
 		err := check(ctx)
 		if err == nil {
 			return nil
@@ -29,7 +33,7 @@ func Until(ctx context.Context, check func(context.Context) error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
-		case <-ticker.C:
+		case <-time.After(min(max(2*time.Since(begun), shortestPause), longestPause)):
 		}
 	}
 }
