@@ -173,8 +173,9 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 
 // SetSchemas sets the schemas that the host publishes of the types of parents and children. If they
-// differ from the former ones, it enqueues the parents with warnings, and those of which the host has
-// warned: what was unknown may be known now, and of what the host drops only a schema may tell.
+// differ from the former ones, it enqueues the parents with warnings, because the host may know these
+// fields now. It also enqueues the parents of which the host has warned, because a plan that was made
+// without a schema may not warn of the fields that the host drops.
 func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	if !c.observer.Schemas.Update(published) {
 		return

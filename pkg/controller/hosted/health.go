@@ -105,7 +105,8 @@ type parentHealth struct {
 	// warnings have the messages of the warnings of the last sync that had a plan; each is nil if it had
 	// none of its sort.
 	warnings [warningSorts]*pipeline.Warning
-	// warnedByHost is true if the host has answered a write with a warning. Later plans may lack it.
+	// warnedByHost is true if the host has answered a write with a warning. The warning may be missing in
+	// warnings, because a later plan did not have it.
 	warnedByHost bool
 	// outdated is the number of children that this sync left as they are.
 	outdated int

@@ -181,11 +181,15 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	c.health.setFindings(web("a"), nil, 0)
 	dropped := []pipeline.Warning{pipeline.UnknownFieldWarning(webs.GroupKind(), "status.x", "no x")}
 	c.reportWriteWarnings(&parentState{told: toldWarnings{ofWrites: sets.New(dropped[0].Key())}}, snapshotOf("d").Parent, nil, dropped, 0)
-	c.health.setFindings(web("d"), nil, 0) // the next plan does not write the field
+	c.health.setFindings(web("d"), nil, 0) // the next plan has no warning, because it does not write the field
 	changed := map[object.Type]*openapi.Type{pods: {}}
 	c.SetSchemas(changed)
+	c.queue.EnqueueLowPriority(syncqueue.Resync, web("b"))
 	if parent := <-synced; parent != web("d") {
-		t.Errorf("synced is %s, of which the host has not warned", parent)
+		t.Fatalf("synced first is %s, of which the host has not warned", parent)
+	}
+	if parent := <-synced; parent != web("b") {
+		t.Errorf("synced then is %s, which was not asked for", parent)
 	}
 	c.SetSchemas(changed)
 	c.queue.EnqueueLowPriority(syncqueue.Resync, web("c"))

@@ -125,10 +125,10 @@ func (a *AuditLog) read(from Position, request Request, visit func(auditv1.Event
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // a line that is just being written has no end yet; its request has no answer yet either
+			return nil // A line that is just being written has no end yet. Its request has no answer yet either.
 		}
 		if err != nil {
-			return fmt.Errorf("read the audit log: %w", err)
+			return fmt.Errorf("read a line of the audit log, which must have less than %d bytes: %w", longestLine, err)
 		}
 		if !request.mayMatch(line) {
 			continue

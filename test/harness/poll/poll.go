@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The pause between two checks is twice as long as the last check took, within these limits. So who
-// waits leaves most of the processors to what is waited for, even if the check runs kubectl.
+// The pause between two checks is twice as long as the last check took, within these limits. So a test
+// that waits leaves most of the processors to what it waits for, even if its check runs kubectl.
 const (
 	shortestPause = 50 * time.Millisecond
 	longestPause  = 500 * time.Millisecond

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -21,6 +22,34 @@ func TestUntilRepeatsTheCheckUntilItHolds(t *testing.T) {
 	})
 	if err != nil || calls != 3 {
 		t.Errorf("got %v after %d calls, want nil after 3", err, calls)
+	}
+}
+
+func TestACheckThatTakesLongIsRepeatedLater(t *testing.T) {
+	for name, test := range map[string]struct{ takes, pause time.Duration }{
+		"a quick check":            {time.Millisecond, 50 * time.Millisecond},
+		"one that runs a program":  {100 * time.Millisecond, 200 * time.Millisecond},
+		"one that takes very long": {10 * time.Second, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ended time.Time
+				err := Until(t.Context(), func(context.Context) error {
+					if !ended.IsZero() {
+						if pause := time.Since(ended); pause != test.pause {
+							t.Errorf("the pause is %s, want %s", pause, test.pause)
+						}
+						return nil
+					}
+					<-time.After(test.takes)
+					ended = time.Now()
+					return errors.New("not yet")
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }
 

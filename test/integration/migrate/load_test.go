@@ -221,7 +221,7 @@ func (l *load) probe(ctx context.Context, what, path string) {
 	}
 }
 
-// probeInterval is the pause between two probes of the same. With a short one, seven of them take most of two processors.
+// probeInterval is the pause between two probes of one path. A longer one leaves the processors to the other tests of the repository.
 func probeInterval() time.Duration {
 	if inFull() {
 		return 10 * time.Millisecond

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest checks that a server at rest gets up for its controllers. The server must be built without cgo and
-// without the race detector, because others never rest.
+// Package rest checks that a sync ends the rest of a server. The server must be built without cgo and without the race
+// detector, because other builds never rest.
 package rest
 
 import (
@@ -16,7 +16,7 @@ import (
 var env *harness.Env
 
 func TestMain(m *testing.M) {
-	// A server at rest uses one processor, so it must use more at work.
+	// At rest, the server uses one processor. At work it must use more, so that the tests can tell one from the other.
 	if err := os.Setenv("GOMAXPROCS", "2"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -5,6 +5,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -32,19 +33,30 @@ func TestASyncEndsARest(t *testing.T) {
 		return err
 	})
 	f.CreateParent("a", nil)
-	if used := <-duringCalls; used != 2 {
-		t.Errorf("the hook is called with %v processors, although a rest has ended then", used)
+	var used float64
+	env.Eventually(t, func(context.Context) error {
+		select {
+		case used = <-duringCalls:
+			return nil
+		default:
+			return errors.New("the hook was not called")
+		}
+	})
+	if used != 2 {
+		t.Errorf("the server uses %v processors while it calls the hook, want 2: the sync has not ended the rest", used)
 	}
 }
 
 // processors returns how many processors the server uses.
 func processors(ctx context.Context) (float64, error) {
+	const metric = "go_sched_gomaxprocs_threads"
 	families, err := env.Metrics(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, series := range families["go_sched_gomaxprocs_threads"].GetMetric() {
-		return series.GetGauge().GetValue(), nil
+	series := families[metric].GetMetric()
+	if len(series) != 1 {
+		return 0, fmt.Errorf("the server shows the metric %s %d times, want once", metric, len(series))
 	}
-	return 0, fmt.Errorf("the server does not say how many processors it uses")
+	return series[0].GetGauge().GetValue(), nil
 }
