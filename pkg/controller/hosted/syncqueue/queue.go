@@ -119,8 +119,24 @@ func (q *Queue) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		started := time.Now()
-		q.requeue(parent, started, q.syncTraced(ctx, parent, started))
+		q.syncIfDue(ctx, parent, time.Now())
+	}
+}
+
+// syncIfDue syncs a parent that came out of the queue unless nothing has happened since its last sync began. That
+// sync may have taken the cause of an event before the parent was put into the queue for it. The parent comes out
+// once more then, also if it was to wait.
+func (q *Queue) syncIfDue(ctx context.Context, parent object.Key, now time.Time) {
+	wake, isNoted := q.wakes.take(parent, now)
+	wait := wake.at.Sub(now)
+	switch {
+	case !isNoted:
+		q.queue.Done(parent)
+	case wait > 0:
+		q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority), After: wait}, parent)
+		q.queue.Done(parent)
+	default:
+		q.requeue(parent, now, q.syncTraced(ctx, parent, wake))
 		q.queue.Done(parent)
 		if q.Requeued != nil {
 			q.Requeued(parent)
@@ -129,8 +145,7 @@ func (q *Queue) work(ctx context.Context) {
 }
 
 // syncTraced syncs one parent in a span that begins with what caused the sync.
-func (q *Queue) syncTraced(ctx context.Context, parent object.Key, now time.Time) Result {
-	wake := q.wakes.take(parent, now)
+func (q *Queue) syncTraced(ctx context.Context, parent object.Key, wake wake) Result {
 	if q.tracer == nil {
 		return q.syncSafely(ctx, parent, wake.strongest())
 	}

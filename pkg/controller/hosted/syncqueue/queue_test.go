@@ -137,6 +137,58 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 	})
 }
 
+// late puts a parent into the queue as an event does whose cause the sync that is under way has taken already.
+func late(queue *Queue, parent object.Key) { queue.queue.Add(parent) }
+
+func TestAChangeThatASyncHasSeenCausesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var queue *Queue
+		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
+			if noted.note(parent) == 1 {
+				late(queue, parent)
+			}
+			return Done(0)
+		})
+		queue.Enqueue(ParentChanged, named("a"))
+		synctest.Wait()
+		if count := len(noted.names); count != 1 {
+			t.Errorf("there were %d syncs, want 1", count)
+		}
+		queue.Enqueue(ParentChanged, named("a"))
+		synctest.Wait()
+		if count := len(noted.names); count != 2 {
+			t.Errorf("there were %d syncs after one more change, want 2", count)
+		}
+	})
+}
+
+func TestAChangeThatASyncHasSeenDoesNotHastenTheNext(t *testing.T) {
+	for name, result := range map[string]Result{
+		"that is tried again":    Backoff(0),
+		"that came too early":    RequeueAfter(minBackoff),
+		"that asked for another": Done(minBackoff),
+	} {
+		t.Run("of a sync "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var queue *Queue
+				queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
+					if noted.note(parent) > 1 {
+						return Done(0)
+					}
+					late(queue, parent)
+					return result
+				})
+				queue.Enqueue(ParentChanged, named("a"))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if want := []time.Duration{0, minBackoff}; !slices.Equal(noted.times, want) {
+					t.Errorf("synced after %v, want %v", noted.times, want)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -70,14 +70,13 @@ func (w *wakes) note(cause Cause, at time.Time, parents ...object.Key) {
 	}
 }
 
-// take returns why a parent is synced now, and forgets it.
-func (w *wakes) take(parent object.Key, now time.Time) wake {
+// take returns why a parent is synced at a time, and forgets it. If the causes are to come later, they are kept.
+func (w *wakes) take(parent object.Key, now time.Time) (taken wake, isNoted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	taken, isKnown := w.of[parent]
-	delete(w.of, parent)
-	if !isKnown || taken.at.After(now) {
-		return wake{at: now, first: Due, causes: 1 << Due}
+	taken, isNoted = w.of[parent]
+	if !taken.at.After(now) {
+		delete(w.of, parent)
 	}
-	return taken
+	return taken, isNoted
 }
