@@ -130,7 +130,8 @@ func newSession(t *testing.T) *transcript.Session {
 			{Word: "CALL", Match: regexp.MustCompile(`\d{8}-\d{6}-\d{6}-[0-9a-z]{4}`)},
 			{Word: "TIME", Match: regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z)`)},
 			{Word: "(TIME)", Match: regexp.MustCompile(`\(\d+ ms\)`)},
-			// A sync follows the changes that the first one made. Which of them it is told of depends on how long things took.
+			// The first sync writes the status and the children, and these changes cause the next syncs. Which change the last
+			// sync is told of depends on how long things took.
 			{Word: "trigger: parent", Match: regexp.MustCompile(`trigger: (parent|child)\b`)},
 			{Word: "SIZE bytes", Match: regexp.MustCompile(`\d+ bytes`)},
 			// The widths of columns of times depend on how long things took.

@@ -120,27 +120,25 @@ func (q *Queue) work(ctx context.Context) {
 			return
 		}
 		q.syncIfDue(ctx, parent, time.Now())
+		q.queue.Done(parent)
 	}
 }
 
-// syncIfDue syncs a parent that came out of the queue unless nothing has happened since its last sync began. That
-// sync may have taken the cause of an event before the parent was put into the queue for it. The parent comes out
-// once more then, also if it was to wait.
+// syncIfDue syncs a parent that came out of the queue, unless no cause is noted or its time is still to come. Enqueue
+// notes the cause before it puts the parent into the queue. A sync that begins in between takes the cause and sees the
+// change. The parent comes out of the queue once more afterwards, although there is nothing new.
 func (q *Queue) syncIfDue(ctx context.Context, parent object.Key, now time.Time) {
 	wake, isNoted := q.wakes.take(parent, now)
-	wait := wake.at.Sub(now)
-	switch {
-	case !isNoted:
-		q.queue.Done(parent)
-	case wait > 0:
+	if !isNoted {
+		return
+	}
+	if wait := wake.at.Sub(now); wait > 0 {
 		q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority), After: wait}, parent)
-		q.queue.Done(parent)
-	default:
-		q.requeue(parent, now, q.syncTraced(ctx, parent, wake))
-		q.queue.Done(parent)
-		if q.Requeued != nil {
-			q.Requeued(parent)
-		}
+		return
+	}
+	q.requeue(parent, now, q.syncTraced(ctx, parent, wake))
+	if q.Requeued != nil {
+		q.Requeued(parent)
 	}
 }
 

@@ -137,10 +137,10 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 	})
 }
 
-// late puts a parent into the queue as an event does whose cause the sync that is under way has taken already.
+// late puts a parent into the queue without a cause, as Enqueue does if the sync that is under way has taken the cause.
 func late(queue *Queue, parent object.Key) { queue.queue.Add(parent) }
 
-func TestAChangeThatASyncHasSeenCausesNoOther(t *testing.T) {
+func TestAChangeThatASyncHasSeenCausesNoOtherSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var queue *Queue
 		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
@@ -162,7 +162,7 @@ func TestAChangeThatASyncHasSeenCausesNoOther(t *testing.T) {
 	})
 }
 
-func TestAChangeThatASyncHasSeenDoesNotHastenTheNext(t *testing.T) {
+func TestAChangeThatASyncHasSeenDoesNotHastenTheNextSync(t *testing.T) {
 	for name, result := range map[string]Result{
 		"that is tried again":    Backoff(0),
 		"that came too early":    RequeueAfter(minBackoff),

@@ -70,7 +70,8 @@ func (w *wakes) note(cause Cause, at time.Time, parents ...object.Key) {
 	}
 }
 
-// take returns why a parent is synced at a time, and forgets it. If the causes are to come later, they are kept.
+// take returns why and from when on a parent is to be synced, and reports whether any cause is noted. It forgets the
+// causes if that time has come.
 func (w *wakes) take(parent object.Key, now time.Time) (taken wake, isNoted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
