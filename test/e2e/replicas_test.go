@@ -4,25 +4,14 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
-	client "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/load"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
@@ -44,12 +33,16 @@ func replicas(t *testing.T) {
 	run(t, "kubectl apply -k %s", example("immortalcontainer"))
 	until(t, "True", "kubectl get cc immortalcontainer -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")
 	runner := run(t, "kubectl get cc immortalcontainer -o jsonpath={.status.runner.replica}")
-	load := startLoad(t)
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("E2E_KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := load.Start(t, config)
 	for range 2 {
 		run(t, "kubectl -n metacontroller rollout restart deployment metacontroller-apiserver")
 		run(t, "kubectl -n metacontroller rollout status deployment metacontroller-apiserver --timeout=180s")
 	}
-	load.end()
+	clients.End()
 	until(t, "True", "kubectl get cc immortalcontainer -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")
 	if now := run(t, "kubectl get cc immortalcontainer -o jsonpath={.status.runner.replica}"); now == runner || now == "" {
 		t.Errorf("the controller ran in %q, and runs in %q after all Pods were restarted", runner, now)
@@ -79,96 +72,5 @@ func writeCertificates(t *testing.T, dir string) {
 		if err := pair.Write(filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// load is clients that use the API all the time. None of their requests may fail.
-type load struct {
-	*testing.T
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	done    atomic.Int64
-	// seen is how many events came from watches.
-	seen atomic.Int64
-}
-
-func startLoad(t *testing.T) *load {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("E2E_KUBECONFIG"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	set, err := versioned.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	revisions := set.MetacontrollerV1alpha1().ControllerRevisions("default")
-	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{T: t, cancel: cancel}
-	for i := range 4 {
-		l.running.Go(func() { l.repeat(ctx, func() error { return use(ctx, revisions, fmt.Sprint("load-", i)) }) })
-	}
-	l.running.Go(func() { l.repeat(ctx, func() error { return l.watch(ctx, revisions) }) })
-	return l
-}
-
-// repeat does something again and again until the load ends, and fails the test for each error.
-func (l *load) repeat(ctx context.Context, do func() error) {
-	for ctx.Err() == nil {
-		if err := do(); err != nil && ctx.Err() == nil {
-			l.Errorf("%s: %v", time.Now().Format(time.TimeOnly), err)
-		}
-		l.done.Add(1)
-	}
-}
-
-// use creates an object, and reads, lists, changes and deletes it.
-func use(ctx context.Context, revisions client.ControllerRevisionInterface, name string) error {
-	revision := &v1alpha1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, ParentPatch: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
-	}
-	if _, err := revisions.Create(ctx, revision, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create: %w", err)
-	}
-	if _, err := revisions.Get(ctx, name, metav1.GetOptions{}); err != nil {
-		return fmt.Errorf("get: %w", err)
-	}
-	if _, err := revisions.List(ctx, metav1.ListOptions{}); err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	if _, err := revisions.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("patch: %w", err)
-	}
-	if err := revisions.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	return nil
-}
-
-// watch watches until the server ends the watch, which it does when it stops.
-func (l *load) watch(ctx context.Context, revisions client.ControllerRevisionInterface) error {
-	events, err := revisions.Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		if err := apierrors.FromObject(event.Object); event.Type == "ERROR" {
-			return fmt.Errorf("watch: %w", err)
-		}
-		l.seen.Add(1)
-	}
-	return nil
-}
-
-// end ends the load.
-func (l *load) end() {
-	l.Helper()
-	l.cancel()
-	l.running.Wait()
-	l.Logf("%d rounds of requests, %d events of watches", l.done.Load(), l.seen.Load())
-	if l.done.Load() == 0 || l.seen.Load() == 0 {
-		l.Error("nothing was asked")
 	}
 }
