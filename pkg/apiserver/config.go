@@ -74,7 +74,8 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	}
 	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
+		chain := genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
+		return spreadConnections(chain, config.GoawayChance, config.ShutdownInitiatedNotify())
 	}
 	return made
 }

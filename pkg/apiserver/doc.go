@@ -8,5 +8,6 @@
 //
 // The controllers start after the API serves and stop before it ends (controllers.go). Discovery
 // (discovery.go) does not depend on the host. Readiness depends on the serving certificate
-// (certificate.go) and on the authority of the front proxy (frontproxy.go).
+// (certificate.go) and on the authority of the front proxy (frontproxy.go). Clients leave a server that
+// stops before it closes their connections (connections.go).
 package apiserver

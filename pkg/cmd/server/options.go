@@ -39,7 +39,7 @@ const (
 	// only make the gap longer.
 	shutdownDelay = 10 * time.Second
 	// goawayChance is the chance of each request that its client is asked to connect again.
-	// Otherwise the host would keep one connection, and so send all its requests to one server.
+	// Otherwise the host would keep its connections, and so send all its requests to one server.
 	goawayChance = 0.001
 )
 
@@ -116,6 +116,10 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 		cert.CertDirectory = filepath.Join(dataDir, "pki")
 	}
 	if !o.embedded() {
+		if !changed("disable-http2-serving") {
+			// The host loses requests when a server closes a connection of HTTP/2.
+			o.Recommended.SecureServing.DisableHTTP2Serving = true
+		}
 		if !changed("shutdown-delay-duration") {
 			o.ServerRun.ShutdownDelayDuration = shutdownDelay
 		}

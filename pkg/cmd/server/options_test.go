@@ -211,6 +211,7 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 			check: func(t *testing.T, o *Options) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, 0)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
+				want(t, "HTTP/1.1 only", o.Recommended.SecureServing.DisableHTTP2Serving, false)
 				want(t, "replicas", o.Controllers.Replicas.Enabled, false)
 			},
 		},
@@ -219,16 +220,18 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 			check: func(t *testing.T, o *Options) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, shutdownDelay)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, goawayChance)
+				want(t, "HTTP/1.1 only", o.Recommended.SecureServing.DisableHTTP2Serving, true)
 				want(t, "replicas", o.Controllers.Replicas.Enabled, true)
 				want(t, "namespace of the leases", o.Controllers.Replicas.Namespace, "ours")
 			},
 		},
 		"what was said holds": {
-			args: []string{"--etcd-servers=https://a", "--shutdown-delay-duration=1s", "--goaway-chance=0", "--leader-election=false",
-				"--leader-election-namespace=theirs"},
+			args: []string{"--etcd-servers=https://a", "--shutdown-delay-duration=1s", "--goaway-chance=0", "--disable-http2-serving=false",
+				"--leader-election=false", "--leader-election-namespace=theirs"},
 			check: func(t *testing.T, o *Options) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, time.Second)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
+				want(t, "HTTP/1.1 only", o.Recommended.SecureServing.DisableHTTP2Serving, false)
 				want(t, "replicas", o.Controllers.Replicas.Enabled, false)
 				want(t, "namespace of the leases", o.Controllers.Replicas.Namespace, "theirs")
 			},

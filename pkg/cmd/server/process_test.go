@@ -114,6 +114,31 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	want(t, "exit code", p.exitCode(t), 1)
 }
 
+// So no client is left on a connection when the server closes it.
+func TestClientsLeaveAServerThatStops(t *testing.T) {
+	p := startProcess(t, newDataDir(t), "--shutdown-delay-duration=1h", "--disable-http2-serving")
+	closes := func() (bool, error) {
+		response, err := p.anonymous(t).Get(p.url("/livez"))
+		if err != nil {
+			return false, err
+		}
+		return response.Close, response.Body.Close()
+	}
+	if asked, err := closes(); err != nil || asked {
+		t.Errorf("before the server stops, a client is asked to connect again: %v, %v", asked, err)
+	}
+	p.signal(t, syscall.SIGTERM)
+	eventually(t, func() error {
+		asked, err := closes()
+		if err == nil && !asked {
+			err = errors.New("a client is not asked to connect again")
+		}
+		return err
+	})
+	p.signal(t, syscall.SIGTERM)
+	want(t, "exit code", p.exitCode(t), 1)
+}
+
 func TestKilledProcessesLoseNothingThatTheyAcknowledged(t *testing.T) {
 	clients := newClientAuthority(t)
 	dataDir := newDataDir(t)

@@ -36,6 +36,7 @@ type fleet struct {
 	testing.TB
 	etcd     *etcd
 	group    string
+	flags    []string // of all servers
 	replicas []*replica
 	// fixtures are controllers, each for parents of a namespace of its own.
 	fixtures []*harness.Fixture
@@ -70,11 +71,11 @@ func (r *replica) lease(t testing.TB) string {
 	return string(found[len(found)-1][1])
 }
 
-// newFleet returns servers that all serve.
-func newFleet(t testing.TB, count int) *fleet {
+// newFleet returns servers that all serve, with flags beside those that they need.
+func newFleet(t testing.TB, count int, flags ...string) *fleet {
 	t.Helper()
 	env.InstallRights(t)
-	f := &fleet{TB: t, etcd: startEtcd(t), group: harness.Name("group"), from: env.AuditEnd(t)}
+	f := &fleet{TB: t, etcd: startEtcd(t), group: harness.Name("group"), flags: flags, from: env.AuditEnd(t)}
 	for range count {
 		f.start()
 	}
@@ -105,7 +106,7 @@ func (f *fleet) start() *replica {
 		f.Fatal(err)
 	}
 	dir := f.TempDir()
-	command := exec.Command(binary, append(slices.Clone(f.etcd.flags), "--data-dir="+filepath.Join(dir, "data"), "--kubeconfig="+kubeconfig,
+	command := exec.Command(binary, append(slices.Concat(f.etcd.flags, f.flags), "--data-dir="+filepath.Join(dir, "data"), "--kubeconfig="+kubeconfig,
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(r.port), "--certificate-secret=metacontroller-apiserver-certificates",
 		"--leader-election-id="+f.group, "--shutdown-delay-duration=0")...)
 	if r.Process, err = process.Start("metacontroller-apiserver", filepath.Join(dir, "log"), command); err != nil {
