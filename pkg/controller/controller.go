@@ -124,6 +124,7 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
 	}
+	hostConfig.Wrap(host.CompleteWrites)
 	if fence != nil {
 		hostConfig.Wrap(fence.Transport)
 	}
@@ -131,7 +132,9 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := versioned.NewForConfig(config.Loopback)
+	loopback := rest.CopyConfig(config.Loopback)
+	loopback.Wrap(host.CompleteWrites)
+	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the own API: %w", err)
 	}

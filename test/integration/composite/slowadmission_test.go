@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +21,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
 // The writes of one controller hang in an admission webhook. Those of another one do not wait for
@@ -55,17 +58,44 @@ func TestAHangingAdmissionWebhookHoldsUpOneController(t *testing.T) {
 	}
 }
 
+// A controller that was changed begins anew only after the writes of before were answered. The cluster could still do
+// what it was asked before, after what it is asked then.
+func TestAControllerThatIsChangedWaitsForItsWrites(t *testing.T) {
+	f := start(t, answers(t, oneConfigMap))
+	admission := hangAdmission(t, f.Namespace)
+	from := env.AuditEnd(t)
+	f.CreateParent("a", object{"value": "0"})
+	env.Eventually(t, func(context.Context) error {
+		if admission.hanging.Load() == 0 {
+			return errors.New("no write hangs")
+		}
+		return nil
+	})
+	f.PatchController(object{"spec": object{"resyncPeriodSeconds": 3600}})
+	env.WaitForEvent(t, "default", f.Controller.Name, "Stopping", "Stopping controller")
+	admission.answer()
+	f.WaitForConfigMap("a", harness.HasData("value", "0"))
+	f.WaitForReady(metav1.ConditionTrue, "Running")
+	creates := f.RequestLines(from, hostcluster.Request{Verbs: []string{"create"}, Resource: "configmaps"})
+	if len(creates) != 1 || !strings.Contains(creates[0], "201") {
+		t.Errorf("the child was created by %q, want one request, which is answered", creates)
+	}
+}
+
 // hangingAdmission counts the calls of an admission webhook that does not answer.
 type hangingAdmission struct {
 	hanging, ended atomic.Int32
+	// answer lets those answer that hang.
+	answer func()
 	// inEffect is true once it has been called for a dry run, which does not hang.
 	inEffect atomic.Bool
 }
 
-// hangAdmission lets new ConfigMaps of a namespace hang until the test ends.
+// hangAdmission lets new ConfigMaps of a namespace hang until the test ends, or until it is told to answer.
 func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
 	t.Helper()
-	counted, over := &hangingAdmission{}, make(chan struct{})
+	over := make(chan struct{})
+	counted := &hangingAdmission{answer: sync.OnceFunc(func() { close(over) })}
 	server, authority := hook.ServeGuarded(t, "", func(ctx context.Context, call hook.Call) hook.Answer {
 		var review struct{ Request struct{ DryRun bool } }
 		if err := call.Decode(&review); err != nil || review.Request.DryRun {
@@ -102,7 +132,7 @@ func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		close(over)
+		counted.answer()
 		if err := configurations.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}

@@ -63,6 +63,7 @@ func benchFleet(b *testing.B, replicas int) {
 	w.createParents()
 	w.wait("1")
 	f.waitForEven(f.replicas...)
+	f.checkHandOvers() // while parents are created, a controller may come back to a replica
 
 	began := time.Now()
 	w.change("2")

@@ -298,11 +298,7 @@ func (f *fleet) checkWritersOfParents() (writers map[string]int) {
 // keys each has written last.
 func (f *fleet) checkWritersBy(keyOf func(of auditv1.ObjectReference) string) (writers map[string]int) {
 	f.Helper()
-	events, err := env.Host.Audit().Find(f.from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes()})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.from = env.AuditEnd(f)
+	events := f.writes()
 	writers = map[string]int{}
 	for _, fixture := range f.fixtures {
 		over := map[string]map[string]string{} // who may write no more, and who has written since, by key
@@ -337,6 +333,49 @@ func (f *fleet) checkWritersBy(keyOf func(of auditv1.ObjectReference) string) (w
 		}
 	}
 	return writers
+}
+
+// checkHandOvers fails the test unless controllers have moved since the last check, and each write of a replica to a
+// namespace was answered before another one began to write there. Unlike checkWriters, it lets a controller come back.
+func (f *fleet) checkHandOvers() {
+	f.Helper()
+	events, moved := f.writes(), 0
+	slices.SortFunc(events, func(a, b auditv1.Event) int {
+		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time)
+	})
+	for _, fixture := range f.fixtures {
+		latest := map[string]auditv1.Event{} // the write of each replica that was answered last
+		for _, event := range events {
+			of := ptr.Deref(event.ObjectRef, auditv1.ObjectReference{})
+			if of.Namespace != fixture.Namespace || of.Resource == "events" {
+				continue
+			}
+			writer := f.writerOf(event.User.Groups)
+			for other, write := range latest {
+				if other != writer && write.StageTimestamp.After(event.RequestReceivedTimestamp.Time) {
+					f.Errorf("%s wrote while %s did: %s %s", writer, other, write.Verb, write.RequestURI)
+				}
+			}
+			if last, wrote := latest[writer]; !wrote || event.StageTimestamp.After(last.StageTimestamp.Time) {
+				latest[writer] = event
+			}
+		}
+		moved += len(latest) - 1
+	}
+	if moved <= 0 {
+		f.Error("no controller has moved")
+	}
+}
+
+// writes returns the writes of all replicas to the cluster since it was called last.
+func (f *fleet) writes() []auditv1.Event {
+	f.Helper()
+	events, err := env.Host.Audit().Find(f.from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.from = env.AuditEnd(f)
+	return events
 }
 
 // checkCalls fails the test if two replicas have called the hook for the edit of a parent: more than one
