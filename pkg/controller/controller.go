@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -124,7 +125,8 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
 	}
-	hostConfig.Wrap(host.CompleteWrites)
+	completeWrites := func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(inner, fence.Done()) }
+	hostConfig.Wrap(completeWrites)
 	if fence != nil {
 		hostConfig.Wrap(fence.Transport)
 	}
@@ -133,7 +135,7 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 		return nil, err
 	}
 	loopback := rest.CopyConfig(config.Loopback)
-	loopback.Wrap(host.CompleteWrites)
+	loopback.Wrap(completeWrites)
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the own API: %w", err)

@@ -16,13 +16,16 @@ const completionTimeout = 10 * time.Second
 
 // CompleteWrites returns a transport that waits for the answer to a write even if its context is canceled while the write is
 // under way. Otherwise a controller that stops would leave writes behind, which the host could do after another replica, or
-// the same controller with another spec, has begun to write. The transport waits for at most ten seconds more, and not beyond the
-// deadline of the context.
-func CompleteWrites(inner http.RoundTripper) http.RoundTripper {
-	return &completingTransport{inner}
+// the same controller with another spec, has begun to write. The transport waits for at most ten seconds more, and neither beyond
+// the deadline of the context nor once lost is closed: then another replica may soon write without waiting for this one.
+func CompleteWrites(inner http.RoundTripper, lost <-chan struct{}) http.RoundTripper {
+	return &completingTransport{inner, lost}
 }
 
-type completingTransport struct{ inner http.RoundTripper }
+type completingTransport struct {
+	inner http.RoundTripper
+	lost  <-chan struct{}
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t *completingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -38,6 +41,7 @@ func (t *completingTransport) RoundTrip(request *http.Request) (*http.Response, 
 		}
 		select {
 		case <-ctx.Done():
+		case <-t.lost:
 		case <-time.After(completionTimeout):
 		}
 	})

@@ -32,6 +32,7 @@ func TestHowLongTheAnswerToARequestIsWaitedFor(t *testing.T) {
 		method             string
 		takes              time.Duration
 		canceled, deadline time.Duration // after which the context ends; zero is never
+		lost               time.Duration // after which the Lease is lost; zero is never
 		want               time.Duration // after which the request returns
 		err                error
 	}{
@@ -39,6 +40,7 @@ func TestHowLongTheAnswerToARequestIsWaitedFor(t *testing.T) {
 		"a write is completed after its context was canceled": {method: http.MethodPut, takes: takes, canceled: time.Second, want: takes},
 		"a write is given up ten seconds after that":          {method: http.MethodPatch, takes: time.Minute, canceled: time.Second, want: 11 * time.Second, err: context.Canceled},
 		"a write is given up at its deadline":                 {method: http.MethodDelete, takes: takes, deadline: time.Second, want: time.Second, err: context.DeadlineExceeded},
+		"a write is given up when the Lease is lost":          {method: http.MethodPut, takes: takes, canceled: time.Second, lost: 2 * time.Second, want: 2 * time.Second, err: context.Canceled},
 		"a read is given up at once":                          {method: http.MethodGet, takes: takes, canceled: time.Second, want: time.Second, err: context.Canceled},
 	}
 	for name, test := range tests {
@@ -54,12 +56,16 @@ func TestHowLongTheAnswerToARequestIsWaitedFor(t *testing.T) {
 				if test.canceled > 0 {
 					defer time.AfterFunc(test.canceled, cancel).Stop()
 				}
+				lost := make(chan struct{})
+				if test.lost > 0 {
+					defer time.AfterFunc(test.lost, func() { close(lost) }).Stop()
+				}
 				request, err := http.NewRequestWithContext(ctx, test.method, "https://host", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				response, err := CompleteWrites(slowHost(test.takes)).RoundTrip(request)
+				response, err := CompleteWrites(slowHost(test.takes), lost).RoundTrip(request)
 				if !errors.Is(err, test.err) {
 					t.Errorf("error %v, want %v", err, test.err)
 				}
@@ -87,7 +93,7 @@ func TestNoWriteBeginsAfterItsContextWasCanceled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := CompleteWrites(slowHost(time.Hour)).RoundTrip(request)
+	response, err := CompleteWrites(slowHost(time.Hour), nil).RoundTrip(request)
 	if err == nil {
 		err = response.Body.Close()
 	}

@@ -19,6 +19,7 @@ type Fence struct {
 	renewed instant
 	closed  bool
 	timer   *time.Timer
+	done    chan struct{} // closed with the fence
 }
 
 // ErrLeaseLost is the error of what this replica must not do any more.
@@ -26,7 +27,7 @@ var ErrLeaseLost = errors.New("this replica could not renew its Lease, so anothe
 
 // newFence returns a fence that is open from an instant on, for so long. onClose is called when it closes.
 func newFence(from instant, validity time.Duration, onClose func(error)) *Fence {
-	f := &Fence{validity: validity, renewed: from}
+	f := &Fence{validity: validity, renewed: from, done: make(chan struct{})}
 	f.timer = time.AfterFunc(validity-from.elapsed(), func() {
 		if err := f.Check(); err != nil {
 			onClose(err)
@@ -45,11 +46,30 @@ func (f *Fence) Check() error {
 	return f.check()
 }
 
+// Done returns a channel that is closed when this replica must not act any more; nil if it always may.
+func (f *Fence) Done() <-chan struct{} {
+	if f == nil {
+		return nil
+	}
+	return f.done
+}
+
 func (f *Fence) check() error {
-	if f.closed = f.closed || f.renewed.elapsed() >= f.validity; f.closed {
+	if !f.closed && f.renewed.elapsed() >= f.validity {
+		f.shut()
+	}
+	if f.closed {
 		return ErrLeaseLost
 	}
 	return nil
+}
+
+// shut closes the fence if it is open. The caller holds the lock.
+func (f *Fence) shut() {
+	if !f.closed {
+		f.closed = true
+		close(f.done)
+	}
 }
 
 // extend keeps the fence open from an instant on, which is that before the renewal was sent: the others
@@ -67,7 +87,7 @@ func (f *Fence) extend(from instant) {
 func (f *Fence) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = true
+	f.shut()
 	f.timer.Stop()
 }
 

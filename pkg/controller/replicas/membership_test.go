@@ -251,6 +251,11 @@ func TestWhoseLeaseIsDeletedStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(renewPeriod)
+		select {
+		case <-a.Fence.Done():
+		default:
+			t.Error("those who wait for the fence are not told that it has closed")
+		}
 		if !errors.Is(context.Cause(a.working), ErrLeaseLost) || a.Fence.Check() == nil {
 			t.Errorf("the work goes on: %v", context.Cause(a.working))
 		}

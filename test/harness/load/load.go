@@ -117,7 +117,7 @@ func (l *Load) watch(ctx context.Context, revisions client.ControllerRevisionInt
 	return nil
 }
 
-// told says what failed, and what an answer says that is not of the API: client-go hides it.
+// told names the verb that failed. If the answer was not one of the API, it adds the text of the answer, which client-go hides.
 func told(verb string, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {

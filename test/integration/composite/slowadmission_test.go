@@ -58,8 +58,8 @@ func TestAHangingAdmissionWebhookHoldsUpOneController(t *testing.T) {
 	}
 }
 
-// A controller that was changed begins anew only after the writes of before were answered. The cluster could still do
-// what it was asked before, after what it is asked then.
+// A controller whose spec is changed begins anew only after its writes under way were answered. Otherwise the cluster
+// could do an old write after a new one.
 func TestAControllerThatIsChangedWaitsForItsWrites(t *testing.T) {
 	f := start(t, answers(t, oneConfigMap))
 	admission := hangAdmission(t, f.Namespace)
@@ -85,7 +85,7 @@ func TestAControllerThatIsChangedWaitsForItsWrites(t *testing.T) {
 // hangingAdmission counts the calls of an admission webhook that does not answer.
 type hangingAdmission struct {
 	hanging, ended atomic.Int32
-	// answer lets those answer that hang.
+	// answer has the calls answered that hang.
 	answer func()
 	// inEffect is true once it has been called for a dry run, which does not hang.
 	inEffect atomic.Bool
