@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -81,11 +82,12 @@ func (r *Reconciler) setRunner(ctx context.Context, state *controllerState, obje
 	part := report.OfShard(status, state.unit.shard)
 	part.Runner = runner
 	*status = report.WithShard(*status, state.unit.shard, part)
+	state.named = state.named || runner != nil
 	written, err := r.api.updateStatus(ctx, changed)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("write status.runner: %w", err)
 	}
-	state.runnerWritten = written
+	state.named, state.runnerWritten = runner != nil, written
 	return written, nil
 }
 
@@ -117,14 +119,9 @@ func (r *Reconciler) releaseAll(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	var claimed []*controllerState
-	for _, state := range r.allStates() {
-		if state.claimed {
-			claimed = append(claimed, state)
-		}
-	}
-	workqueue.ParallelizeUntil(ctx, statusWriters, len(claimed), func(i int) {
-		state := claimed[i]
+	named := slices.DeleteFunc(r.allStates(), func(state *controllerState) bool { return !state.named })
+	workqueue.ParallelizeUntil(ctx, statusWriters, len(named), func(i int) {
+		state := named[i]
 		err := retry.OnError(releaseBackoff, apierrors.IsConflict, func() error {
 			object, err := r.api.getLive(ctx, state.unit.name)
 			if err != nil || runnerOf(object, state.unit) != r.sharing.membership.Name() {

@@ -51,6 +51,25 @@ type fixture struct {
 // newFixture returns a Reconciler that runs until the test ends. Its host has the types of hosttest.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	f := makeFixture(t, fake.NewSimpleClientset())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := f.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return f
+}
+
+// makeFixture returns a Reconciler that the test runs, with the client of its own API. All that it depends on runs until the
+// test ends.
+func makeFixture(t *testing.T, own *fake.Clientset) *fixture {
+	t.Helper()
 	fakeHost := &fakeHost{behaviours: map[string]behaviour{}, asked: map[string]int{}, changed: make(chan struct{})}
 	server := httptest.NewServer(fakeHost)
 	config := &rest.Config{Host: server.URL}
@@ -63,7 +82,6 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := fake.NewSimpleClientset()
 	informers := externalversions.NewSharedInformerFactory(own, 0)
 	stored, err := store.New(own, externalversions.NewSharedInformerFactory(own, 0))
 	if err != nil {
@@ -85,11 +103,6 @@ func newFixture(t *testing.T) *fixture {
 	running.Go(func() { stored.Run(ctx) })
 	running.Go(func() { dependencies.Permissions.Run(ctx) })
 	running.Go(func() { drainer.Run(ctx) })
-	running.Go(func() {
-		if err := f.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Cleanup(func() {
 		stop()
 		running.Wait()

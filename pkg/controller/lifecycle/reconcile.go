@@ -230,8 +230,8 @@ func problemOf(err error) *report.Problem {
 }
 
 // resultOf returns the result of a reconcile that ends with a write of the controller object or of
-// its parents. A write that was in conflict or that has to wait is no failure and is requeued. A
-// removal from parents that is not complete enqueues the name itself.
+// its parents. A write that was in conflict, that has to wait or that the end of ctx cut short is no failure and is
+// requeued. A removal from parents that is not complete enqueues the name itself.
 func resultOf(ctx context.Context, of unit, err error) (done bool, failure error) {
 	if err == nil {
 		return true, nil
@@ -240,9 +240,9 @@ func resultOf(ctx context.Context, of unit, err error) (done bool, failure error
 	switch {
 	case ok && waits.failure == nil:
 		return true, nil
-	case !ok && (apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errSpecIsNew)):
+	case !ok && (apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errSpecIsNew)), ctx.Err() != nil:
 		return false, nil
 	}
-	klog.FromContext(ctx).Error(err, "Failed to put or remove finalizers", "controller", of.String())
+	klog.FromContext(ctx).Error(err, "Failed to write the controller object, or the finalizers of its parents", "controller", of.String())
 	return ok, err
 }

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -34,5 +35,13 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 				t.Errorf("done %v, failure %v", done, failure)
 			}
 		})
+	}
+}
+
+func TestAWriteThatTheEndCutsShortIsNoFailure(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if done, failure := resultOf(ctx, unit{name: "a"}, ctx.Err()); done || failure != nil {
+		t.Errorf("done %v, failure %v", done, failure)
 	}
 }

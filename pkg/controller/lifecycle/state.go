@@ -33,6 +33,8 @@ type controllerState struct {
 
 	// claimed is true if this replica runs the controller, and no other.
 	claimed bool
+	// named is true if the status may name this replica as the runner: it was written, or the write was not answered.
+	named bool
 	// runnerWritten is the object as this replica has last written its runner; nil if the informer has
 	// shown that.
 	runnerWritten controllerObject
