@@ -125,7 +125,7 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
 	}
-	completeWrites := func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(inner, fence.Done()) }
+	completeWrites := func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(fence.Context(), inner) }
 	hostConfig.Wrap(completeWrites)
 	if fence != nil {
 		hostConfig.Wrap(fence.Transport)

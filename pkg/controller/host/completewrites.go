@@ -16,15 +16,17 @@ const completionTimeout = 10 * time.Second
 
 // CompleteWrites returns a transport that waits for the answer to a write even if its context is canceled while the write is
 // under way. Otherwise a controller that stops would leave writes behind, which the host could do after another replica, or
-// the same controller with another spec, has begun to write. The transport waits for at most ten seconds more, and neither beyond
-// the deadline of the context nor once lost is closed: then another replica may soon write without waiting for this one.
-func CompleteWrites(inner http.RoundTripper, lost <-chan struct{}) http.RoundTripper {
-	return &completingTransport{inner, lost}
+// the same controller with another spec, has begun to write. The transport waits for at most ten seconds more, and not beyond
+// the deadline of the context. It gives up each write when held ends: then another replica may soon write without waiting
+// for this one.
+func CompleteWrites(held context.Context, inner http.RoundTripper) http.RoundTripper {
+	return &completingTransport{held, inner}
 }
 
 type completingTransport struct {
+	// held lasts as long as the Lease is held.
+	held  context.Context
 	inner http.RoundTripper
-	lost  <-chan struct{}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -34,26 +36,30 @@ func (t *completingTransport) RoundTrip(request *http.Request) (*http.Response, 
 		return t.inner.RoundTrip(request)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(given))
-	stop := context.AfterFunc(given, func() {
+	stopHeld := context.AfterFunc(t.held, cancel)
+	stopGiven := context.AfterFunc(given, func() {
 		defer cancel()
 		if errors.Is(given.Err(), context.DeadlineExceeded) {
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-t.lost:
 		case <-time.After(completionTimeout):
 		}
 	})
 	end := func() {
-		stop()
+		stopHeld()
+		stopGiven()
 		cancel()
 	}
 	response, err := t.inner.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		end()
-		if given.Err() != nil {
+		switch {
+		case given.Err() != nil:
 			err = given.Err()
+		case t.held.Err() != nil:
+			err = context.Cause(t.held)
 		}
 		return nil, err
 	}

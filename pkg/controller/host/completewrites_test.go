@@ -26,6 +26,8 @@ func (h slowHost) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
+var errLost = errors.New("the Lease is lost")
+
 func TestHowLongTheAnswerToARequestIsWaitedFor(t *testing.T) {
 	const takes = 3 * time.Second
 	tests := map[string]struct {
@@ -41,6 +43,7 @@ func TestHowLongTheAnswerToARequestIsWaitedFor(t *testing.T) {
 		"a write is given up ten seconds after that":          {method: http.MethodPatch, takes: time.Minute, canceled: time.Second, want: 11 * time.Second, err: context.Canceled},
 		"a write is given up at its deadline":                 {method: http.MethodDelete, takes: takes, deadline: time.Second, want: time.Second, err: context.DeadlineExceeded},
 		"a write is given up when the Lease is lost":          {method: http.MethodPut, takes: takes, canceled: time.Second, lost: 2 * time.Second, want: 2 * time.Second, err: context.Canceled},
+		"a write that was not canceled, too":                  {method: http.MethodPost, takes: takes, lost: 2 * time.Second, want: 2 * time.Second, err: errLost},
 		"a read is given up at once":                          {method: http.MethodGet, takes: takes, canceled: time.Second, want: time.Second, err: context.Canceled},
 	}
 	for name, test := range tests {
@@ -56,16 +59,17 @@ func TestHowLongTheAnswerToARequestIsWaitedFor(t *testing.T) {
 				if test.canceled > 0 {
 					defer time.AfterFunc(test.canceled, cancel).Stop()
 				}
-				lost := make(chan struct{})
+				held, lose := context.WithCancelCause(t.Context())
+				defer lose(nil)
 				if test.lost > 0 {
-					defer time.AfterFunc(test.lost, func() { close(lost) }).Stop()
+					defer time.AfterFunc(test.lost, func() { lose(errLost) }).Stop()
 				}
 				request, err := http.NewRequestWithContext(ctx, test.method, "https://host", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				response, err := CompleteWrites(slowHost(test.takes), lost).RoundTrip(request)
+				response, err := CompleteWrites(held, slowHost(test.takes)).RoundTrip(request)
 				if !errors.Is(err, test.err) {
 					t.Errorf("error %v, want %v", err, test.err)
 				}
@@ -93,7 +97,7 @@ func TestNoWriteBeginsAfterItsContextWasCanceled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := CompleteWrites(slowHost(time.Hour), nil).RoundTrip(request)
+	response, err := CompleteWrites(t.Context(), slowHost(time.Hour)).RoundTrip(request)
 	if err == nil {
 		err = response.Body.Close()
 	}

@@ -4,6 +4,7 @@
 package replicas
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -17,9 +18,11 @@ type Fence struct {
 
 	mu      sync.Mutex
 	renewed instant
-	closed  bool
 	timer   *time.Timer
-	done    chan struct{} // closed with the fence
+
+	// open ends when the fence closes.
+	open context.Context
+	shut context.CancelCauseFunc
 }
 
 // ErrLeaseLost is the error of what this replica must not do any more.
@@ -27,7 +30,8 @@ var ErrLeaseLost = errors.New("this replica could not renew its Lease, so anothe
 
 // newFence returns a fence that is open from an instant on, for so long. onClose is called when it closes.
 func newFence(from instant, validity time.Duration, onClose func(error)) *Fence {
-	f := &Fence{validity: validity, renewed: from, done: make(chan struct{})}
+	f := &Fence{validity: validity, renewed: from}
+	f.open, f.shut = context.WithCancelCause(context.Background())
 	f.timer = time.AfterFunc(validity-from.elapsed(), func() {
 		if err := f.Check(); err != nil {
 			onClose(err)
@@ -46,30 +50,19 @@ func (f *Fence) Check() error {
 	return f.check()
 }
 
-// Done returns a channel that is closed when this replica must not act any more; nil if it always may.
-func (f *Fence) Done() <-chan struct{} {
+// Context returns a context that ends, because of ErrLeaseLost, when this replica must not act any more.
+func (f *Fence) Context() context.Context {
 	if f == nil {
-		return nil
+		return context.Background()
 	}
-	return f.done
+	return f.open
 }
 
 func (f *Fence) check() error {
-	if !f.closed && f.renewed.elapsed() >= f.validity {
-		f.shut()
+	if f.renewed.elapsed() >= f.validity {
+		f.shut(ErrLeaseLost)
 	}
-	if f.closed {
-		return ErrLeaseLost
-	}
-	return nil
-}
-
-// shut closes the fence if it is open. The caller holds the lock.
-func (f *Fence) shut() {
-	if !f.closed {
-		f.closed = true
-		close(f.done)
-	}
+	return context.Cause(f.open)
 }
 
 // extend keeps the fence open from an instant on, which is that before the renewal was sent: the others
@@ -87,7 +80,7 @@ func (f *Fence) extend(from instant) {
 func (f *Fence) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.shut()
+	f.shut(ErrLeaseLost)
 	f.timer.Stop()
 }
 

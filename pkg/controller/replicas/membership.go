@@ -320,7 +320,7 @@ func (m *Membership) overdue() (names []string) {
 	return names
 }
 
-// bury notes that a replica is dead if that is still so. It reports whether it is.
+// bury notes that a replica is dead if that is still so. It reports whether its Lease has expired: one that has left has none.
 func (m *Membership) bury(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -330,7 +330,7 @@ func (m *Membership) bury(name string) bool {
 	}
 	seen.dead = true
 	m.changed()
-	return true
+	return !seen.renewed.IsZero()
 }
 
 // longDead returns the replicas whose Leases are to be deleted. It forgets those without one.

@@ -252,7 +252,7 @@ func TestWhoseLeaseIsDeletedStops(t *testing.T) {
 		}
 		pass(renewPeriod)
 		select {
-		case <-a.Fence.Done():
+		case <-a.Fence.Context().Done():
 		default:
 			t.Error("those who wait for the fence are not told that it has closed")
 		}
