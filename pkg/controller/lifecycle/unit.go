@@ -104,7 +104,8 @@ func formerRunnersOf(object controllerObject, of unit) (replicas []string) {
 // othersLag reports whether other shards still run with an earlier spec.
 func othersLag(object controllerObject, than unit) bool {
 	return slices.ContainsFunc(object.GetStatus().Shards, func(shard v1alpha1.ShardStatus) bool {
-		return int(shard.Index) != than.shard.Index && shard.Runner != nil && shard.ObservedGeneration != object.GetGeneration()
+		isOther := int(shard.Index) != than.shard.Index && shard.Runner != nil
+		return isOther && (shard.ObservedGeneration != object.GetGeneration() || report.LastSpecRuns(shard.Conditions))
 	})
 }
 

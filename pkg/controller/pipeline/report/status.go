@@ -195,12 +195,21 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 
 type setCondition func(kind string, status metav1.ConditionStatus, reason, message string)
 
+// lastSpecRuns ends the message of the condition Ready if the controller still runs with an earlier spec.
+const lastSpecRuns = " (the controller still runs as its last working spec said)"
+
+// LastSpecRuns reports whether conditions say that the controller still runs with an earlier spec.
+func LastSpecRuns(conditions []metav1.Condition) bool {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	return ready != nil && strings.HasSuffix(ready.Message, lastSpecRuns)
+}
+
 func setReady(set setCondition, problem *Problem) {
 	switch {
 	case problem == nil:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
 	case problem.LastSpecRuns:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+" (the controller still runs as its last working spec said)")
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+lastSpecRuns)
 	default:
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message())
 	}
