@@ -203,15 +203,21 @@ type leftovers struct {
 	removed bool
 }
 
+// see notes whether there may be such finalizers when the spec of the object is first seen. Afterwards the status says that
+// the spec runs, in all shards, whether or not they were searched for.
+func (l *leftovers) see(object controllerObject, spec *hosted.Spec) {
+	if current := specIDOf(object); l.spec != current {
+		*l = leftovers{spec: current, removed: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}
+	}
+}
+
 // removeLeftFinalizers removes the finalizer from parents that another process put it on, if the
 // status does not say that this process has seen the spec. From the parents that its views show,
 // the controller removes it itself. They do not show parents that its selectors do not select, so
 // these are searched for, once for all controllers.
 func (r *Reconciler) removeLeftFinalizers(state *controllerState, object controllerObject, spec *hosted.Spec) error {
 	known := &state.leftovers
-	if current := specIDOf(object); known.spec != current {
-		*known = leftovers{spec: current, removed: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}
-	}
+	known.see(object, spec)
 	if known.removed {
 		return nil
 	}

@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 )
 
 func rules(names ...string) []v1alpha1.ResourceRule {
@@ -52,5 +55,26 @@ func TestTheParentTypeOfADeletedControllerIsAlwaysDrained(t *testing.T) {
 	object.Status.HeldResources = rules("a/v1 shops", "a/v1 webs")
 	if diff := cmp.Diff(rules("a/v1 webs", "a/v1 shops"), drainedOnDelete(object)); diff != "" {
 		t.Errorf("with a status (-want +got):\n%s", diff)
+	}
+}
+
+// The status of a split controller is about a spec as soon as all shards run it, before the one that leads has searched.
+func TestASearchIsNotForgottenWhenTheStatusIsWritten(t *testing.T) {
+	object := controllerOf("shop", pods)
+	object.Spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	spec, err := composite.Resolve(t.Context(), hosttest.Discovery(t), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := leftovers{}
+	known.see(object, spec)
+	object.Status.ObservedGeneration = object.Generation
+	known.see(object, spec)
+	if known.removed {
+		t.Error("nothing is searched for")
+	}
+	after := leftovers{}
+	if after.see(object, spec); !after.removed {
+		t.Error("a process that finds the status of an earlier one searches again")
 	}
 }

@@ -51,7 +51,13 @@ type fixture struct {
 // newFixture returns a Reconciler that runs until the test ends. Its host has the types of hosttest.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := makeFixture(t, fake.NewSimpleClientset())
+	return newFixtureWith(t, fake.NewSimpleClientset())
+}
+
+// newFixtureWith is newFixture with the client of its own API.
+func newFixtureWith(t *testing.T, own *fake.Clientset) *fixture {
+	t.Helper()
+	f := makeFixture(t, own)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {

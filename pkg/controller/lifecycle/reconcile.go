@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -29,8 +30,7 @@ import (
 func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err error) {
 	object, err := r.api.get(of.name)
 	if apierrors.IsNotFound(err) {
-		r.forget(ctx, of)
-		return true, nil
+		return resultOf(ctx, of, r.forget(ctx, of))
 	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", of.name)
@@ -72,7 +72,11 @@ func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err err
 	} else if !started {
 		return true, nil // and no finalizer of the one that runs is removed
 	}
-	if !of.leads() || othersLag(object, of) {
+	if !of.leads() {
+		return true, nil
+	}
+	state.leftovers.see(object, spec)
+	if othersLag(object, of) {
 		return true, nil
 	}
 	return resultOf(ctx, of, r.removeFormerFinalizers(ctx, state, object, spec))
@@ -136,22 +140,22 @@ func (r *Reconciler) drop(state *controllerState) {
 }
 
 // forget stops a unit whose object is gone, or is no longer selected by the label selector.
-func (r *Reconciler) forget(ctx context.Context, of unit) {
+func (r *Reconciler) forget(ctx context.Context, of unit) error {
 	r.mu.Lock()
 	state := r.states[of.name][of.shard]
 	r.mu.Unlock()
 	if state == nil {
-		return
+		return nil
 	}
-	r.drop(state)
 	r.end(ctx, state)
 	r.Calls.Forget(v1alpha1.ControllerReference{Kind: r.kind.Name, Name: of.name})
-	if r.sharing != nil && !state.claimed {
-		return
+	if r.sharing == nil || state.claimed {
+		if err := r.writeNotSelected(ctx, state); err != nil {
+			return fmt.Errorf("write that it is not selected: %w", err)
+		}
 	}
-	if err := r.writeNotSelected(ctx, state); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", of.name)
-	}
+	r.drop(state)
+	return nil
 }
 
 // end ends everything that is done for a controller object.
