@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 )
 
 // A controller runs in the replica that status.runner names, and only that one writes the rest of the
@@ -105,35 +106,30 @@ func (s *controllerState) latest(object controllerObject) controllerObject {
 	return object
 }
 
-// releaseTimeout is how long a replica that ends tries to say so in the status of its controllers. The
-// others wait for its Lease to expire if it fails.
-const releaseTimeout = 5 * time.Second
+// endTimeout is how long a replica that ends tries to say in the status of its controllers that it does not run them any
+// more. The others wait for its Lease to expire if it fails. It is shorter than the time that the process has to end.
+const endTimeout = 15 * time.Second
 
-// releaseBackoff is how often a write is tried again that others overtake: the shards of a controller share a status.
-var releaseBackoff = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5}
+// releaseBackoff is how often a write is tried again that fails, or that others overtake: the shards of a controller share a
+// status.
+var releaseBackoff = wait.Backoff{Steps: 15, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5}
 
-// releaseAll writes that this replica runs none of its controllers any more. They have all stopped.
-func (r *Reconciler) releaseAll(ctx context.Context) {
-	if r.sharing == nil {
-		return
+// release writes that this replica does not run a controller any more. It has ended.
+func (r *Reconciler) release(ctx context.Context, state *controllerState) {
+	mayHelp := func(err error) bool {
+		return ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, replicas.ErrLeaseLost)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	named := slices.DeleteFunc(r.allStates(), func(state *controllerState) bool { return !state.named })
-	workqueue.ParallelizeUntil(ctx, statusWriters, len(named), func(i int) {
-		state := named[i]
-		err := retry.OnError(releaseBackoff, apierrors.IsConflict, func() error {
-			object, err := r.api.getLive(ctx, state.unit.name)
-			if err != nil || runnerOf(object, state.unit) != r.sharing.membership.Name() {
-				return err
-			}
-			_, err = r.setRunner(ctx, state, object, nil)
+	err := retry.OnError(releaseBackoff, mayHelp, func() error {
+		object, err := r.api.getLive(ctx, state.unit.name)
+		if err != nil || runnerOf(object, state.unit) != r.sharing.membership.Name() {
 			return err
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Error(err, "Failed to hand over a controller; another replica takes it over later", "kind", r.kind.Name, "controller", state.unit.String())
 		}
+		_, err = r.setRunner(ctx, state, object, nil)
+		return err
 	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Error(err, "Failed to hand over a controller; another replica takes it over later", "kind", r.kind.Name, "controller", state.unit.String())
+	}
 }
 
 func (r *Reconciler) idOf(of unit) unitID { return unitID{r.kind.Name, of} }

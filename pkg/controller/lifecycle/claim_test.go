@@ -44,12 +44,68 @@ func TestAReplicaThatEndsReleasesWhatItCouldNotGiveAway(t *testing.T) {
 		return false, nil, nil
 	})
 	f := makeFixture(t, own)
-	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
-	defer end()
-	left := make(chan error)
+	end := f.joinAndRun(t, host, func(ctx context.Context) { working = ctx })
+	f.create(t, controllerOf("shop", pods))
+	f.untilReady(t, "shop", "True Running")
+	end()
+	if runner := f.runner(t, "shop"); runner != "" {
+		t.Errorf("the replica has ended, and status.runner still names it: %s", runner)
+	}
+}
+
+func TestAReplicaThatEndsReleasesEachControllerAsItStops(t *testing.T) {
+	t.Parallel()
+	f := makeFixture(t, fake.NewSimpleClientset())
+	end := f.joinAndRun(t, kubernetes.NewClientset(), func(context.Context) {})
+	for _, name := range []string{"slow", "fast"} {
+		f.create(t, controllerOf(name, pods))
+		f.untilReady(t, name, "True Running")
+	}
+	finish, slow := make(chan struct{}), f.state(unit{name: "slow"}).getRunning()
+	stop := slow.stop
+	slow.stop = func() {
+		stop()
+		<-finish // one of its writes is not answered
+	}
+	var ending sync.WaitGroup
+	ending.Go(end)
+	waitUntil(t, func() string { return "the controller that has stopped is not released" }, func() bool { return f.runner(t, "fast") == "" })
+	if f.runner(t, "slow") == "" {
+		t.Error("a controller is released that still writes")
+	}
+	close(finish)
+	ending.Wait()
+	if runner := f.runner(t, "slow"); runner != "" {
+		t.Errorf("the replica has ended, and status.runner still names it: %s", runner)
+	}
+}
+
+func TestWhatIsQueuedWhenTheReplicaEndsIsLeft(t *testing.T) {
+	t.Parallel()
+	f := makeFixture(t, fake.NewSimpleClientset())
+	f.create(t, controllerOf("shop", pods))
+	waitUntil(t, func() string { return "the informer does not show it" }, func() bool {
+		_, err := f.api.get("shop")
+		return err == nil
+	})
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	f.queue.Add(unit{name: "shop"})
+	f.queue.ShutDown()
+	f.work(ctx)
+	if states := f.allStates(); len(states) > 0 {
+		t.Errorf("%s was reconciled", states[0].unit)
+	}
+}
+
+// joinAndRun runs the Reconciler as a replica, which calls began first, until the function that it returns is called.
+func (f *fixture) joinAndRun(t *testing.T, host *kubernetes.Clientset, began func(working context.Context)) (end func()) {
+	t.Helper()
+	ctx, leave := context.WithCancel(context.WithoutCancel(t.Context()))
+	left := make(chan error, 1)
 	go func() {
 		left <- replicas.Join(ctx, replicas.Config{Client: host, Namespace: "ours", Group: "g", Process: "one"}, func(ctx context.Context, membership *replicas.Membership) error {
-			working = ctx
+			began(ctx)
 			metrics, err := NewSharingMetrics(prometheus.NewRegistry())
 			if err != nil {
 				return err
@@ -62,17 +118,22 @@ func TestAReplicaThatEndsReleasesWhatItCouldNotGiveAway(t *testing.T) {
 			return errors.Join(err, runErr)
 		})
 	}()
-	f.create(t, controllerOf("shop", pods))
-	f.untilReady(t, "shop", "True Running")
-	end()
-	if err := <-left; err != nil {
-		t.Fatal(err)
-	}
-	object, err := own.MetacontrollerV1alpha1().CompositeControllers().Get(t.Context(), "shop", metav1.GetOptions{})
+	end = sync.OnceFunc(func() {
+		leave()
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(end)
+	return end
+}
+
+// runner returns the replica that runs a controller; empty if none does.
+func (f *fixture) runner(t *testing.T, name string) string {
+	t.Helper()
+	object, err := f.own.MetacontrollerV1alpha1().CompositeControllers().Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if runner := object.Status.Runner; runner != nil {
-		t.Errorf("the replica has ended, and status.runner still names it: %+v", runner)
-	}
+	return runnerOf(object, unit{name: name})
 }

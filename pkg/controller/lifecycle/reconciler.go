@@ -139,19 +139,24 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 	group.Go(func() { r.writeStatuses(ctx) })
 	<-ctx.Done()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
 	r.queue.ShutDown()
 	group.Wait()
-	r.stopAll(ctx)
-	r.releaseAll(ctx)
+	r.endAll(ending)
 	return nil
 }
 
-// work reconciles units from the queue until it is shut down.
+// work reconciles units from the queue until it is shut down. What is queued when ctx ends is left.
 func (r *Reconciler) work(ctx context.Context) {
 	for {
 		unit, shutdown := r.queue.Get()
 		if shutdown {
 			return
+		}
+		if ctx.Err() != nil {
+			r.queue.Done(unit)
+			continue
 		}
 		if r.reconcileMetrics.Measure(func() (bool, error) { return r.reconcileSafely(ctx, unit) }) {
 			r.queue.Forget(unit)

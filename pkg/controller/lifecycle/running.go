@@ -126,7 +126,7 @@ func (r *Reconciler) start(ctx context.Context, state *controllerState, object c
 	r.Events.Starting(object, object.GetName())
 	running := &running{controller: next, object: object, spec: spec, since: time.Now(), required: r.require(spec)}
 	next.Reads = running.required
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	running.stop = func() {
 		cancel()
@@ -157,18 +157,22 @@ func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 	r.Events.Stopped(running.object, state.unit.name)
 }
 
-// stopAll stops all controllers at once.
-func (r *Reconciler) stopAll(ctx context.Context) {
-	var stopping sync.WaitGroup
+// endAll ends everything that is done for the controller objects, all at once. Each is released as soon as it has ended.
+func (r *Reconciler) endAll(ctx context.Context) {
+	writers := make(chan struct{}, statusWriters)
+	var ending sync.WaitGroup
 	for _, state := range r.allStates() {
-		stopping.Go(func() {
-			state.endFollowing()
-			state.endRequirement()
-			r.dropPrepared(state)
-			r.stop(ctx, state)
+		ending.Go(func() {
+			r.end(ctx, state)
+			if !state.named {
+				return
+			}
+			writers <- struct{}{}
+			defer func() { <-writers }()
+			r.release(ctx, state)
 		})
 	}
-	stopping.Wait()
+	ending.Wait()
 }
 
 func withController(ctx context.Context, of unit) context.Context {
