@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
@@ -24,6 +25,8 @@ type Sharing struct {
 	// dirty has an element if something may have changed that is decided from.
 	dirty   chan struct{}
 	metrics *SharingMetrics
+	// offers is used by decide only.
+	offers replicas.Offers
 
 	mu sync.Mutex
 	// assigned is the replica that is to run each controller.
@@ -75,7 +78,7 @@ func (s *Sharing) Run(ctx context.Context) error {
 	ticker := time.NewTicker(decidePeriod)
 	defer ticker.Stop()
 	for {
-		s.decide()
+		s.decide(ctx)
 		select {
 		case <-ticker.C:
 		case <-s.dirty:
@@ -107,7 +110,7 @@ func (s *Sharing) changed() {
 }
 
 // decide assigns the controllers to replicas, and enqueues those that this one is to take or to give away.
-func (s *Sharing) decide() {
+func (s *Sharing) decide(ctx context.Context) {
 	type found struct {
 		unitID
 		reconciler *Reconciler
@@ -128,11 +131,17 @@ func (s *Sharing) decide() {
 			}
 		}
 	}
-	alive := s.membership.Alive()
-	assigned := make(map[unitID]string, len(units))
+	alive, me, now := s.membership.Alive(), s.membership.Name(), time.Now()
+	assigned, offered := make(map[unitID]string, len(units)), map[string]string{}
 	withoutRunner := 0
-	for id, replica := range replicas.Assign(alive, units) {
+	for id, replica := range replicas.Assign(alive, s.offers.Takers(alive, now), units) {
 		assigned[byID[id].unitID] = replica
+		if byID[id].free && replica != me {
+			offered[id] = replica
+		}
+	}
+	for _, replica := range s.offers.Note(offered, now) {
+		klog.FromContext(ctx).Info("A replica does not take the controllers that fall to it, others take them", "slow", replica)
 	}
 	s.mu.Lock()
 	s.assigned = assigned
@@ -141,7 +150,7 @@ func (s *Sharing) decide() {
 		if of.free {
 			withoutRunner++
 		}
-		mine, toBeMine := of.runner == s.membership.Name(), assigned[of.unitID] == s.membership.Name()
+		mine, toBeMine := of.runner == me, assigned[of.unitID] == me
 		if mine != toBeMine && (mine || of.free) {
 			of.reconciler.queue.Add(of.unit)
 		}

@@ -29,28 +29,30 @@ const (
 )
 
 // Assign returns the replica that is to run each unit, by ID. It is the same in each replica that knows
-// the same.
+// the same. Who is alive keeps what it runs, and only takers get more.
 //
-// Units that none of the replicas runs go to those with the least load, the heaviest first. Only if there
-// are no such units, some are moved from the replica with the highest load to that with the least.
-func Assign(alive []string, units []Unit) map[string]string {
+// Units that none of the replicas runs go to the takers with the least load, the heaviest first. Only if there
+// are no such units, some are moved from the taker with the highest load to that with the least.
+func Assign(alive, takers []string, units []Unit) map[string]string {
 	assigned := make(map[string]string, len(units))
-	if len(alive) == 0 {
+	if len(takers) == 0 {
 		return assigned
 	}
-	load := make(map[string]int, len(alive))
-	for _, replica := range alive {
+	load := make(map[string]int, len(takers))
+	for _, replica := range takers {
 		load[replica] = 0
 	}
 	var free, run []Unit
 	for _, unit := range units {
-		if _, lives := load[unit.Runner]; lives {
-			assigned[unit.ID] = unit.Runner
-			load[unit.Runner] += unit.Weight
-			run = append(run, unit)
+		if !slices.Contains(alive, unit.Runner) {
+			free = append(free, unit)
 			continue
 		}
-		free = append(free, unit)
+		assigned[unit.ID] = unit.Runner
+		if _, takes := load[unit.Runner]; takes {
+			load[unit.Runner] += unit.Weight
+			run = append(run, unit)
+		}
 	}
 	if len(free) > 0 {
 		spread(free, load, assigned)

@@ -26,7 +26,7 @@ func BenchmarkAssign(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Assign(alive, units)
+				Assign(alive, alive, units)
 			}
 		})
 	}

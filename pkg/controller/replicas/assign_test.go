@@ -11,9 +11,10 @@ import (
 
 func TestAssign(t *testing.T) {
 	for name, c := range map[string]struct {
-		alive []string
-		units []Unit
-		want  map[string]string
+		alive  []string
+		takers []string // all who are alive if it is nil
+		units  []Unit
+		want   map[string]string
 	}{
 		"nobody is alive": {units: []Unit{{"u", 1, "a"}}, want: map[string]string{}},
 		"one replica runs all": {
@@ -42,9 +43,21 @@ func TestAssign(t *testing.T) {
 			alive: []string{"a", "b"}, units: []Unit{{"u", 100, "a"}, {"v", 2, "a"}, {"w", 95, "b"}},
 			want: map[string]string{"u": "a", "v": "a", "w": "b"},
 		},
+		"who takes nothing keeps what it runs": {
+			alive: []string{"a", "b", "c"}, takers: []string{"b", "c"}, units: []Unit{{"u", 5, "a"}, {"v", 5, ""}, {"w", 1, ""}},
+			want: map[string]string{"u": "a", "v": "b", "w": "c"},
+		},
+		"nothing moves to or from who takes nothing": {
+			alive: []string{"a", "b"}, takers: []string{"b"}, units: []Unit{{"u", 5, "b"}, {"v", 5, "b"}, {"w", 1, "a"}},
+			want: map[string]string{"u": "b", "v": "b", "w": "a"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Assign(c.alive, c.units); !maps.Equal(got, c.want) {
+			takers := c.takers
+			if takers == nil {
+				takers = c.alive
+			}
+			if got := Assign(c.alive, takers, c.units); !maps.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -60,7 +73,7 @@ func TestAssignEndsEven(t *testing.T) {
 	alive, rounds := []string{"a", "b", "c"}, 0
 	for ; ; rounds++ {
 		moved := 0
-		for id, to := range Assign(alive, units) {
+		for id, to := range Assign(alive, alive, units) {
 			for i := range units {
 				if units[i].ID == id && units[i].Runner != to {
 					units[i].Runner = to
