@@ -51,8 +51,8 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
 			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", c.duplicates[0])
 	}
-	for i, group := range observed {
-		c.deleteUnwanted(group, wanted[i])
+	for _, group := range observed {
+		c.deleteUnwanted(group, observed, wanted)
 	}
 	for i, group := range observed {
 		c.apply(group, wanted[i])
@@ -178,11 +178,20 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 }
 
 // deleteUnwanted deletes the children of one type that are not desired. A child that seems to be
-// unwanted may be one that was refused for a mistake, which must not cost the child.
-func (c *children) deleteUnwanted(group pipeline.Group, wanted desiredGroup) {
+// unwanted may be one that was refused for a mistake, which must not cost the child. One that is desired in another version of
+// its type is the same object.
+func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Group, wanted []desiredGroup) {
 	orphans := orphansOf(group)
+	isWanted := func(child *object.Object) bool {
+		for i := range observed {
+			if observed[i].Type.GroupKind() == group.Type.GroupKind() && wanted[i].byName[child.Key()] != nil {
+				return true
+			}
+		}
+		return false
+	}
 	for _, child := range group.Claimed {
-		if wanted.byName[child.Key()] != nil || child.DeletionTimestamp != nil || orphans.Has(child) ||
+		if isWanted(child) || child.DeletionTimestamp != nil || orphans.Has(child) ||
 			c.protected.Has(kindAndName{group.Type.Kind, child.Name}) {
 			continue
 		}

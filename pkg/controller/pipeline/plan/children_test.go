@@ -202,6 +202,17 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
+// A spec may declare two versions of a type, so that the hook can go over from one to the other.
+func TestAChildThatIsDesiredInAnotherVersionIsNotDeleted(t *testing.T) {
+	newer := configMaps
+	newer.Version = "v2"
+	inNewer := strings.Replace(childA, "apiVersion: v1", "apiVersion: v2", 1)
+	w := newWorld(t, web, configMaps, newer).has(configMaps, childA, childB).has(newer, inNewer, strings.Replace(childB, "apiVersion: v1", "apiVersion: v2", 1))
+	if diff := cmp.Diff([]string{"delete ConfigMap default/b", "delete ConfigMap default/b"}, writes(w.plan(w.answer(inNewer)))); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
 func TestADeletionSaysWhatItDeletesAndWhy(t *testing.T) {
 	w := newWorld(t, web, configMaps).has(configMaps, childA)
 	step := stepFor(t, w.plan(w.answer()), "a")
