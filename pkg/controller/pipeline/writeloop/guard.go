@@ -63,7 +63,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 		}
 	}
 	for _, step := range plan.Steps {
-		history := g.histories[targetOf(&step)]
+		history := g.historyOf(snapshot, targetOf(&step))
 		if history == nil || step.RemovesFinalizer || step.Op == pipeline.Finalizer {
 			steps = append(steps, step)
 			continue
@@ -96,7 +96,7 @@ func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 	defer g.mu.Unlock()
 	fork := New()
 	copyOf := func(at target) {
-		if of := g.histories[at]; of != nil {
+		if of := g.historyOf(snapshot, at); of != nil {
 			fork.histories[at] = of.clone()
 		}
 	}
@@ -115,7 +115,7 @@ func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time) (until time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	history := g.histories[targetOf(step)]
+	history := g.historyOf(snapshot, targetOf(step))
 	if history == nil {
 		return until, nil
 	}
@@ -124,6 +124,17 @@ func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, n
 		until = history.loop.until
 	}
 	return until, report
+}
+
+// historyOf returns the history of what a sync writes, nil if there is none. It drops that of a former parent of the same
+// name: nobody has undone what was written for it.
+func (g *Guard) historyOf(snapshot *pipeline.Snapshot, at target) *history {
+	of := g.histories[at]
+	if of != nil && of.parent == object.KeyOf(snapshot.Parent) && of.parentUID != snapshot.Parent.UID {
+		delete(g.histories, at)
+		return nil
+	}
+	return of
 }
 
 // attempt is attempt of the history of the step, and notes the loop that the step is in by now.
@@ -157,16 +168,18 @@ func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, 
 		}
 		at := targetOf(&outcome.Step)
 		if outcome.Op == pipeline.Delete {
-			if history := g.histories[at]; history != nil {
+			if history := g.historyOf(snapshot, at); history != nil {
 				history.desired = 0 // the hook does not want the child at all
 			}
 			g.deletions.add(at.Key, now)
 			continue
 		}
-		if g.histories[at] == nil {
-			g.histories[at] = &history{}
+		of := g.historyOf(snapshot, at)
+		if of == nil {
+			of = &history{}
+			g.histories[at] = of
 		}
-		g.histories[at].wrote(&outcome.Step, &state, now)
+		of.wrote(&outcome.Step, &state, now)
 	}
 }
 

@@ -153,6 +153,20 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 				w.now += 5 * time.Second
 			}
 		},
+		"a parent that is deleted and created again, and its children": func(w *world) {
+			for range 100 {
+				finalizer := pipeline.Step{Op: pipeline.Finalizer, Type: webs, Namespace: "ns", Name: "p", Observed: observed("p", "1", 0)}
+				if until, _ := w.guard.PostponeStep(w.snapshot(), &finalizer, start.Add(w.now)); !until.IsZero() {
+					w.Error("the finalizer is not put on it at once")
+				}
+				w.guard.Wrote(w.snapshot(), []pipeline.Outcome{{Step: finalizer, Result: observed("p", "2", 0)}}, start.Add(w.now))
+				if taken, _ := w.sync(step(pipeline.Create, "c", 1), step(pipeline.Status, "p", 1)); len(taken) != 2 {
+					w.Errorf("only %v were taken", taken)
+				}
+				w.now += 5 * time.Second
+				w.uid++
+			}
+		},
 		"deletions": func(w *world) {
 			w.fight(time.Millisecond, 10*time.Second, constantly(step(pipeline.Delete, "c", 0)))
 		},

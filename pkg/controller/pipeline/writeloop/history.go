@@ -6,6 +6,8 @@ package writeloop
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -32,6 +34,9 @@ const (
 
 // history is what is known of the writes of one target.
 type history struct {
+	// parent and parentUID are of the parent that the target was last written for.
+	parent    object.Key
+	parentUID types.UID
 	// last is the time of the last write, op its Op, desired the hash of what the hook wanted,
 	// and state the hash of the state that this was made from.
 	last           time.Time
@@ -146,7 +151,7 @@ func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 		}
 	}
 	h.last, h.op, h.desired, h.state, h.wantedSince = now, step.Op, step.Desired, state.hashFor(step), time.Time{}
-	h.path = step.Path
+	h.path, h.parent, h.parentUID = step.Path, object.KeyOf(state.snapshot.Parent), state.snapshot.Parent.UID
 }
 
 // delay returns how long after the last write the next one is due, when there were that many

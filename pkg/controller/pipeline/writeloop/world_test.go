@@ -27,6 +27,7 @@ type world struct {
 	*testing.T
 	guard    *Guard
 	parent   uint64 // the hash of its content
+	uid      int    // of the parent
 	child    int    // the resource version of its child
 	now      time.Duration
 	written  []time.Duration
@@ -38,9 +39,11 @@ var start = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 func newWorld(t *testing.T) *world { return &world{T: t, guard: New(), parent: 1} }
 
 func (w *world) snapshot() *pipeline.Snapshot {
+	parent := observed("p", fmt.Sprint(w.parent), w.parent)
+	parent.UID = types.UID(fmt.Sprint(w.uid))
 	return &pipeline.Snapshot{
 		ParentType: webs,
-		Parent:     observed("p", fmt.Sprint(w.parent), w.parent),
+		Parent:     parent,
 		Children:   []pipeline.Group{{Type: configMaps, Claimed: []*object.Object{observed("c", fmt.Sprint(w.child), 0)}}},
 	}
 }
