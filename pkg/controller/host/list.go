@@ -116,11 +116,12 @@ func (c *Client) parseList(of object.Type, body []byte, choose func(item []byte)
 	return list, nil
 }
 
-// withType adds apiVersion and kind to the item of a list. Built-in types leave them out.
+// withType adds kind and apiVersion to the item of a list. Built-in types leave them out. Events of watches have them in this
+// order, on which the hash of an object depends.
 func withType(of object.Type, item []byte) []byte {
 	if object.Lookup(item, "kind") != nil {
 		return item
 	}
-	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, of.GroupVersion(), of.Kind)
+	head := fmt.Sprintf(`{"kind":%q,"apiVersion":%q,`, of.Kind, of.GroupVersion())
 	return append([]byte(head), bytes.TrimPrefix(item, []byte("{"))...)
 }

@@ -33,3 +33,23 @@ func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
 }
 
 var pods = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+
+// What a replica has settled is remembered by the hashes of objects, which it may have from a watch, and see again in a list.
+func TestAnObjectOfAListHasTheHashOfThatOfAWatch(t *testing.T) {
+	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rest = `"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1"},"spec":{}}`
+	list, err := client.parseList(pods, []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{`+rest+`]}`), func(item []byte) []byte { return item })
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched, err := client.objects.Parse([]byte(`{"kind":"Pod","apiVersion":"v1",` + rest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if listed := list.Items[0]; listed.Hash != watched.Hash {
+		t.Errorf("the hashes are %x of the list and %x of the watch", listed.Hash, watched.Hash)
+	}
+}
