@@ -29,7 +29,11 @@ type sharedCertificate interface {
 // certificateKeeper runs what keeps the serving certificate up to date. The library would do that itself, but in
 // parallel with the making of its listener: a certificate that changed in that moment was a data race.
 type certificateKeeper struct {
-	runner  dynamiccertificates.ControllerRunner
+	runner dynamiccertificates.ControllerRunner
+
+	mu sync.Mutex
+	// stopped is true once the server has stopped, which it may do before it has begun to serve.
+	stopped bool
 	running sync.WaitGroup
 }
 
@@ -42,9 +46,18 @@ func installCertificateKeeper(server *genericapiserver.GenericAPIServer) (*certi
 	}
 	k := &certificateKeeper{runner: runner}
 	return k, server.AddPostStartHook("keep-serving-certificate", func(hook genericapiserver.PostStartHookContext) error {
-		k.running.Go(func() { runner.Run(hook, 1) })
+		k.start(hook)
 		return nil
 	})
+}
+
+// start has the keeper run until ctx ends, unless the server has stopped.
+func (k *certificateKeeper) start(ctx context.Context) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stopped {
+		k.running.Go(func() { k.runner.Run(ctx, 1) })
+	}
 }
 
 // takeKeeper returns the keeper of the certificate, if it has one, and hides it from the library.
@@ -69,11 +82,15 @@ func (k *certificateKeeper) prepare(ctx context.Context) {
 	}
 }
 
-// wait waits until the keeper has stopped, after the server has.
+// wait waits until the keeper has stopped, after the server has. It does not start any more.
 func (k *certificateKeeper) wait() {
-	if k != nil {
-		k.running.Wait()
+	if k == nil {
+		return
 	}
+	k.mu.Lock()
+	k.stopped = true
+	k.mu.Unlock()
+	k.running.Wait()
 }
 
 // installCertificateHealth makes the server not ready while its certificate cannot be trusted. The
