@@ -54,7 +54,7 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
 	outcomes := []pipeline.Outcome{nameTaken("b", nil), nameTaken("a", nil)}
 	for range 3 {
-		c.reportNameConflicts(state, parent, nameConflictError(outcomes))
+		c.reportNameConflicts(state, parent, nameConflictError(outcomes, parent))
 		slices.Reverse(outcomes)
 	}
 	c.reportNameConflicts(state, parent, nil)

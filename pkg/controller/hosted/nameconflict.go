@@ -44,12 +44,27 @@ func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 	return missed
 }
 
+// isLeft reports whether the name of a child is that of a child of a former parent of the same name. The garbage collector
+// deletes it.
+func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
+	if !outcome.NameConflict || outcome.Holder == nil || parent.Namespace != "" && outcome.Holder.Namespace != parent.Namespace {
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(outcome.Holder)
+	return owner != nil && owner.Kind == parent.Kind && owner.APIVersion == parent.APIVersion && owner.Name == parent.Name && owner.UID != parent.UID
+}
+
+// leftError returns what is waited for if the name of a child isLeft.
+func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
+	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(), parent)
+}
+
 // nameConflictError returns why a sync that did not fail is not done: other objects have the names of
-// children. It is nil if none do.
-func nameConflictError(outcomes []pipeline.Outcome) error {
+// children. It is nil if none do, or only those that are left of a former parent.
+func nameConflictError(outcomes []pipeline.Outcome, parent *object.Object) error {
 	var taken []string
 	for i := range outcomes {
-		if outcome := &outcomes[i]; outcome.NameConflict {
+		if outcome := &outcomes[i]; outcome.NameConflict && !isLeft(outcome, parent) {
 			taken = append(taken, outcome.Key().String()+whoseIs(outcome.Holder))
 		}
 	}

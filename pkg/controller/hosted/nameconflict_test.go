@@ -109,7 +109,7 @@ func nameTaken(name string, holder *object.Object) pipeline.Outcome {
 
 func TestWhatIsSaidOfTakenNames(t *testing.T) {
 	holder := func(metadata string) *object.Object {
-		holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a",` + metadata + `"uid":"u"}}`))
+		holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default",` + metadata + `"uid":"u"}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,6 +118,7 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 	const (
 		owned  = `"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db","uid":"s","controller":true}],`
 		advice = " exists and is not this object's: it was left alone; delete it, or have the hook choose another name"
+		left   = `"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"parent","uid":"former","controller":true}],`
 		many   = "these exist and are not this object's: they were left alone; delete them, or have the hook choose other names: "
 	)
 	tests := map[string]struct {
@@ -132,11 +133,13 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 			[]pipeline.Outcome{nameTaken("a", holder(owned+`"annotations":{"metacontroller.k8s.io/decorator-controller":"deco"},`))},
 			"Pod default/a (of DecoratorController deco)" + advice,
 		},
-		"several": {[]pipeline.Outcome{nameTaken("b", holder("")), nameTaken("a", holder(owned))}, many + "Pod default/a (of StatefulSet db), Pod default/b (of no controller)"},
+		"by one that is left of a former parent": {[]pipeline.Outcome{nameTaken("a", holder(left))}, "<nil>"},
+		"by one that is left, and another one":   {[]pipeline.Outcome{nameTaken("a", holder(left)), nameTaken("b", holder(owned))}, "Pod default/b (of StatefulSet db)" + advice},
+		"several":                                {[]pipeline.Outcome{nameTaken("b", holder("")), nameTaken("a", holder(owned))}, many + "Pod default/a (of StatefulSet db), Pod default/b (of no controller)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := fmt.Sprint(nameConflictError(test.outcomes)); got != test.want {
+			if got := fmt.Sprint(nameConflictError(test.outcomes, configMap(t, "parent", `"uid":"present"`))); got != test.want {
 				t.Errorf("it says\n%s, want\n%s", got, test.want)
 			}
 		})

@@ -124,8 +124,8 @@ type syncResult struct {
 	// retry is true if a conflict prevented a write. It may end without an event that leads to
 	// another sync.
 	retry bool
-	// overtaken is the first write that was prevented because others had changed the object; nil
-	// if there is none.
+	// overtaken is the first write that was prevented because others had changed the object, or have not yet deleted that of
+	// its name; nil if there is none.
 	overtaken error
 	// unfinalized is the snapshot of a parent whose finalize hook has not finished; else nil.
 	unfinalized *pipeline.Snapshot
@@ -257,13 +257,17 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		if outcome.Err != nil {
 			errs = append(errs, outcome.Err)
 		}
-		if outcome.Conflict && result.overtaken == nil {
+		switch {
+		case result.overtaken != nil:
+		case outcome.Conflict:
 			result.overtaken = overtaken(&outcome)
+		case isLeft(&outcome, snapshot.Parent):
+			result.overtaken = leftError(&outcome, snapshot.Parent)
 		}
 		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
 	}
 	result.err = joinErrors(errs)
-	result.incomplete = nameConflictError(outcomes)
+	result.incomplete = nameConflictError(outcomes, snapshot.Parent)
 	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return result
