@@ -248,7 +248,8 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	switch {
 	case responses.rollout == nil:
 		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
-	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild):
+	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild),
+		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, changedNoChild):
 		result.resyncAfter = sooner(result.resyncAfter, readBackInterval)
 	}
 

@@ -19,12 +19,7 @@ func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 		t.Run(string(method), func(t *testing.T) {
 			t.Parallel()
 			r := prepareRolling(t)
-			r.parts = env.Install(t, harness.CRD{Kind: "Part", Schema: object{
-				"spec": object{"type": "object", "properties": object{
-					"version": object{"type": "string"}, "filled": object{"type": "string", "default": "by the host"},
-				}},
-				"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-			}})
+			r.parts = env.Install(t, partsThatTheHostFills())
 			r.answer(func(asked request) object {
 				parts := r.desired(asked)
 				for _, part := range parts {
@@ -51,4 +46,43 @@ func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 			r.waitForEnd("2", "2", "2")
 		})
 	}
+}
+
+// What has just been moved may be as it was, too.
+func TestARolloutGoesOnAfterAMoveThatChangedNothing(t *testing.T) {
+	t.Parallel()
+	r := prepareRolling(t)
+	r.parts = env.Install(t, partsThatTheHostFills())
+	r.answer(func(asked request) object {
+		parts := r.desired(asked)
+		for _, part := range parts {
+			part["spec"].(object)["filled"] = nil
+		}
+		for _, part := range parts[:len(parts)-1] { // only the last one follows the parent
+			part["spec"].(object)["version"] = "1"
+		}
+		return object{"status": object{}, "children": parts}
+	})
+	spec := r.rollingSpec(v1alpha1.ChildUpdateRollingInPlace, applied(v1alpha1.ChildApplyServerSide), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
+	})
+	r.RunComposite(spec)
+	r.settled(3)
+	r.DeleteController()
+	r.WaitUntilControllerIsGone()
+	r.rollOut("2")
+	r.RunComposite(spec)
+	r.waitForVersions("1", "1", "2")
+	r.makeReady("a-2")
+	r.waitForEnd("1", "1", "2")
+}
+
+// partsThatTheHostFills are Parts with a field for whose null the host stores something else.
+func partsThatTheHostFills() harness.CRD {
+	return harness.CRD{Kind: "Part", Schema: object{
+		"spec": object{"type": "object", "properties": object{
+			"version": object{"type": "string"}, "filled": object{"type": "string", "default": "by the host"},
+		}},
+		"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+	}}
 }
