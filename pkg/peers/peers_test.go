@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -184,6 +185,36 @@ func TestAStreamEndsWithTheLoop(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "EOF") {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// A replica that is stopped keeps its connections. The loop of another one must be able to end.
+func TestAStreamEndsIfNobodyTakesIt(t *testing.T) {
+	t.Parallel()
+	local := &replica{name: "one", rows: 100_000}
+	server := httptest.NewServer(NewHandler(local))
+	defer server.Close()
+	connection, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: one\r\n\r\n", syncsPath); err != nil {
+		t.Fatal(err)
+	}
+	waitFor := func(followed bool) {
+		t.Helper()
+		err := poll.Within(t.Context(), 3*silence, func(context.Context) error {
+			if local.isFollowed() != followed {
+				return fmt.Errorf("that it is followed is %t", !followed)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(true)
+	waitFor(false)
 }
 
 func TestACallOfAPeer(t *testing.T) {

@@ -78,8 +78,8 @@ func answer(w http.ResponseWriter, r *http.Request, with any, err error) {
 	}
 }
 
-// stream writes what follow tells, until it ends or the client does not listen any more. The client may be slow; follow
-// waits for it only as long as both go on.
+// stream writes what follow tells, until it ends or the client does not listen any more. The client may be slow. One that takes
+// nothing for the time of silence has given up, or is stopped: follow must not wait for it, nor the loop that ends for follow.
 func stream[T memory.Object](w http.ResponseWriter, r *http.Request, follow func(context.Context, func([]T, []types.NamespacedName) error) error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	messages, ended := make(chan []byte), make(chan struct{})
@@ -92,7 +92,7 @@ func stream[T memory.Object](w http.ResponseWriter, r *http.Request, follow func
 	w.Header().Set("Content-Type", "application/json")
 	alive := time.NewTicker(heartbeat)
 	defer alive.Stop()
-	flusher := http.NewResponseController(w)
+	controller := http.NewResponseController(w)
 	for {
 		var next []byte
 		select {
@@ -104,10 +104,13 @@ func stream[T memory.Object](w http.ResponseWriter, r *http.Request, follow func
 		case <-ctx.Done():
 			return
 		}
+		if err := controller.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+			return
+		}
 		if _, err := w.Write(next); err != nil {
 			return
 		}
-		if err := flusher.Flush(); err != nil {
+		if err := controller.Flush(); err != nil {
 			return
 		}
 	}
