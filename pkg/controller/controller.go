@@ -136,6 +136,9 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	}
 	loopback := rest.CopyConfig(config.Loopback)
 	loopback.Wrap(completeWrites)
+	if fence != nil {
+		loopback.Wrap(fence.Transport) // without its Lease, a replica does not say that others may begin
+	}
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the own API: %w", err)

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -12,10 +13,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -58,6 +61,31 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 		kept, err := withoutManagedFields(fresh)
 		if err != nil || kept.(metav1.Object) != fresh || fresh.GetManagedFields() != nil || fresh.GetUID() != "a" {
 			t.Errorf("of a %T, kept is %v, %v", fresh, kept, err)
+		}
+	}
+}
+
+// Who has lost its Lease must not say that others may begin: what it has written last may still arrive.
+func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
+	var fence *replicas.Fence
+	err := replicas.Join(t.Context(), replicas.Config{Client: fake.NewClientset(), Namespace: "ours", Group: "g", Process: "one"}, func(_ context.Context, membership *replicas.Membership) error {
+		fence = membership.Fence
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was sent", r.Method, r.URL.Path) }))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, QPS: -1}
+	clients, err := newClients(Config{Host: config, Loopback: config}, fence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		_, err = clients.own.MetacontrollerV1alpha1().CompositeControllers().UpdateStatus(t.Context(), &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})
+		if !errors.Is(err, replicas.ErrLeaseLost) {
+			t.Fatalf("the error is %v", err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,11 @@ func TestAReplicaThatEndsReleasesWhatItCouldNotGiveAway(t *testing.T) {
 	host := kubernetes.NewClientset()
 	host.PrependReactor("patch", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if patch := string(action.(clienttesting.PatchAction).GetPatch()); patch == `{"spec":{"holderIdentity":""}}` {
-			<-refused // the replica leaves, and ends only then
+			select {
+			case <-refused: // the replica leaves, and ends only then
+			case <-time.After(time.Minute):
+				t.Error("a replica that leaves gives nothing away")
+			}
 		}
 		return false, nil, nil
 	})
@@ -61,11 +66,13 @@ func TestAReplicaThatEndsReleasesEachControllerAsItStops(t *testing.T) {
 		f.create(t, controllerOf(name, pods))
 		f.untilReady(t, name, "True Running")
 	}
-	finish, slow := make(chan struct{}), f.state(unit{name: "slow"}).getRunning()
+	answered, slow := make(chan struct{}), f.state(unit{name: "slow"}).getRunning()
+	answer := sync.OnceFunc(func() { close(answered) })
+	defer answer()
 	stop := slow.stop
 	slow.stop = func() {
 		stop()
-		<-finish // one of its writes is not answered
+		<-answered // one of its writes is not
 	}
 	var ending sync.WaitGroup
 	ending.Go(end)
@@ -73,7 +80,7 @@ func TestAReplicaThatEndsReleasesEachControllerAsItStops(t *testing.T) {
 	if f.runner(t, "slow") == "" {
 		t.Error("a controller is released that still writes")
 	}
-	close(finish)
+	answer()
 	ending.Wait()
 	if runner := f.runner(t, "slow"); runner != "" {
 		t.Errorf("the replica has ended, and status.runner still names it: %s", runner)

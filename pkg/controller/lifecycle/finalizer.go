@@ -203,11 +203,11 @@ type leftovers struct {
 	removed bool
 }
 
-// see notes whether there may be such finalizers when the spec of the object is first seen. Afterwards the status says that
-// the spec runs, in all shards, whether or not they were searched for.
-func (l *leftovers) see(object controllerObject, spec *hosted.Spec) {
+// see notes whether there may be such finalizers when the spec of the object is first seen. Afterwards the status is about that
+// spec, whether or not they were searched for.
+func (l *leftovers) see(object controllerObject) {
 	if current := specIDOf(object); l.spec != current {
-		*l = leftovers{spec: current, removed: spec.SeesAll() || object.GetStatus().ObservedGeneration == object.GetGeneration()}
+		*l = leftovers{spec: current, removed: object.GetStatus().ObservedGeneration == object.GetGeneration()}
 	}
 }
 
@@ -217,8 +217,7 @@ func (l *leftovers) see(object controllerObject, spec *hosted.Spec) {
 // these are searched for, once for all controllers.
 func (r *Reconciler) removeLeftFinalizers(state *controllerState, object controllerObject, spec *hosted.Spec) error {
 	known := &state.leftovers
-	known.see(object, spec)
-	if known.removed {
+	if known.removed || spec.SeesAll() {
 		return nil
 	}
 	finalizer := r.kind.Finalizer(object.GetName())

@@ -8,11 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 )
 
 func rules(names ...string) []v1alpha1.ResourceRule {
@@ -58,23 +55,18 @@ func TestTheParentTypeOfADeletedControllerIsAlwaysDrained(t *testing.T) {
 	}
 }
 
-// The status of a split controller is about a spec as soon as all shards run it, before the one that leads has searched.
+// The status is about a spec as soon as somebody has seen it, before anything was searched for.
 func TestASearchIsNotForgottenWhenTheStatusIsWritten(t *testing.T) {
 	object := controllerOf("shop", pods)
-	object.Spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
-	spec, err := composite.Resolve(t.Context(), hosttest.Discovery(t), object)
-	if err != nil {
-		t.Fatal(err)
-	}
 	known := leftovers{}
-	known.see(object, spec)
+	known.see(object)
 	object.Status.ObservedGeneration = object.Generation
-	known.see(object, spec)
+	known.see(object)
 	if known.removed {
 		t.Error("nothing is searched for")
 	}
 	after := leftovers{}
-	if after.see(object, spec); !after.removed {
+	if after.see(object); !after.removed {
 		t.Error("a process that finds the status of an earlier one searches again")
 	}
 }

@@ -38,6 +38,7 @@ func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err err
 	}
 	state := r.state(of)
 	state.see(object, time.Now())
+	state.leftovers.see(object)
 	object, mine, err := r.claim(ctx, state, object)
 	if err != nil || !mine {
 		return resultOf(ctx, of, err)
@@ -72,11 +73,7 @@ func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err err
 	} else if !started {
 		return true, nil // and no finalizer of the one that runs is removed
 	}
-	if !of.leads() {
-		return true, nil
-	}
-	state.leftovers.see(object, spec)
-	if othersLag(object, of) {
+	if !of.leads() || othersLag(object, of) {
 		return true, nil
 	}
 	return resultOf(ctx, of, r.removeFormerFinalizers(ctx, state, object, spec))

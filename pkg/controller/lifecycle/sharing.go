@@ -140,7 +140,8 @@ func (s *Sharing) decide(ctx context.Context) {
 			offered[id] = replica
 		}
 	}
-	for _, replica := range s.offers.Note(offered, now) {
+	runnerOf := func(id string) string { return byID[id].runner }
+	for _, replica := range s.offers.Note(offered, runnerOf, now) {
 		klog.FromContext(ctx).Info("A replica does not take the controllers that fall to it, others take them", "slow", replica)
 	}
 	s.mu.Lock()

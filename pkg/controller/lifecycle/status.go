@@ -215,7 +215,7 @@ func (r *Reconciler) writeNotSelected(ctx context.Context, state *controllerStat
 	state.mu.Lock()
 	known := state.seen.id.uid // the status writer may still see the object
 	state.mu.Unlock()
-	err := retry.RetryOnConflict(releaseBackoff, func() error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		object, err := r.api.getLive(ctx, state.unit.name)
 		if err != nil || object.GetUID() != known {
 			return err

@@ -96,7 +96,7 @@ func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 	defer g.mu.Unlock()
 	fork := New()
 	copyOf := func(at target) {
-		if of := g.historyOf(snapshot, at); of != nil {
+		if of := g.histories[at]; of != nil && !of.isOfFormer(snapshot.Parent) {
 			fork.histories[at] = of.clone()
 		}
 	}
@@ -130,7 +130,7 @@ func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, n
 // name: nobody has undone what was written for it.
 func (g *Guard) historyOf(snapshot *pipeline.Snapshot, at target) *history {
 	of := g.histories[at]
-	if of != nil && of.parent == object.KeyOf(snapshot.Parent) && of.parentUID != snapshot.Parent.UID {
+	if of != nil && of.isOfFormer(snapshot.Parent) {
 		delete(g.histories, at)
 		return nil
 	}

@@ -61,6 +61,11 @@ type loop struct {
 	rivals []string
 }
 
+// isOfFormer reports whether the target was last written for a former parent of the same name.
+func (h *history) isOfFormer(parent *object.Object) bool {
+	return h.parent == object.KeyOf(parent) && h.parentUID != parent.UID
+}
+
 // clone returns a copy of the history.
 func (h *history) clone() *history {
 	clone := *h
