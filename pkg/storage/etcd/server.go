@@ -279,6 +279,7 @@ func (s *Server) shutDown() error {
 	if s.etcd != nil {
 		closeEtcd := func() {
 			s.stopKeeping() // it may be waiting for etcd, or etcd for it
+			s.finishStart()
 			s.etcd.Close()
 		}
 		if err := closeWithin(closeTimeout, closeEtcd); err != nil {
@@ -294,6 +295,20 @@ func (s *Server) shutDown() error {
 		errs = append(errs, s.lock.release())
 	}
 	return errors.Join(errs...)
+}
+
+// finishStart has etcd become ready, unless it cannot. Close waits for that, and without being told to, the member elects itself
+// only after seconds. To end it before is no way out: what a new member has not written yet is missing at its next start.
+func (s *Server) finishStart() {
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+	default:
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if err := s.awaitReady(ctx); err != nil {
+			s.logger.V(2).Info("Embedded etcd ends before it was ready", "err", err)
+		}
+	}
 }
 
 func closeWithin(timeout time.Duration, closeEtcd func()) error {
