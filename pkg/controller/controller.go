@@ -125,25 +125,26 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
 	}
-	completeWrites := func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(fence.Context(), inner) }
-	hostConfig.Wrap(completeWrites)
-	if fence != nil {
-		hostConfig.Wrap(fence.Transport)
-	}
+	guardWrites(hostConfig, fence)
 	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
 		return nil, err
 	}
 	loopback := rest.CopyConfig(config.Loopback)
-	loopback.Wrap(completeWrites)
-	if fence != nil {
-		loopback.Wrap(fence.Transport) // without its Lease, a replica does not say that others may begin
-	}
+	guardWrites(loopback, fence) // without its Lease, a replica must not say that others may begin
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the own API: %w", err)
 	}
 	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
+}
+
+// guardWrites has a client wait for the answers to its writes, and write nothing once the Lease is lost.
+func guardWrites(client *rest.Config, fence *replicas.Fence) {
+	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(fence.Context(), inner) })
+	if fence != nil {
+		client.Wrap(fence.Transport)
+	}
 }
 
 // newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,

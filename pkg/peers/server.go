@@ -78,8 +78,8 @@ func answer(w http.ResponseWriter, r *http.Request, with any, err error) {
 	}
 }
 
-// stream writes what follow tells, until it ends or the client does not listen any more. The client may be slow. One that takes
-// nothing for the time of silence has given up, or is stopped: follow must not wait for it, nor the loop that ends for follow.
+// stream writes what follow tells, until it ends or the client does not listen any more. The client may be slow. The
+// stream ends if the client takes nothing for as long as silence: the controller loop cannot end while follow waits for a client.
 func stream[T memory.Object](w http.ResponseWriter, r *http.Request, follow func(context.Context, func([]T, []types.NamespacedName) error) error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	messages, ended := make(chan []byte), make(chan struct{})

@@ -44,8 +44,8 @@ func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 	return missed
 }
 
-// isLeft reports whether the name of a child is that of a child of a former parent of the same name. The garbage collector
-// deletes it.
+// isLeft reports whether the object that has the name of a child belongs to a former parent of the same name. The garbage
+// collector of the cluster deletes that object.
 func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 	if !outcome.NameConflict || outcome.Holder == nil || parent.Namespace != "" && outcome.Holder.Namespace != parent.Namespace {
 		return false
@@ -54,7 +54,7 @@ func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 	return owner != nil && owner.Kind == parent.Kind && owner.APIVersion == parent.APIVersion && owner.Name == parent.Name && owner.UID != parent.UID
 }
 
-// leftError returns what is waited for if the name of a child isLeft.
+// leftError returns why a child has to wait whose name isLeft.
 func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
 	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(), parent)
 }

@@ -90,8 +90,8 @@ func confirmsChild(outcome pipeline.Outcome) bool {
 	return outcome.Result != nil && outcome.Op.MayChangeNothing()
 }
 
-// changedNoChild reports whether a child was written and is as it was. If the rollout has just moved it, no event leads to the
-// sync in which the rollout goes on.
-func changedNoChild(outcome pipeline.Outcome) bool {
-	return !outcome.Op.OnParent() && outcome.Observed != nil && outcome.Result != nil && outcome.Result.ResourceVersion == outcome.Observed.ResourceVersion
+// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that child, no
+// event leads to the sync in which the rollout goes on.
+func leavesChild(outcome pipeline.Outcome) bool {
+	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
 }

@@ -124,8 +124,8 @@ type syncResult struct {
 	// retry is true if a conflict prevented a write. It may end without an event that leads to
 	// another sync.
 	retry bool
-	// overtaken is the first write that was prevented because others had changed the object, or have not yet deleted that of
-	// its name; nil if there is none.
+	// overtaken is why the first write that was prevented has to wait: others had changed the object, or the garbage collector
+	// has not yet deleted a former one of its name. It is nil if no write has to wait.
 	overtaken error
 	// unfinalized is the snapshot of a parent whose finalize hook has not finished; else nil.
 	unfinalized *pipeline.Snapshot
@@ -249,7 +249,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	case responses.rollout == nil:
 		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
 	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild),
-		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, changedNoChild):
+		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, leavesChild):
 		result.resyncAfter = sooner(result.resyncAfter, readBackInterval)
 	}
 

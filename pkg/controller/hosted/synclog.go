@@ -94,10 +94,8 @@ func changed(outcome *pipeline.Outcome) bool {
 		return false
 	case outcome.Op.Deletes():
 		return true
-	case outcome.Result == nil:
-		return false
 	default:
-		return outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion
+		return outcome.StoredAnew()
 	}
 }
 

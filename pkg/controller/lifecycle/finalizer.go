@@ -203,8 +203,8 @@ type leftovers struct {
 	removed bool
 }
 
-// see notes whether there may be such finalizers when the spec of the object is first seen. Afterwards the status is about that
-// spec, whether or not they were searched for.
+// see notes, when this process first sees a spec, whether its status shows it already: then an earlier process has searched.
+// Later, status.observedGeneration shows the spec whether or not the search has ended.
 func (l *leftovers) see(object controllerObject) {
 	if current := specIDOf(object); l.spec != current {
 		*l = leftovers{spec: current, removed: object.GetStatus().ObservedGeneration == object.GetGeneration()}

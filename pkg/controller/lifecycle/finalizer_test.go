@@ -55,7 +55,7 @@ func TestTheParentTypeOfADeletedControllerIsAlwaysDrained(t *testing.T) {
 	}
 }
 
-// The status is about a spec as soon as somebody has seen it, before anything was searched for.
+// status.observedGeneration shows a new spec before the search for finalizers has begun.
 func TestASearchIsNotForgottenWhenTheStatusIsWritten(t *testing.T) {
 	object := controllerOf("shop", pods)
 	known := leftovers{}

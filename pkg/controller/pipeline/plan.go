@@ -98,6 +98,11 @@ type Outcome struct {
 	Warnings []string
 }
 
+// StoredAnew reports whether the host has stored the step's object in another version than was observed, or for the first time.
+func (o *Outcome) StoredAnew() bool {
+	return o.Result != nil && (o.Observed == nil || o.Result.ResourceVersion != o.Observed.ResourceVersion)
+}
+
 // Latest returns the last form of the step's object that the step has seen.
 func (o *Outcome) Latest() *object.Object {
 	if o.Result != nil {

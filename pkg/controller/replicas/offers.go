@@ -12,8 +12,8 @@ import (
 const (
 	// offerPeriod is how long free units wait for the replica to which they are assigned to take one of them.
 	offerPeriod = 3 * time.Second
-	// passPeriod is how long a replica that has not taken one in that time is passed over. It is twice as long each further
-	// time, up to maxPassPeriod, until the replica takes one: some are moved to it whenever it is not passed over.
+	// passPeriod is how long a replica that has not taken one in that time is passed over. The period doubles each further time
+	// up to maxPassPeriod, until the replica takes one. Otherwise running units would be moved to it again and again.
 	passPeriod    = 10 * time.Second
 	maxPassPeriod = 5 * time.Minute
 )

@@ -297,8 +297,9 @@ func (s *Server) shutDown() error {
 	return errors.Join(errs...)
 }
 
-// finishStart has etcd become ready, unless it cannot. Close waits for that, and without being told to, the member elects itself
-// only after seconds. To end it before is no way out: what a new member has not written yet is missing at its next start.
+// finishStart waits until etcd is ready, unless it cannot become so. Closing etcd waits for that too, but the member elects itself
+// within milliseconds only if it is told to. A new member that ends before it is ready may lack its first entries, and then never
+// becomes ready at its next start.
 func (s *Server) finishStart() {
 	select {
 	case <-s.etcd.Server.ReadyNotify():

@@ -21,11 +21,7 @@ func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 			r := prepareRolling(t)
 			r.parts = env.Install(t, partsThatTheHostFills())
 			r.answer(func(asked request) object {
-				parts := r.desired(asked)
-				for _, part := range parts {
-					part["spec"].(object)["filled"] = nil
-				}
-				return object{"status": object{}, "children": parts}
+				return object{"status": object{}, "children": filledByTheHost(r.desired(asked))}
 			})
 			spec := r.rollingSpec(method, applied(v1alpha1.ChildApplyServerSide), func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.ParentResource.IgnoreStatusChanges = ptr.To(true)
@@ -48,16 +44,13 @@ func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
 	}
 }
 
-// What has just been moved may be as it was, too.
+// The child that has just been moved may be as it was, too. No event follows then either.
 func TestARolloutGoesOnAfterAMoveThatChangedNothing(t *testing.T) {
 	t.Parallel()
 	r := prepareRolling(t)
 	r.parts = env.Install(t, partsThatTheHostFills())
 	r.answer(func(asked request) object {
-		parts := r.desired(asked)
-		for _, part := range parts {
-			part["spec"].(object)["filled"] = nil
-		}
+		parts := filledByTheHost(r.desired(asked))
 		for _, part := range parts[:len(parts)-1] { // only the last one follows the parent
 			part["spec"].(object)["version"] = "1"
 		}
@@ -75,6 +68,14 @@ func TestARolloutGoesOnAfterAMoveThatChangedNothing(t *testing.T) {
 	r.waitForVersions("1", "1", "2")
 	r.makeReady("a-2")
 	r.waitForEnd("1", "1", "2")
+}
+
+// filledByTheHost returns parts with a null for which the host stores something else.
+func filledByTheHost(parts []object) []object {
+	for _, part := range parts {
+		part["spec"].(object)["filled"] = nil
+	}
+	return parts
 }
 
 // partsThatTheHostFills are Parts with a field for whose null the host stores something else.

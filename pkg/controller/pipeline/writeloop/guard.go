@@ -126,8 +126,8 @@ func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, n
 	return until, report
 }
 
-// historyOf returns the history of what a sync writes, nil if there is none. It drops that of a former parent of the same
-// name: nobody has undone what was written for it.
+// historyOf returns the history of a target, nil if there is none. It drops the history if the target was last written for a
+// former parent of the same name: that the new parent needs the same write is no sign of a write loop.
 func (g *Guard) historyOf(snapshot *pipeline.Snapshot, at target) *history {
 	of := g.histories[at]
 	if of != nil && of.isOfFormer(snapshot.Parent) {
@@ -191,6 +191,5 @@ func changed(outcome *pipeline.Outcome) bool {
 	if outcome.Op.Deletes() {
 		return true
 	}
-	return outcome.Op.FormsWriteLoops() && outcome.Result != nil &&
-		(outcome.Observed == nil || outcome.Result.ResourceVersion != outcome.Observed.ResourceVersion)
+	return outcome.Op.FormsWriteLoops() && outcome.StoredAnew()
 }
