@@ -73,6 +73,8 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	switch {
 	case ctx.Err() != nil:
 		return syncqueue.Done(0)
+	case result.gone && !state.pending.DropSeen():
+		return syncqueue.RequeueAfter(readBackInterval) // its finalizer was removed
 	case result.gone:
 		c.forget(parent, state)
 		return syncqueue.Forget()

@@ -95,7 +95,7 @@ func changed(outcome *pipeline.Outcome) bool {
 	case outcome.Op.Deletes():
 		return true
 	default:
-		return outcome.StoredAnew()
+		return outcome.StoredAnew() || outcome.Removed()
 	}
 }
 

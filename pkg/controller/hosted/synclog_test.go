@@ -48,6 +48,7 @@ func TestASyncIsToldInOneLine(t *testing.T) {
 		"nothing":                    {nil, ""},
 		"a child and the status":     {[]pipeline.Outcome{written(pipeline.Update, "b"), onParent(pipeline.Status)}, "updated Pod b, status"},
 		"other parts of the parent":  {[]pipeline.Outcome{onParent(pipeline.Metadata), onParent(pipeline.Finalizer)}, "updated labels and annotations, finalizers"},
+		"the last finalizer":         {[]pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Finalizer, Type: webs, Namespace: "default", Name: "a", Observed: version("1")}, Result: version("1")}}, "updated finalizers"},
 		"a child that is kept":       {[]pipeline.Outcome{written(pipeline.Keep, "b")}, ""},
 		"a child that was made":      {[]pipeline.Outcome{{Step: step(pipeline.Create, "b", nil), Result: version("1")}, {Step: step(pipeline.Apply, "c", nil), Result: version("1")}}, "created Pod b, Pod c"},
 		"an apply that changed it":   {[]pipeline.Outcome{written(pipeline.Apply, "b")}, "updated Pod b"},

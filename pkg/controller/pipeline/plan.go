@@ -103,6 +103,12 @@ func (o *Outcome) StoredAnew() bool {
 	return o.Result != nil && (o.Observed == nil || o.Result.ResourceVersion != o.Observed.ResourceVersion)
 }
 
+// Removed reports whether the host has removed the step's object, since only the finalizer that the step took off kept it. The host
+// answers such a write with the version before it, and any other change of finalizers with a new one.
+func (o *Outcome) Removed() bool {
+	return o.Op == Finalizer && o.Result != nil && !o.StoredAnew()
+}
+
 // Latest returns the last form of the step's object that the step has seen.
 func (o *Outcome) Latest() *object.Object {
 	if o.Result != nil {

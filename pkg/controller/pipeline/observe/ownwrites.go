@@ -34,6 +34,8 @@ type ownWrite struct {
 	version string
 	// observed is the UID of the object before the write; empty if there was none.
 	observed types.UID
+	// removes is true if the host has removed the object on the write.
+	removes bool
 }
 
 // Wrote adds what a sync has written to writes.
@@ -53,6 +55,7 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 			// left to write.
 			write.version = outcome.Latest().ResourceVersion
 		}
+		write.removes = outcome.Removed()
 		writes.writes = append(writes.writes, write)
 	}
 }
@@ -99,13 +102,15 @@ func (w *OwnWrites) Unseen() error {
 
 // seen reports whether the cache shows the write or a later one.
 func (w ownWrite) seen() bool {
+	cached := w.view.Get(w.name)
 	switch {
-	case w.observed != "" && w.view.Get(w.name) == nil:
+	case w.observed != "" && cached == nil:
 		return true // gone, whatever was written
+	case w.removes:
+		return cached.UID != w.observed
 	case w.version != "":
 		return w.view.Seen(w.version)
 	case w.op.Deletes():
-		cached := w.view.Get(w.name)
 		return cached == nil || cached.UID != w.observed || cached.DeletionTimestamp != nil
 	default:
 		return true

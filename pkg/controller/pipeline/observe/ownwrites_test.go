@@ -114,19 +114,29 @@ func TestAllWritesMustBeSeen(t *testing.T) {
 	eventually(t, "the Pod was seen", pending.DropSeen)
 }
 
-// Taking the last finalizer off an object that is being deleted ends it.
-func TestAWriteThatEndsItsObjectIsPendingUntilItIsGone(t *testing.T) {
-	observer, served := observing(t, webs, NewLabelClaims(false), shop)
-	written := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "201"}}`)
-	var pending OwnWrites
-	observer.Wrote(&pending, []pipeline.Outcome{{
-		Step: pipeline.Step{Op: pipeline.Finalizer, Type: webs, Observed: observer.Get(name("default", "shop"))}, Result: written,
-	}})
-	if pending.DropSeen() {
-		t.Fatal("the cache still shows the object")
+// Taking the last finalizer off an object that is being deleted removes it. The host answers with the version before.
+func TestAWriteThatRemovesItsObjectIsPendingUntilTheCacheShowsIt(t *testing.T) {
+	const before = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "101", finalizers: [ours], deletionTimestamp: "2026-03-04T05:06:07Z"}}`
+	const after = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "101", deletionTimestamp: "2026-03-04T05:06:07Z"}}`
+	for what, event := range map[string]struct{ kind, object string }{
+		"the object is gone":      {"DELETED", `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "200"}}`},
+		"another has come for it": {"MODIFIED", `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-other, resourceVersion: "201"}}`},
+	} {
+		t.Run(what, func(t *testing.T) {
+			observer, served := observing(t, webs, NewLabelClaims(false), shop)
+			served.send(t, "MODIFIED", before)
+			eventually(t, "the deletion was seen", func() bool { return observer.Get(name("default", "shop")).DeletionTimestamp != nil })
+			var pending OwnWrites
+			observer.Wrote(&pending, []pipeline.Outcome{{
+				Step: pipeline.Step{Op: pipeline.Finalizer, Type: webs, Observed: observer.Get(name("default", "shop"))}, Result: parsed(t, after),
+			}})
+			if pending.DropSeen() {
+				t.Fatal("the cache still shows the object")
+			}
+			served.send(t, event.kind, event.object)
+			eventually(t, "the end was seen", pending.DropSeen)
+		})
 	}
-	served.send(t, "DELETED", `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: u-shop, resourceVersion: "200"}}`)
-	eventually(t, "the end was seen", pending.DropSeen)
 }
 
 func TestWhatWasNotWrittenIsNotPending(t *testing.T) {
