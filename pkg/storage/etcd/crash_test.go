@@ -17,6 +17,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -175,5 +181,59 @@ func TestASecondServerInOneProcessFailsAtOnceToo(t *testing.T) {
 	_, err := Start(t.Context(), Config{DataDir: dir})
 	if want := "process " + strconv.Itoa(os.Getpid()) + " "; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one that names %q", err, want)
+	}
+}
+
+// emptyLog makes the log of a storage as the first start makes it.
+func emptyLog(t *testing.T, member string) {
+	t.Helper()
+	metadata, err := proto.Marshal(&etcdserverpb.Metadata{NodeID: new(uint64(1)), ClusterID: new(uint64(2))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := wal.Create(nil, filepath.Join(member, "wal"), metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process that is killed in the first milliseconds of its life leaves a log without entries.
+func TestAStorageWhoseFirstStartWasKilledStarts(t *testing.T) {
+	dir := t.TempDir()
+	emptyLog(t, filepath.Join(dir, "etcd", "member"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it does not become ready"))
+	defer cancel()
+	server, err := Start(ctx, Config{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, connect(t, server), "key", "value")
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is lost of a log makes no empty storage of one that has objects.
+func TestAStorageThatLostTheEntriesOfItsLogIsKept(t *testing.T) {
+	dir := t.TempDir()
+	server := start(t, Config{DataDir: dir})
+	put(t, connect(t, server), "key", "value")
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	etcdDir := filepath.Join(dir, "etcd")
+	member := filepath.Join(etcdDir, "member")
+	if err := os.RemoveAll(filepath.Join(member, "wal")); err != nil {
+		t.Fatal(err)
+	}
+	emptyLog(t, member)
+	if err := removeUnborn(klog.Background(), etcdDir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(member, "snap", "db")); err != nil {
+		t.Errorf("its database is gone: %v", err)
 	}
 }

@@ -107,6 +107,9 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if err := removeLeftovers(s.logger, etcdDir); err != nil {
 		return err
 	}
+	if err := removeUnborn(s.logger, etcdDir); err != nil {
+		return err
+	}
 	gate := s.divide(dataDir, quotaBytes)
 	if err := makeRoom(s.logger, gate); err != nil {
 		return err
@@ -298,8 +301,7 @@ func (s *Server) shutDown() error {
 }
 
 // finishStart waits until etcd is ready, unless it cannot become so. Closing etcd waits for that too, but the member elects itself
-// within milliseconds only if it is told to. A new member that ends before it is ready may lack its first entries, and then never
-// becomes ready at its next start.
+// within milliseconds only if it is told to.
 func (s *Server) finishStart() {
 	select {
 	case <-s.etcd.Server.ReadyNotify():
