@@ -122,8 +122,8 @@ func orphanScenario() *scenario {
 				r.pause() // the finalize hook would delete the children before the host has orphaned them
 				r.DeleteParent("p", metav1.DeletePropagationOrphan)
 				r.await(func() error {
-					if finalizers := r.witness.get("Thing", "p").GetFinalizers(); len(finalizers) != 1 {
-						return fmt.Errorf("the cluster has not orphaned the children: the finalizers are %v", finalizers)
+					if parent := r.witness.get("Thing", "p"); parent.GetDeletionTimestamp() == nil || len(parent.GetFinalizers()) != 1 {
+						return fmt.Errorf("the cluster has not orphaned the children: deleted at %v, the finalizers are %v", parent.GetDeletionTimestamp(), parent.GetFinalizers())
 					}
 					return nil
 				})
