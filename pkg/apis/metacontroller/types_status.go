@@ -9,6 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // or DecoratorController. It is refreshed once a second at most.
 type ControllerStatus struct {
 	ObservedGeneration int64
+	RunningGeneration  int64
 	Conditions         []metav1.Condition
 	Parents            *ParentCounts
 	Children           *ChildCounts
@@ -23,6 +24,7 @@ type ShardStatus struct {
 	Index              int32
 	Runner             *Runner
 	ObservedGeneration int64
+	RunningGeneration  int64
 	Conditions         []metav1.Condition
 	Parents            *ParentCounts
 	Children           *ChildCounts

@@ -190,7 +190,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 	}
 	err = r.Discovery.WithSuggestion(ctx, err)
 	problem := problemOf(err)
-	problem.LastSpecRuns = state.getRunning() != nil
+	problem.RunningGeneration = state.getRunning().generation()
 	if state.setProblem(object, problem) {
 		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.unit.String())
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {

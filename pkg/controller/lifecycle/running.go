@@ -26,6 +26,14 @@ type running struct {
 	stop func()
 }
 
+// generation returns the generation of the spec that runs; zero if nothing does.
+func (r *running) generation() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.object.GetGeneration()
+}
+
 // prepared is a controller that is to replace the one that runs, as soon as it sees all objects of
 // its types. It does not change.
 type prepared struct {

@@ -197,7 +197,7 @@ func (s *controllerState) currentProblem(before *v1alpha1.ControllerStatus, now 
 		if problem == nil || now.Sub(s.prepared.since) < replaceDelay {
 			return nil, false
 		}
-		problem.LastSpecRuns = s.running != nil
+		problem.RunningGeneration = s.running.generation()
 		return problem, true
 	default:
 		delay := fillDelay

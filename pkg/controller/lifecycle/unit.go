@@ -105,7 +105,7 @@ func formerRunnersOf(object controllerObject, of unit) (replicas []string) {
 func othersLag(object controllerObject, than unit) bool {
 	return slices.ContainsFunc(object.GetStatus().Shards, func(shard v1alpha1.ShardStatus) bool {
 		isOther := int(shard.Index) != than.shard.Index && shard.Runner != nil
-		return isOther && (shard.ObservedGeneration != object.GetGeneration() || report.LastSpecRuns(shard.Conditions))
+		return isOther && (shard.ObservedGeneration != object.GetGeneration() || shard.RunningGeneration != 0)
 	})
 }
 

@@ -25,7 +25,7 @@ func TestShardsThatLag(t *testing.T) {
 		"another one that has not seen it":                   {shard: 1, generation: 1, lags: true},
 		"another one that has not seen it, and does not run": {shard: 1, generation: 1, nobody: true},
 		"another one that cannot run it":                     {shard: 1, generation: generation, problem: &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("no answer")}},
-		"another one that still runs the one before":         {shard: 1, generation: generation, problem: &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("no answer"), LastSpecRuns: true}, lags: true},
+		"another one that still runs the one before":         {shard: 1, generation: generation, problem: &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("no answer"), RunningGeneration: 1}, lags: true},
 		"itself": {shard: 0, generation: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

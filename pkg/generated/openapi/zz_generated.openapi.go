@@ -1146,6 +1146,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							Format:      "int64",
 						},
 					},
+					"runningGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be used; the condition Ready says why. Absent otherwise. For a controller that is split, it is the least of the shards.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 					"conditions": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -3202,6 +3209,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref common.ReferenceCal
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
 							Description: "observedGeneration is the metadata.generation that this part is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"runningGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "runningGeneration is the metadata.generation of the spec with which this part still runs, because the present one cannot be used. Absent otherwise.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

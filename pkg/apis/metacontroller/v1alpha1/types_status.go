@@ -47,6 +47,11 @@ type ControllerStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be
+	// used; the condition Ready says why. Absent otherwise. For a controller that is split, it is the least of the shards.
+	// +optional
+	RunningGeneration int64 `json:"runningGeneration,omitempty"`
+
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
 	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
 	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
@@ -103,6 +108,11 @@ type ShardStatus struct {
 	// observedGeneration is the metadata.generation that this part is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// runningGeneration is the metadata.generation of the spec with which this part still runs, because the present one cannot be used.
+	// Absent otherwise.
+	// +optional
+	RunningGeneration int64 `json:"runningGeneration,omitempty"`
 
 	// conditions say how this part is doing, in the terms of status.conditions.
 	// +listType=map

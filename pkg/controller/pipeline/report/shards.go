@@ -27,7 +27,7 @@ func OfShard(status *v1alpha1.ControllerStatus, shard object.Shard) v1alpha1.Con
 	case len(status.Shards) != shard.Of:
 	default:
 		part := &status.Shards[shard.Index]
-		of.Runner, of.ObservedGeneration, of.Conditions = part.Runner, part.ObservedGeneration, part.Conditions
+		of.Runner, of.ObservedGeneration, of.RunningGeneration, of.Conditions = part.Runner, part.ObservedGeneration, part.RunningGeneration, part.Conditions
 		of.Parents, of.Children, of.LastError = part.Parents, part.Children, part.LastError
 	}
 	return of
@@ -48,8 +48,8 @@ func WithShard(status v1alpha1.ControllerStatus, shard object.Shard, is v1alpha1
 		}
 	}
 	status.Shards[shard.Index] = v1alpha1.ShardStatus{
-		Index: int32(shard.Index), Runner: is.Runner, ObservedGeneration: is.ObservedGeneration, Conditions: is.Conditions,
-		Parents: is.Parents, Children: is.Children, LastError: is.LastError,
+		Index: int32(shard.Index), Runner: is.Runner, ObservedGeneration: is.ObservedGeneration, RunningGeneration: is.RunningGeneration,
+		Conditions: is.Conditions, Parents: is.Parents, Children: is.Children, LastError: is.LastError,
 	}
 	status.Runner = nil
 	sumUp(&status)
@@ -58,12 +58,15 @@ func WithShard(status v1alpha1.ControllerStatus, shard object.Shard, is v1alpha1
 
 // sumUp sets the fields that are the sums over the shards.
 func sumUp(status *v1alpha1.ControllerStatus) {
-	status.ObservedGeneration = status.Shards[0].ObservedGeneration
+	status.ObservedGeneration, status.RunningGeneration = status.Shards[0].ObservedGeneration, 0
 	status.Parents, status.Children, status.LastError = &v1alpha1.ParentCounts{}, &v1alpha1.ChildCounts{}, nil
 	var kinds []string
 	for i := range status.Shards {
 		shard := &status.Shards[i]
 		status.ObservedGeneration = min(status.ObservedGeneration, shard.ObservedGeneration)
+		if running := shard.RunningGeneration; running != 0 && (status.RunningGeneration == 0 || running < status.RunningGeneration) {
+			status.RunningGeneration = running
+		}
 		addParents(&status.Parents, shard.Parents)
 		addChildren(&status.Children, shard.Children)
 		if last := shard.LastError; last != nil && (status.LastError == nil || status.LastError.Time.Before(&last.Time)) {

@@ -83,6 +83,31 @@ func TestAStatusSumsUpItsShards(t *testing.T) {
 	}
 }
 
+// The least generation that runs is that of the whole; a shard that runs the present spec has none.
+func TestAStatusSaysWhichSpecStillRuns(t *testing.T) {
+	var whole v1alpha1.ControllerStatus
+	for i, running := range []int64{0, 3, 2, 0} {
+		shard, problem := object.ShardOf(i, 4), (*Problem)(nil)
+		if running != 0 {
+			problem = &Problem{Reason: ReasonTypesNotListed, Err: errors.New("no answer"), RunningGeneration: running}
+		}
+		whole = WithShard(whole, shard, Status(OfShard(&whole, shard), 4, nil, problem))
+		if got := OfShard(&whole, shard).RunningGeneration; got != running {
+			t.Errorf("shard %d says %d, want %d", i, got, running)
+		}
+	}
+	if whole.RunningGeneration != 2 {
+		t.Errorf("the whole says %d, want the least, 2", whole.RunningGeneration)
+	}
+	for i := range 4 {
+		shard := object.ShardOf(i, 4)
+		whole = WithShard(whole, shard, Status(OfShard(&whole, shard), 4, nil, nil))
+	}
+	if whole.RunningGeneration != 0 {
+		t.Errorf("all run the present spec, and the whole says %d", whole.RunningGeneration)
+	}
+}
+
 func TestTheLastErrorIsThatOfTheShardThatFailedLast(t *testing.T) {
 	failed := func(at int64) *Health {
 		return &Health{LastError: &ParentError{Message: time.Unix(at, 0).String(), Time: time.Unix(at, 0)}}

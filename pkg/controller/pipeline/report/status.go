@@ -86,8 +86,8 @@ type Problem struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	Err    error
-	// LastSpecRuns is true if the controller still runs with its last working spec.
-	LastSpecRuns bool
+	// RunningGeneration is the generation of the spec with which the controller still runs; zero if it does not run.
+	RunningGeneration int64
 	// rules is the message about missing rights, which takes much to write; empty if it is about
 	// something else.
 	rules string
@@ -109,6 +109,14 @@ func (p *Problem) message() string {
 		return p.rules
 	}
 	return truncateError(p.Err)
+}
+
+// runningGeneration returns the field RunningGeneration; zero if there is no problem.
+func (p *Problem) runningGeneration() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.RunningGeneration
 }
 
 // Reasons of the conditions of a controller.
@@ -149,7 +157,7 @@ const (
 // status. health is nil if the controller does not run; problem is nil if it runs as its spec says.
 func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
 	after := *before.DeepCopy()
-	after.ObservedGeneration = generation
+	after.ObservedGeneration, after.RunningGeneration = generation, problem.runningGeneration()
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&after.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
@@ -195,21 +203,12 @@ func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, 
 
 type setCondition func(kind string, status metav1.ConditionStatus, reason, message string)
 
-// lastSpecRuns ends the message of the condition Ready if the controller still runs with an earlier spec.
-const lastSpecRuns = " (the controller still runs as its last working spec said)"
-
-// LastSpecRuns reports whether conditions say that the controller still runs with an earlier spec.
-func LastSpecRuns(conditions []metav1.Condition) bool {
-	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	return ready != nil && strings.HasSuffix(ready.Message, lastSpecRuns)
-}
-
 func setReady(set setCondition, problem *Problem) {
 	switch {
 	case problem == nil:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
-	case problem.LastSpecRuns:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+lastSpecRuns)
+	case problem.RunningGeneration != 0:
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+" (the controller still runs as its last working spec said)")
 	default:
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message())
 	}
@@ -354,7 +353,7 @@ func setStable(set setCondition, health *Health) {
 // that Status would set. It is called often, so it writes no rules: the problem has their text.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	if said == nil || status.ObservedGeneration != generation {
+	if said == nil || status.ObservedGeneration != generation || status.RunningGeneration != problem.runningGeneration() {
 		return false
 	}
 	same := false

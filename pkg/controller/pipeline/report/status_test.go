@@ -88,7 +88,7 @@ func TestConditions(t *testing.T) {
 			want:    conditions{"False InvalidSpec: no hooks defined", "Unknown InvalidSpec: no hooks defined", uncalled},
 		},
 		"its new spec cannot be run and the old one is": {
-			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), LastSpecRuns: true},
+			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), RunningGeneration: 1},
 			want: conditions{
 				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "Unknown InvalidSpec: no hooks defined", answered,
 			},
@@ -117,8 +117,8 @@ func TestConditions(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			status := Status(v1alpha1.ControllerStatus{}, 4, test.health, test.problem)
-			if status.ObservedGeneration != 4 {
-				t.Errorf("the generation is %d", status.ObservedGeneration)
+			if status.ObservedGeneration != 4 || status.RunningGeneration != test.problem.runningGeneration() {
+				t.Errorf("the generation is %d, and that of what runs is %d", status.ObservedGeneration, status.RunningGeneration)
 			}
 			if diff := cmp.Diff(test.want, conditionsOf(t, status), cmp.AllowUnexported(conditions{})); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -239,7 +239,8 @@ func TestReadyIsUpToDate(t *testing.T) {
 		"not ready for the same reason": {1, nil, broken("x"), broken("x"), true},
 		"down, from another port":       {1, nil, problem(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), problem(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
 		"down in another way":           {1, nil, problem(ReasonHookDown, "reset"), problem(ReasonWatchFailed, "reset"), false},
-		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), LastSpecRuns: true}, false},
+		"a still older spec runs":       {1, nil, &Problem{Reason: ReasonHookDown, Err: errors.New("x"), RunningGeneration: 2}, &Problem{Reason: ReasonHookDown, Err: errors.New("x"), RunningGeneration: 1}, false},
+		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), RunningGeneration: 1}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

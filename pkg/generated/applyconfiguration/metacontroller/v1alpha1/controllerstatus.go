@@ -18,6 +18,9 @@ type ControllerStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one,
 	// the last change of the spec has not been looked at yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be
+	// used; the condition Ready says why. Absent otherwise. For a controller that is split, it is the least of the shards.
+	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
 	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
 	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
@@ -55,6 +58,14 @@ func ControllerStatus() *ControllerStatusApplyConfiguration {
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *ControllerStatusApplyConfiguration) WithObservedGeneration(value int64) *ControllerStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithRunningGeneration sets the RunningGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RunningGeneration field is set to the value of the last call.
+func (b *ControllerStatusApplyConfiguration) WithRunningGeneration(value int64) *ControllerStatusApplyConfiguration {
+	b.RunningGeneration = &value
 	return b
 }
 

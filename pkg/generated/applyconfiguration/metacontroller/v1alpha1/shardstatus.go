@@ -20,6 +20,9 @@ type ShardStatusApplyConfiguration struct {
 	Runner *RunnerApplyConfiguration `json:"runner,omitempty"`
 	// observedGeneration is the metadata.generation that this part is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// runningGeneration is the metadata.generation of the spec with which this part still runs, because the present one cannot be used.
+	// Absent otherwise.
+	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
 	// conditions say how this part is doing, in the terms of status.conditions.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the parents in this part. Absent until they have been counted.
@@ -57,6 +60,14 @@ func (b *ShardStatusApplyConfiguration) WithRunner(value *RunnerApplyConfigurati
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *ShardStatusApplyConfiguration) WithObservedGeneration(value int64) *ShardStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithRunningGeneration sets the RunningGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RunningGeneration field is set to the value of the last call.
+func (b *ShardStatusApplyConfiguration) WithRunningGeneration(value int64) *ShardStatusApplyConfiguration {
+	b.RunningGeneration = &value
 	return b
 }
 
