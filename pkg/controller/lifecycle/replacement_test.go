@@ -30,6 +30,15 @@ func (f *fixture) waitsToReplace(t *testing.T, name string) *running {
 	return state.getRunning()
 }
 
+func (f *fixture) runningGeneration(t *testing.T, name string) int64 {
+	t.Helper()
+	object, err := f.api.getLive(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object.GetStatus().RunningGeneration
+}
+
 func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -51,11 +60,17 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 				t.Error("another one runs")
 			}
 			f.untilReady(t, "shop", test.says[0], append(test.says, "still runs")...)
+			if got, want := f.runningGeneration(t, "shop"), before.object.GetGeneration(); got != want || want == 0 {
+				t.Errorf("the status says that generation %d runs, want %d", got, want)
+			}
 			if f.state(unit{name: "shop"}).getRunning() != before {
 				t.Error("the one that ran before is stopped")
 			}
 			f.host.set("visits", streams)
 			f.untilReady(t, "shop", "True Running")
+			if got := f.runningGeneration(t, "shop"); got != 0 {
+				t.Errorf("the status says that an earlier generation runs, %d", got)
+			}
 			if now := f.state(unit{name: "shop"}); now.getRunning() == before || now.getPrepared() != nil {
 				t.Error("the next one does not replace the one that ran before")
 			}
