@@ -59,7 +59,7 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	case outcome.Result != nil && !snapshot.NeedsFinalizer:
 		c.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
 	}
-	if latest := outcomes[0].Latest(); !snapshot.Outside && !isRemoved(latest) {
+	if latest := outcomes[0].Latest(); !snapshot.Outside && !latest.IsRemoved() {
 		return c.observer.ParentAs(latest), nil
 	}
 	return nil, nil
@@ -105,11 +105,4 @@ func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeli
 		return nil
 	}
 	return &finalizerPostponedError{after: until.Sub(now)}
-}
-
-// isRemoved reports whether the host removes an object that it stored in this form, because only
-// the finalizer kept it.
-func isRemoved(o *object.Object) bool {
-	grace := o.DeletionGracePeriodSeconds
-	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)
 }

@@ -86,7 +86,7 @@ func (p *previewing) withFinalizer(ctx context.Context, snapshot *pipeline.Snaps
 	if err != nil {
 		return nil, err
 	}
-	if snapshot.Outside || isRemoved(after) {
+	if snapshot.Outside || after.IsRemoved() {
 		p.preview.Planned = true
 		return nil, nil
 	}

@@ -33,6 +33,10 @@ func TestASyncIsToldInOneLine(t *testing.T) {
 	step := func(op pipeline.Op, name string, before *object.Object) pipeline.Step {
 		return pipeline.Step{Op: op, Type: pods, Namespace: "default", Name: name, Observed: before}
 	}
+	leaving := func(finalizers ...string) *object.Object {
+		now := metav1.Now()
+		return &object.Object{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", DeletionTimestamp: &now, Finalizers: finalizers}}
+	}
 	written := func(op pipeline.Op, name string) pipeline.Outcome {
 		return pipeline.Outcome{Step: step(op, name, version("1")), Result: version("2")}
 	}
@@ -48,7 +52,7 @@ func TestASyncIsToldInOneLine(t *testing.T) {
 		"nothing":                    {nil, ""},
 		"a child and the status":     {[]pipeline.Outcome{written(pipeline.Update, "b"), onParent(pipeline.Status)}, "updated Pod b, status"},
 		"other parts of the parent":  {[]pipeline.Outcome{onParent(pipeline.Metadata), onParent(pipeline.Finalizer)}, "updated labels and annotations, finalizers"},
-		"the last finalizer":         {[]pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Finalizer, Type: webs, Namespace: "default", Name: "a", Observed: version("1")}, Result: version("1")}}, "updated finalizers"},
+		"the last finalizer":         {[]pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Finalizer, Type: webs, Namespace: "default", Name: "a", Observed: leaving("ours")}, Result: leaving()}}, "updated finalizers"},
 		"a child that is kept":       {[]pipeline.Outcome{written(pipeline.Keep, "b")}, ""},
 		"a child that was made":      {[]pipeline.Outcome{{Step: step(pipeline.Create, "b", nil), Result: version("1")}, {Step: step(pipeline.Apply, "c", nil), Result: version("1")}}, "created Pod b, Pod c"},
 		"an apply that changed it":   {[]pipeline.Outcome{written(pipeline.Apply, "b")}, "updated Pod b"},

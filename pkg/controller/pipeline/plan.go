@@ -103,10 +103,11 @@ func (o *Outcome) StoredAnew() bool {
 	return o.Result != nil && (o.Observed == nil || o.Result.ResourceVersion != o.Observed.ResourceVersion)
 }
 
-// Removed reports whether the host has removed the step's object, since only the finalizer that the step took off kept it. The host
-// answers such a write with the version before it, and any other change of finalizers with a new one.
+// Removed reports whether the host has removed the step's object, since only the finalizers that the step took off kept it. The
+// host answers such a write with the version before it.
 func (o *Outcome) Removed() bool {
-	return o.Op == Finalizer && o.Result != nil && !o.StoredAnew()
+	tookOff := o.Result != nil && o.Observed != nil && len(o.Observed.Finalizers) > 0 && o.Result.IsRemoved()
+	return tookOff && !o.StoredAnew()
 }
 
 // Latest returns the last form of the step's object that the step has seen.

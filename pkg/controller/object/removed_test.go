@@ -1,13 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package object
 
-import (
-	"testing"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-)
+import "testing"
 
 // A Pod that lost its last finalizer stays for its grace period.
 func TestAnObjectIsRemovedWithoutFinalizersAndGracePeriod(t *testing.T) {
@@ -26,11 +22,11 @@ func TestAnObjectIsRemovedWithoutFinalizersAndGracePeriod(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			stored, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{` + test.metadata + `}}`))
+			stored, err := Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{` + test.metadata + `}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := isRemoved(stored); got != test.want {
+			if got := stored.IsRemoved(); got != test.want {
 				t.Errorf("that it is removed is %v", got)
 			}
 		})
