@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
@@ -41,7 +42,9 @@ type term struct {
 
 // runAsReplica runs the controllers that fall to this process, as often as it has a Lease, until ctx ends.
 func runAsReplica(ctx context.Context, config Config) error {
-	client, err := kubernetes.NewForConfig(config.Host)
+	host := rest.CopyConfig(config.Host)
+	host.QPS = -1 // renewals must not wait for reads of the Leases of others
+	client, err := kubernetes.NewForConfig(host)
 	if err != nil {
 		return fmt.Errorf("make a client for Leases: %w", err)
 	}

@@ -107,6 +107,7 @@ func Join(ctx context.Context, config Config, work func(context.Context, *Member
 	keeping, endKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	running.Go(func() { m.follow(keeping) })
 	running.Go(func() { m.keep(keeping, stop) })
+	running.Go(func() { m.followDead(keeping) })
 	running.Go(func() {
 		select {
 		case <-ctx.Done():
@@ -120,7 +121,7 @@ func Join(ctx context.Context, config Config, work func(context.Context, *Member
 	endKeeping()
 	running.Wait()
 	m.Fence.close()
-	m.delete(context.WithoutCancel(ctx))
+	m.delete(context.WithoutCancel(ctx), m.replica)
 	if cause := context.Cause(working); errors.Is(cause, ErrLeaseLost) {
 		logger.Error(cause, "Stopped all controllers")
 	}
@@ -217,7 +218,7 @@ func (m *Membership) create(ctx context.Context) error {
 	return err
 }
 
-// keep renews the Lease and looks for dead replicas, until ctx ends or the Lease is lost.
+// keep renews the Lease until ctx ends or the Lease is lost.
 func (m *Membership) keep(ctx context.Context, lost func(error)) {
 	ticker := time.NewTicker(renewPeriod)
 	defer ticker.Stop()
@@ -237,7 +238,22 @@ func (m *Membership) keep(ctx context.Context, lost func(error)) {
 			lost(err)
 			return
 		}
-		m.findDead(ctx)
+	}
+}
+
+// followDead looks for dead replicas until ctx ends. It is not part of keep, since the host may answer its requests late.
+func (m *Membership) followDead(ctx context.Context) {
+	ticker := time.NewTicker(renewPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if m.Fence.Check() == nil {
+			m.findDead(ctx)
+		}
 	}
 }
 
@@ -274,12 +290,19 @@ func (m *Membership) patch(ctx context.Context, spec map[string]any) error {
 	return err
 }
 
-// delete deletes the Lease. Whoever looks for this replica later finds it dead.
-func (m *Membership) delete(ctx context.Context) {
+// get reads the Lease of a replica from the host.
+func (m *Membership) get(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewPeriod)
 	defer cancel()
-	if err := m.leases().Delete(ctx, m.leaseName(m.replica), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		klog.FromContext(ctx).Error(err, "Failed to delete the Lease; another replica does it", "replica", m.replica)
+	return m.leases().Get(ctx, m.leaseName(replica), metav1.GetOptions{})
+}
+
+// delete deletes the Lease of a replica. Whoever looks for it later finds it dead.
+func (m *Membership) delete(ctx context.Context, replica string) {
+	ctx, cancel := context.WithTimeout(ctx, renewPeriod)
+	defer cancel()
+	if err := m.leases().Delete(ctx, m.leaseName(replica), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		klog.FromContext(ctx).Error(err, "Failed to delete a Lease; another replica does it later", "replica", replica)
 	}
 }
 
@@ -287,7 +310,7 @@ func (m *Membership) delete(ctx context.Context) {
 // before: its watch may be late.
 func (m *Membership) findDead(ctx context.Context) {
 	for _, name := range m.overdue() {
-		lease, err := m.leases().Get(ctx, m.leaseName(name), metav1.GetOptions{})
+		lease, err := m.get(ctx, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			m.note(name, absent())
@@ -301,10 +324,7 @@ func (m *Membership) findDead(ctx context.Context) {
 		}
 	}
 	for _, name := range m.longDead() {
-		err := m.leases().Delete(ctx, m.leaseName(name), metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Error(err, "Failed to delete the Lease of a dead replica", "dead", name)
-		}
+		m.delete(ctx, name)
 	}
 }
 
@@ -373,7 +393,8 @@ func (m *Membership) note(name string, seen sighting) {
 	if before != nil && before.renewed.Equal(seen.renewed) && before.leaving == seen.leaving {
 		return
 	}
-	seen.stale = before == nil && time.Since(seen.renewed) > leaseDuration
+	isFirst := before == nil || before.renewed.IsZero()
+	seen.stale = isFirst && time.Since(seen.renewed) > leaseDuration
 	m.others[name] = &seen
 	if before == nil || before.dead || before.leaving != seen.leaving || before.stale != seen.stale {
 		m.changed()

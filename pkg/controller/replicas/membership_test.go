@@ -14,9 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -30,6 +33,9 @@ type replica struct {
 	result chan error
 	// cut is true if the host does not answer it.
 	cut *atomic.Bool
+	// late is true if the host answers its reads of single Leases late. It has read so many.
+	late  atomic.Bool
+	reads atomic.Int32
 }
 
 func join(t *testing.T, host *fake.Clientset, name string) *replica {
@@ -47,7 +53,7 @@ func join(t *testing.T, host *fake.Clientset, name string) *replica {
 	})
 	joined := make(chan struct{})
 	go func() {
-		r.result <- Join(ctx, Config{Client: client, Namespace: "ours", Group: "g", Process: name, Address: name + ":6443"}, func(ctx context.Context, m *Membership) error {
+		r.result <- Join(ctx, Config{Client: lateReads{client, r}, Namespace: "ours", Group: "g", Process: name, Address: name + ":6443"}, func(ctx context.Context, m *Membership) error {
 			r.Membership, r.working = m, ctx
 			close(joined)
 			<-ctx.Done()
@@ -171,6 +177,88 @@ func TestANewcomerLeavesNothingForAReplicaThatDiedBefore(t *testing.T) {
 		c.expectAlive(t, "when it has renewed its Lease after all", a, b, c)
 		b.end(t)
 		c.end(t)
+		a.end(t)
+	})
+}
+
+// A replica is asked about as soon as a controller names it, which may be before its Lease is seen.
+func TestALeaseThatHasExpiredIsStaleAlsoIfItsReplicaWasAskedForBefore(t *testing.T) {
+	for name, asked := range map[string]bool{"asked for before": true, "not asked for": false} {
+		t.Run(name, func(t *testing.T) {
+			m := &Membership{config: Config{Group: "g"}, replica: "new", changed: func() {}, others: map[string]*sighting{}}
+			if asked && m.IsDead("old") {
+				t.Error("it is taken for dead at once")
+			}
+			renewed, holder := metav1.NewMicroTime(time.Now().Add(-time.Hour)), "old"
+			m.see(&coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Name: "g-old"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed},
+			})
+			if alive := m.Alive(); !slices.Equal(alive, []string{"new"}) {
+				t.Errorf("alive are %v", alive)
+			}
+		})
+	}
+}
+
+// lateReads is a host that may answer reads of single Leases late.
+type lateReads struct {
+	kubernetes.Interface
+	of *replica
+}
+
+// IsWatchListSemanticsUnSupported is what the fake client says, too.
+func (lateReads) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (l lateReads) CoordinationV1() coordinationclient.CoordinationV1Interface {
+	return lateCoordination{l.Interface.CoordinationV1(), l.of}
+}
+
+type lateCoordination struct {
+	coordinationclient.CoordinationV1Interface
+	of *replica
+}
+
+func (l lateCoordination) Leases(namespace string) coordinationclient.LeaseInterface {
+	return lateLeases{l.CoordinationV1Interface.Leases(namespace), l.of}
+}
+
+type lateLeases struct {
+	coordinationclient.LeaseInterface
+	of *replica
+}
+
+func (l lateLeases) Get(ctx context.Context, name string, options metav1.GetOptions) (*coordinationv1.Lease, error) {
+	l.of.reads.Add(1)
+	if !l.of.late.Load() {
+		return l.LeaseInterface.Get(ctx, name, options)
+	}
+	select {
+	case <-time.After(30 * time.Second):
+	case <-ctx.Done():
+	}
+	return nil, errors.New("no answer")
+}
+
+func TestALeaseIsRenewedWhileThoseOfTheDeadAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := fake.NewClientset()
+		a, b := join(t, host, "a"), join(t, host, "b")
+		a.late.Store(true)
+		b.cut.Store(true)
+		for range 60 {
+			pass(time.Second)
+			lease, err := host.CoordinationV1().Leases("ours").Get(t.Context(), a.leaseName(a.Name()), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if age := time.Since(lease.Spec.RenewTime.Time); age > validity {
+				t.Fatalf("the Lease was renewed %s ago", age)
+			}
+		}
+		if a.reads.Load() == 0 {
+			t.Error("the Lease of the dead replica was not read")
+		}
+		b.end(t)
 		a.end(t)
 	})
 }
