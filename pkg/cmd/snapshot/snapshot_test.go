@@ -12,10 +12,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -184,47 +182,5 @@ func TestWhatCannotBeSaved(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(existing); err != nil || string(kept) != "mine" {
 		t.Errorf("the existing file is %q now, %v", kept, err)
-	}
-}
-
-func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
-	content := newSnapshot(t)
-	kubeconfig := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
-	dir := t.TempDir()
-	at := time.Now()
-	part := func(at time.Time) string { return fileName(at) + ".part-1" }
-	files := []string{"others.db", fileName(at.Add(-3 * time.Hour)), fileName(at.Add(-2 * time.Hour)), part(at.Add(-2 * time.Hour)), part(at)}
-	for _, file := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	long := at.Add(-2 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, files[3]), long, long); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "--directory="+dir, "--keep=2"); err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		left = append(left, entry.Name())
-	}
-	for _, file := range []string{files[1], files[3]} {
-		if slices.Contains(left, file) {
-			t.Errorf("%s is still there", file)
-		}
-	}
-	for _, file := range []string{files[0], files[2], files[4]} {
-		if !slices.Contains(left, file) {
-			t.Errorf("%s is gone", file)
-		}
-	}
-	if len(left) != 4 {
-		t.Errorf("there are %v, want a new file beside three", left)
 	}
 }

@@ -1,0 +1,22 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import "time"
+
+const (
+	// fileTime is the name of a snapshot in a directory. Files with another name are somebody else's.
+	fileTime = "metacontroller-20060102T150405.000Z.db"
+	// partMark is in the name of a file while a snapshot is copied to it, between the later name and a random end.
+	partMark = ".part-"
+)
+
+// fileName returns the name of a snapshot that is saved at a time.
+func fileName(at time.Time) string { return at.UTC().Format(fileTime) }
+
+// savedAt returns the time in the name of a snapshot. It returns false for a name that fileName does not give.
+func savedAt(name string) (time.Time, bool) {
+	at, err := time.Parse(fileTime, name)
+	return at, err == nil && fileName(at) == name
+}
