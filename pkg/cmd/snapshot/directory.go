@@ -31,7 +31,7 @@ func (d directory) save(snapshot io.Reader, stderr io.Writer) error {
 	tidyErr := d.tidy(time.Now(), "") // no reason not to save; if it stays, it is met again below
 	name := fileName(time.Now())
 	if err := saveAs(snapshot, filepath.Join(d.path, name), stderr); err != nil {
-		return errors.Join(err, tidyErr)
+		return errors.Join(explainFull(err, d.path, d.makeRoom()), tidyErr)
 	}
 	return d.tidy(time.Now(), name)
 }

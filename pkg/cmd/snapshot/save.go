@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,7 @@ func (s *save) run(ctx context.Context, args []string, stdout, stderr io.Writer)
 		return receive(snapshot, stdout)
 	}
 	if len(args) == 1 {
-		return saveAs(snapshot, args[0], stderr)
+		return explainFull(saveAs(snapshot, args[0], stderr), filepath.Dir(args[0]), makeRoom)
 	}
 	return directory{path: s.directory, keep: s.keep}.save(snapshot, stderr)
 }
