@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +42,11 @@ verb get on the resource snapshots of metacontroller.k8s.io.`,
   metacontroller-apiserver snapshot save --directory=/snapshots --keep=28`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return s.run(command.Context(), args, command.OutOrStdout(), command.ErrOrStderr())
+			// A signal ends the save by an error, after which its part is removed. A second one ends the process at once.
+			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop)
+			return s.run(ctx, args, command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
