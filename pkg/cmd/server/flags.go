@@ -51,7 +51,7 @@ func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 		"storage-backend", "storage-media-type", // there is only one: JSON in etcd
 		"default-watch-cache-size") // means nothing any more
 	flags.Lookup("etcd-servers").Usage = "The URLs of the etcd servers to keep objects in, comma separated. " +
-		"If empty, an etcd runs inside this process and keeps its data under --data-dir."
+		"Without this flag, an etcd runs inside this process and keeps its data under --data-dir."
 }
 
 func (o *Options) addServingFlags(flags *pflag.FlagSet) {

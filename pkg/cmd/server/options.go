@@ -63,6 +63,8 @@ type Options struct {
 	Logs    *logsapi.LoggingConfiguration
 	Metrics *metrics.Options
 
+	// etcdServersGiven is true if the flag --etcd-servers was given, with servers or without.
+	etcdServersGiven bool
 	// parents lets admission warn of other controllers of the same parents.
 	parents *admission.ParentIndex
 }
@@ -115,6 +117,7 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 	if cert := &o.Recommended.SecureServing.ServerCert; cert.CertDirectory == "" {
 		cert.CertDirectory = filepath.Join(dataDir, "pki")
 	}
+	o.etcdServersGiven = changed("etcd-servers")
 	if !o.embedded() {
 		if !changed("disable-http2-serving") {
 			// The host loses requests when a server closes a connection of HTTP/2.
@@ -158,6 +161,7 @@ func (o *Options) leaveHost() {
 func (o *Options) Validate() error {
 	var errs []error
 	errs = append(errs, o.Storage.validate()...)
+	errs = append(errs, o.validateExternalEtcd()...)
 	errs = append(errs, o.Certificate.validate()...)
 	errs = append(errs, o.Controllers.validate()...)
 	errs = append(errs, o.PlainHTTP.validate()...)
@@ -187,9 +191,4 @@ func (o *Options) validateHost() []error {
 		}
 	}
 	return nil
-}
-
-// embedded reports whether the storage is inside this process.
-func (o *Options) embedded() bool {
-	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
 }

@@ -71,6 +71,32 @@ func TestWhatIsWrongWithOptionsIsSaid(t *testing.T) {
 			args: []string{"--standalone", "--etcd-quota-backend-bytes=-1"},
 			want: []string{"--etcd-quota-backend-bytes"},
 		},
+		"an etcd elsewhere": {
+			args: []string{"--standalone", "--etcd-servers=https://a,https://b", "--etcd-cafile=ca.crt", "--etcd-certfile=a.crt", "--etcd-keyfile=a.key"},
+		},
+		"an etcd elsewhere that is not named": {
+			args: []string{"--standalone", "--etcd-servers="},
+			want: []string{"--etcd-servers is empty"},
+		},
+		"an etcd elsewhere whose names are blank": {
+			args: []string{"--standalone", "--etcd-servers= , "},
+			want: []string{"--etcd-servers is empty"},
+		},
+		"the authority of an etcd that is not named": {
+			args: []string{"--standalone", "--etcd-cafile=ca.crt"},
+			want: []string{"--etcd-servers is missing", "--etcd-cafile"},
+		},
+		"a client certificate for an etcd that is not named": {
+			args: []string{"--standalone", "--etcd-certfile=a.crt", "--etcd-keyfile=a.key"},
+			want: []string{"--etcd-servers is missing", "--etcd-certfile and --etcd-keyfile"},
+		},
+		"a quota for an etcd elsewhere": {
+			args: []string{"--standalone", "--etcd-servers=https://a", "--etcd-quota-backend-bytes=1000000000"},
+			want: []string{"--etcd-quota-backend-bytes and --etcd-servers"},
+		},
+		"the quota that follows the volume, and an etcd elsewhere": {
+			args: []string{"--standalone", "--etcd-servers=https://a", "--etcd-quota-backend-bytes=0"},
+		},
 		"no port": {
 			args: []string{"--standalone", "--secure-port=0"},
 			want: []string{"--secure-port"},
