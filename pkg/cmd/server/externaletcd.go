@@ -20,7 +20,8 @@ func (o *Options) validateExternalEtcd() []error {
 	certificates := o.etcdCertificates()
 	switch {
 	case o.etcdServersGiven && o.blankServers():
-		return []error{errors.New("--etcd-servers is empty: give the URLs of the etcd, or leave the flag out to have one inside this process")}
+		return []error{errors.New("--etcd-servers is empty: give the URLs of the etcd, " +
+			"or leave the flag out to have one inside this process")}
 	case o.embedded() && len(certificates) > 0:
 		return []error{fmt.Errorf("--etcd-servers is missing: give the URLs of the etcd of %s, or leave out these flags, too, "+
 			"to have one inside this process", strings.Join(certificates, " and "))}

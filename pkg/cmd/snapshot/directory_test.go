@@ -50,8 +50,11 @@ func list(t *testing.T, dir string) []string {
 func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
 	kubeconfig := serveContent(t, newSnapshot(t))
 	const (
-		first, second, third = "metacontroller-20260101T000000.000Z.db", "metacontroller-20260102T000000.000Z.db", "metacontroller-20260103T000000.000Z.db"
-		future, farFuture    = "metacontroller-20990101T000000.000Z.db", "metacontroller-20990102T000000.000Z.db"
+		first     = "metacontroller-20260101T000000.000Z.db"
+		second    = "metacontroller-20260102T000000.000Z.db"
+		third     = "metacontroller-20260103T000000.000Z.db"
+		future    = "metacontroller-20990101T000000.000Z.db"
+		farFuture = "metacontroller-20990102T000000.000Z.db"
 	)
 	for name, test := range map[string]struct {
 		dir    string
@@ -70,11 +73,11 @@ func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
 		"those from a clock that was ahead count, and go first": {
 			before: []string{first, second, future, farFuture}, keep: "4", left: []string{first, second, farFuture}},
 		"names that others have given stay": {
-			before: []string{"metacontroller-1.0-before-upgrade.db", "metacontroller-before-upgrade.db", "others.db", "metacontroller-20260101.db",
-				"metacontroller-20260101T000000.000Z.db.gz"},
+			before: []string{"metacontroller-1.0-before-upgrade.db", "metacontroller-before-upgrade.db", "others.db",
+				"metacontroller-20260101.db", "metacontroller-20260101T000000.000Z.db.gz"},
 			keep: "1",
-			left: []string{"metacontroller-1.0-before-upgrade.db", "metacontroller-before-upgrade.db", "others.db", "metacontroller-20260101.db",
-				"metacontroller-20260101T000000.000Z.db.gz"}},
+			left: []string{"metacontroller-1.0-before-upgrade.db", "metacontroller-before-upgrade.db", "others.db",
+				"metacontroller-20260101.db", "metacontroller-20260101T000000.000Z.db.gz"}},
 		"a name with what is a pattern elsewhere": {
 			dir: "[a-z]*", before: []string{first, second}, keep: "2", left: []string{second}},
 	} {
@@ -115,11 +118,11 @@ func TestASaveThatFailsLeavesAsManySnapshotsAsAreKept(t *testing.T) {
 	content := newSnapshot(t)
 	kubeconfig := serveContent(t, content[:len(content)/2])
 	dir := t.TempDir()
-	fill(t, dir, nil, time.Now(), "metacontroller-20260101T000000.000Z.db", "metacontroller-20260102T000000.000Z.db", "metacontroller-20260103T000000.000Z.db")
+	want := []string{"metacontroller-20260102T000000.000Z.db", "metacontroller-20260103T000000.000Z.db"}
+	fill(t, dir, nil, time.Now(), append([]string{"metacontroller-20260101T000000.000Z.db"}, want...)...)
 	if _, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "--directory="+dir, "--keep=2"); err == nil {
 		t.Fatal("half a snapshot was saved")
 	}
-	want := []string{"metacontroller-20260102T000000.000Z.db", "metacontroller-20260103T000000.000Z.db"}
 	if left := list(t, dir); !slices.Equal(left, want) {
 		t.Errorf("there are %q, want %q", left, want)
 	}

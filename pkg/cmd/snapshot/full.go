@@ -28,5 +28,6 @@ func (d directory) makeRoom() string {
 	case 1:
 		return makeRoom + "; it must have room for one snapshot more than --keep, which is 1"
 	}
-	return fmt.Sprintf("lower --keep, or enlarge the volume; it must have room for one snapshot more than --keep, which is %d", d.keep)
+	return fmt.Sprintf("lower --keep, or enlarge the volume; it must have room for one snapshot more than --keep, which is %d",
+		d.keep)
 }

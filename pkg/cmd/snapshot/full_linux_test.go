@@ -19,15 +19,18 @@ func TestAFullVolumeIsSaid(t *testing.T) {
 		args  []string
 		words string
 	}{
-		"with a number of files to keep": {[]string{"--keep=3"}, "is full: lower --keep, or enlarge the volume; it must have room for one snapshot more than --keep, which is 3"},
-		"with only one to keep":          {[]string{"--keep=1"}, "is full: enlarge it, or remove what else is on it; it must have room for one snapshot more than --keep, which is 1"},
-		"with all kept":                  {nil, "is full: set --keep, with which the oldest snapshots are removed, or enlarge the volume"},
+		"with a number of files to keep": {[]string{"--keep=3"},
+			"is full: lower --keep, or enlarge the volume; it must have room for one snapshot more than --keep, which is 3"},
+		"with only one to keep": {[]string{"--keep=1"},
+			"is full: enlarge it, or remove what else is on it; it must have room for one snapshot more than --keep, which is 1"},
+		"with all kept": {nil,
+			"is full: set --keep, with which the oldest snapshots are removed, or enlarge the volume"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := mountVolume(t, len(content)*3/2)
 			fill(t, dir, content, time.Now(), existing)
 			_, _, err := run(t, append([]string{"save", "--kubeconfig=" + kubeconfig, "--directory=" + dir}, test.args...)...)
-			if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), dir+" "+test.words) {
+			if err == nil || !strings.Contains(err.Error(), "no space left on device; the volume of "+dir+" "+test.words) {
 				t.Errorf("the error is %v, want %q in it", err, test.words)
 			}
 			if left := list(t, dir); !slices.Equal(left, []string{existing}) {
@@ -38,7 +41,8 @@ func TestAFullVolumeIsSaid(t *testing.T) {
 	t.Run("with a file", func(t *testing.T) {
 		path := filepath.Join(mountVolume(t, len(content)/2), "a.db")
 		_, _, err := run(t, "save", "--kubeconfig="+kubeconfig, path)
-		if want := filepath.Dir(path) + " is full: enlarge it, or remove what else is on it"; err == nil || !strings.Contains(err.Error(), want) {
+		want := filepath.Dir(path) + " is full: enlarge it, or remove what else is on it"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
 	})
