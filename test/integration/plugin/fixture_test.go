@@ -135,6 +135,7 @@ func newSession(t *testing.T) *transcript.Session {
 			{Word: "trigger: parent", Match: regexp.MustCompile(`trigger: (parent|child)\b`)},
 			{Word: "SIZE bytes", Match: regexp.MustCompile(`\d+ bytes`)},
 			// The widths of columns of times depend on how long things took.
+			{Word: "AGE   ", Match: regexp.MustCompile(`\bAGE {3,}`)},
 			{Word: "AGE", Match: regexp.MustCompile(`(?m)\b[0-9.]+(µs|ms|s|m[0-9]+s|m)$`)},
 			{Word: "AGE  ", Match: regexp.MustCompile(`\b[0-9.]+(µs|ms|s|m[0-9]+s|m)\b *`)},
 		},
