@@ -203,7 +203,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,
-		Settled:               config.settled(),
+		Settled:               config.settled(fence),
 		Syncs:                 &hosted.Syncs{},
 		Calls:                 calllog.New(time.Now()),
 		Revisions:             stored,

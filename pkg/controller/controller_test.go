@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -65,9 +66,9 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 	}
 }
 
-// Who has lost its Lease must not say that others may begin: what it has written last may still arrive.
-func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
-	var fence *replicas.Fence
+// closedFence is the fence of a replica whose time is over.
+func closedFence(t *testing.T) (fence *replicas.Fence) {
+	t.Helper()
 	err := replicas.Join(t.Context(), replicas.Config{Client: fake.NewClientset(), Namespace: "ours", Group: "g", Process: "one"}, func(_ context.Context, membership *replicas.Membership) error {
 		fence = membership.Fence
 		return nil
@@ -75,6 +76,12 @@ func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fence
+}
+
+// Who has lost its Lease must not say that others may begin: what it has written last may still arrive.
+func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
+	fence := closedFence(t)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was sent", r.Method, r.URL.Path) }))
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, QPS: -1}
@@ -87,5 +94,35 @@ func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
 		if !errors.Is(err, replicas.ErrLeaseLost) {
 			t.Fatalf("the error is %v", err)
 		}
+	}
+}
+
+// records is where settled parents are remembered.
+type records struct{ saved int }
+
+func (r *records) Load(context.Context, types.UID) ([]byte, error) { return nil, nil }
+
+func (r *records) Save(context.Context, types.UID, []byte) error {
+	r.saved++
+	return nil
+}
+
+// The next replica may have saved what it has settled.
+func TestAReplicaThatLostItsLeaseSavesNotWhatIsSettled(t *testing.T) {
+	for name, test := range map[string]struct {
+		fence *replicas.Fence
+		err   error
+		saved int
+	}{
+		"no replicas":       {nil, nil, 1},
+		"its Lease is lost": {closedFence(t), replicas.ErrLeaseLost, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := &records{}
+			config := Config{Settled: kept}
+			if err := config.settled(test.fence).Store.Save(t.Context(), "u", nil); !errors.Is(err, test.err) || kept.saved != test.saved {
+				t.Errorf("the error is %v, and it was saved %d times", err, kept.saved)
+			}
+		})
 	}
 }
