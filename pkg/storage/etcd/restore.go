@@ -90,21 +90,18 @@ func restore(path, dataDir string, replace bool, revisionAfter func(last int64) 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	into, making := filepath.Join(dataDir, "etcd"), filepath.Join(dataDir, "etcd.restoring")
-	if !replace && fileutil.Exist(into) && !fileutil.DirEmpty(into) {
-		return 0, fmt.Errorf("data directory %s has a storage already: move %s away, or have it replaced", dataDir, into)
+	swap := swapIn(dataDir)
+	if _, err := swap.resume(); err != nil {
+		return 0, err
+	}
+	if !replace && fileutil.Exist(swap.storage) && !fileutil.DirEmpty(swap.storage) {
+		return 0, fmt.Errorf("data directory %s has a storage already: move %s away, or have it replaced", dataDir, swap.storage)
 	}
 	revision = revisionAfter(info.Revision)
-	if err := restoreInto(making, path, uint64(revision-info.Revision)); err != nil {
-		return 0, errors.Join(fmt.Errorf("restoring %s into %s: %w", path, making, err), os.RemoveAll(making))
+	if err := restoreInto(swap.restoring, path, uint64(revision-info.Revision)); err != nil {
+		return 0, errors.Join(fmt.Errorf("restoring %s into %s: %w", path, swap.restoring, err), os.RemoveAll(swap.restoring))
 	}
-	if err := os.RemoveAll(into); err != nil {
-		return 0, err
-	}
-	if err := errors.Join(os.Rename(making, into), ignoreMissing(os.Remove(filepath.Join(dataDir, movedFile)))); err != nil {
-		return 0, err
-	}
-	return revision, syncDirectory(dataDir)
+	return revision, swap.run()
 }
 
 func restoreInto(dir, path string, bump uint64) error {
@@ -113,17 +110,13 @@ func restoreInto(dir, path string, bump uint64) error {
 	}
 	useSegmentSize()
 	peer := url.URL{Scheme: "http", Host: peerAddress}
-	return snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: path, OutputDataDir: dir, Name: memberName, PeerURLs: []string{peer.String()},
 		InitialCluster: memberName + "=" + peer.String(), InitialClusterToken: embed.NewConfig().InitialClusterToken,
 		RevisionBump: bump, MarkCompacted: true,
 	})
-}
-
-func syncDirectory(path string) error {
-	dir, err := fileutil.OpenDir(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncTree(dir)
 }

@@ -97,6 +97,9 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if s.lock, err = lockDirectory(dataDir); err != nil {
 		return err
 	}
+	if err := settleRestore(s.logger, dataDir); err != nil {
+		return err
+	}
 	if err := refuseMoved(dataDir); err != nil {
 		return err
 	}
