@@ -56,16 +56,6 @@ func verifyFile(path string) error {
 	return checksum.Verify()
 }
 
-// leastBump is by how much revisions rise at least.
-const leastBump = 1_000_000_000
-
-// restoredRevision returns the revision that a restored storage begins with: the time in microseconds. No
-// client has seen that one, or a later one, as long as there was less than one write a microsecond: not from the
-// storage that was lost, and not from one that was restored before, of the same snapshot or of another one.
-func restoredRevision(last int64, now time.Time) int64 {
-	return max(last+leastBump, now.UnixMicro())
-}
-
 // Restore makes the storage of a data directory from a file with a snapshot. If the directory has one, that is
 // deleted once the new one is whole, or Restore fails if it is not to replace it. It returns the revision with which
 // the storage goes on. All earlier ones count as compacted, so that watches from before are told to list again.
@@ -73,7 +63,7 @@ func Restore(path, dataDir string, replace bool) (revision int64, err error) {
 	return restore(path, dataDir, replace, func(last int64) int64 { return restoredRevision(last, time.Now()) })
 }
 
-// restore is Restore with a revision that follows from the one of the snapshot.
+// restore is Restore with a revision that follows from the last one of the snapshot and of the storage that it replaces.
 func restore(path, dataDir string, replace bool, revisionAfter func(last int64) int64) (revision int64, err error) {
 	info, err := InspectSnapshot(path)
 	if err != nil {
@@ -97,7 +87,13 @@ func restore(path, dataDir string, replace bool, revisionAfter func(last int64) 
 	if !replace && fileutil.Exist(swap.storage) && !fileutil.DirEmpty(swap.storage) {
 		return 0, fmt.Errorf("data directory %s has a storage already: move %s away, or have it replaced", dataDir, swap.storage)
 	}
-	revision = revisionAfter(info.Revision)
+	last := info.Revision
+	for _, database := range []string{path, filepath.Join(swap.storage, "member", "snap", "db")} {
+		if revision, err := lastRevision(database); err == nil { // a storage that cannot be read is replaced, too
+			last = max(last, revision)
+		}
+	}
+	revision = revisionAfter(last)
 	if err := restoreInto(swap.restoring, path, uint64(revision-info.Revision)); err != nil {
 		return 0, errors.Join(fmt.Errorf("restoring %s into %s: %w", path, swap.restoring, err), os.RemoveAll(swap.restoring))
 	}

@@ -4,6 +4,8 @@
 package etcd
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -104,6 +106,108 @@ func TestRevisionsAreAboveAllOfThePast(t *testing.T) {
 	}
 }
 
+// ended runs a server, has a client use it, and returns the last revision that the client has seen.
+func ended(t *testing.T, dir string, use func(*Server, *clientv3.Client)) (seen int64) {
+	t.Helper()
+	server, err := Start(t.Context(), Config{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := newClient(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(server, client)
+	seen = revisionOf(t, client)
+	if err := errors.Join(client.Close(), server.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// An operator who looks for the snapshot to go back to restores several, within minutes, and the clock may be wrong.
+func TestRevisionsRiseThroughAllTheLivesOfAStorage(t *testing.T) {
+	dir := shortTempDir(t)
+	var first, second string // of the first life, and of one that was restored
+	seen := ended(t, dir, func(server *Server, client *clientv3.Client) {
+		put(t, client, "key", "1")
+		first = saveSnapshot(t, server)
+	})
+	lives := []struct {
+		name     string
+		snapshot func() string
+		restored func(int64) int64
+	}{
+		{"the first snapshot", func() string { return first }, nil},
+		{"one that was made soon after", func() string { return second }, nil},
+		{"the same once more", func() string { return second }, nil},
+		{"the first snapshot again", func() string { return first }, nil},
+		{"one while the clock is an hour ahead", func() string { return first }, func(last int64) int64 {
+			return restoredRevision(last, time.Now().Add(time.Hour))
+		}},
+		{"one when the clock is right again", func() string { return first }, nil},
+		{"another one then", func() string { return second }, nil},
+	}
+	for _, life := range lives {
+		restoreIt := func() (int64, error) { return Restore(life.snapshot(), dir, true) }
+		if life.restored != nil {
+			restoreIt = func() (int64, error) { return restore(life.snapshot(), dir, true, life.restored) }
+		}
+		revision, err := restoreIt()
+		if err != nil {
+			t.Fatalf("%s: %v", life.name, err)
+		}
+		if revision <= seen {
+			t.Errorf("%s: the revision is %d, want one above %d, which was seen before", life.name, revision, seen)
+		}
+		before := seen
+		seen = ended(t, dir, func(server *Server, client *clientv3.Client) {
+			for range 3 {
+				put(t, client, "key", life.name)
+			}
+			watching, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if answer := <-client.Watch(watching, "key", clientv3.WithRev(before+1)); !errors.Is(answer.Err(), rpctypes.ErrCompacted) {
+				t.Errorf("%s: a watch from revision %d has got %+v, want that it is compacted", life.name, before+1, answer)
+			}
+			if second == "" {
+				second = saveSnapshot(t, server)
+			}
+		})
+	}
+}
+
+func TestADamagedStorageIsReplaced(t *testing.T) {
+	etcdDir, snapshot := endedWith(t, "snapshot")
+	database := filepath.Join("member", "snap", "db")
+	content, err := os.ReadFile(filepath.Join(etcdDir, database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 2 * os.Getpagesize()
+	for name, left := range map[string][]byte{
+		"an empty database":                   {},
+		"no database":                         []byte("noodle"),
+		"one that is cut off":                 content[:pages],
+		"one with pages of something else":    append(append([]byte{}, content[:pages]...), bytes.Repeat([]byte("noodle"), 100_000)...),
+		"one with pages that have only zeros": append(append([]byte{}, content[:pages]...), make([]byte, len(content))...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortTempDir(t)
+			if err := os.CopyFS(filepath.Join(dir, "etcd"), os.DirFS(etcdDir)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "etcd", database), left, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Restore(snapshot, dir, true); err != nil {
+				t.Fatal(err)
+			}
+			wantValue(t, dir, "snapshot")
+		})
+	}
+}
+
 func revisionOf(t *testing.T, client *clientv3.Client) int64 {
 	t.Helper()
 	found, err := client.Get(t.Context(), "key")
@@ -118,7 +222,9 @@ func TestRestoredRevisions(t *testing.T) {
 	for name, test := range map[string]struct{ last, want int64 }{
 		"a storage that was never restored":   {4711, now.UnixMicro()},
 		"one that was restored an hour ago":   {now.Add(-time.Hour).UnixMicro() + 100, now.UnixMicro()},
-		"one that was restored this minute":   {now.Add(-time.Minute).UnixMicro(), now.Add(-time.Minute).UnixMicro() + leastBump},
+		"one that was restored this minute":   {now.Add(-time.Minute).UnixMicro() + 100, now.UnixMicro()},
+		"one that was restored just now":      {now.UnixMicro() - 1, now.UnixMicro()},
+		"a clock that stands still":           {now.UnixMicro(), now.UnixMicro() + leastBump},
 		"a clock that goes after the storage": {now.Add(time.Hour).UnixMicro(), now.Add(time.Hour).UnixMicro() + leastBump},
 	} {
 		if got := restoredRevision(test.last, now); got != test.want {
