@@ -129,7 +129,7 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	defer cancel()
 	s.keeper = &keeper{
 		logger: s.logger, dataDir: dataDir, logDir: filepath.Join(etcdDir, "member", "wal"),
-		quota: gate.sizing.quota, gate: gate, reserve: gate.reserve,
+		quota: gate.sizing.quota, gate: gate, reserve: gate.reserve, snapshots: newOpenSnapshots(gate.wakeKeeper),
 	}
 	gate.refusal = s.keeper.message
 	if s.etcd, err = s.launch(ready, s.etcdConfig(etcdDir, gate)); err != nil {

@@ -4,7 +4,9 @@
 package etcd
 
 import (
+	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 )
 
@@ -18,13 +20,26 @@ type Snapshot struct {
 		io.WriterTo
 		io.Closer
 	}
+	// end is called when the content was closed.
+	end func()
 }
 
-// Snapshot takes a snapshot, while the server goes on serving. Until it is closed, the database keeps what was
-// deleted in the meantime.
+// Snapshot is SnapshotContext for as long as it takes.
 func (s *Server) Snapshot() *Snapshot {
+	snapshot, _ := s.SnapshotContext(context.Background()) // fails only with its context
+	return snapshot
+}
+
+// SnapshotContext takes a snapshot, while the server goes on serving. Until it is closed, the database keeps what was
+// deleted in the meantime, and is not defragmented. If it is being defragmented now, SnapshotContext waits for that,
+// or returns an error when the context ends.
+func (s *Server) SnapshotContext(ctx context.Context) (*Snapshot, error) {
+	open := s.keeper.snapshots
+	if err := open.begin(ctx); err != nil {
+		return nil, fmt.Errorf("no snapshot can be taken while the storage is being defragmented: %w", err)
+	}
 	taken := s.etcd.Server.Backend().Snapshot()
-	return &Snapshot{Size: taken.Size() + sha256.Size, content: taken}
+	return &Snapshot{Size: taken.Size() + sha256.Size, content: taken, end: open.end}, nil
 }
 
 // WriteTo writes the snapshot.
@@ -39,4 +54,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Close ends the snapshot.
-func (s *Snapshot) Close() error { return s.content.Close() }
+func (s *Snapshot) Close() error {
+	defer s.end()
+	return s.content.Close()
+}

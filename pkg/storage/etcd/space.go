@@ -49,6 +49,8 @@ type keeper struct {
 	quota   int64
 	gate    *gate
 	reserve *reserve
+	// snapshots are those that are open.
+	snapshots *openSnapshots
 
 	// compactedTo is the revision of the last compaction, and compactedInUse what was in use after
 	// it.
@@ -186,13 +188,19 @@ func (k *keeper) settle(ctx context.Context) {
 }
 
 // defragment makes the database file smaller when that is worth the pause, and there is room for
-// the copy. If only the reserve makes that room, it is used.
+// the copy. If only the reserve makes that room, it is used. While a snapshot is open, it is put off: the end of the
+// snapshot wakes the keeper.
 func (k *keeper) defragment(starting bool) error {
 	backend := k.etcd.Backend()
 	size, inUse := backend.Size(), backend.SizeInUse()
 	if !k.worthDefragmenting(size, size-inUse, starting) {
 		return nil
 	}
+	if !k.snapshots.exclude() {
+		k.logger.V(2).Info("Defragmentation is put off until no snapshot is being read")
+		return nil
+	}
+	defer k.snapshots.admit()
 	space, err := measureVolume(k.dataDir)
 	if err != nil {
 		return err
