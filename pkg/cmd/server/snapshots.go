@@ -6,6 +6,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/klog/v2"
@@ -19,6 +20,10 @@ import (
 // snapshots of metacontroller.k8s.io.
 const SnapshotPath = "/apis/metacontroller.k8s.io/v1alpha1/snapshots/current"
 
+// partPatience is how long a client may take for a part of a snapshot. The database is not defragmented before it has
+// all of them.
+const partPatience = 30 * time.Second
+
 // serveSnapshots has the server answer at SnapshotPath. Users are known and authorized there as for all paths
 // of the API. Without an embedded storage the answer is 501.
 func serveSnapshots(config *apiserver.Config, storage *etcd.Server) {
@@ -30,12 +35,12 @@ func serveSnapshots(config *apiserver.Config, storage *etcd.Server) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			serveSnapshot(w, r, storage)
+			serveSnapshot(w, r, storage, partPatience)
 		}), config)
 	}
 }
 
-func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server) {
+func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server, patience time.Duration) {
 	switch {
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
@@ -45,7 +50,11 @@ func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server)
 		http.Error(w, "the server keeps its objects in an external etcd: save a snapshot with etcdctl", http.StatusNotImplemented)
 		return
 	}
-	snapshot := storage.Snapshot()
+	snapshot, err := storage.SnapshotContext(r.Context())
+	if err != nil {
+		http.Error(w, err.Error()+": try again", http.StatusServiceUnavailable)
+		return
+	}
 	defer func() {
 		if err := snapshot.Close(); err != nil {
 			klog.FromContext(r.Context()).Error(err, "Failed to end a snapshot")
@@ -54,7 +63,7 @@ func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(snapshot.Size, 10))
 	// The reader knows by the length and the checksum that something is missing.
-	if _, err := snapshot.WriteTo(w); err != nil {
+	if _, err := snapshot.WriteTo(&impatientWriter{to: w, request: r, patience: patience}); err != nil {
 		klog.FromContext(r.Context()).Error(err, "Failed to send a snapshot")
 	}
 }
