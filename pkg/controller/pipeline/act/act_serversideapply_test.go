@@ -97,11 +97,13 @@ func TestApply(t *testing.T) {
 // differs, or nothing.
 func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 	invalid := failure(422, metav1.StatusReasonInvalid, "field is immutable")
+	const denial, cannotTry = `admission webhook "x" denied the request: no`, `admission webhook "x" does not support dry run`
 	try := request{"PATCH", "/api/v1/namespaces/default/configmaps/a?dryRun=All&fieldManager=metacontroller&force=true", applyPatch, `{"a":"a"}`}
 	tryCreate := request{"POST", "/api/v1/namespaces/default/configmaps?dryRun=All&fieldManager=metacontroller", "application/json", `{"a":"a"}`}
 	deletion := request{"DELETE", "/api/v1/namespaces/default/configmaps/a", "application/json",
 		`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"uid-of-a"},"propagationPolicy":"Background"}`}
 	tests := map[string]struct {
+		rolls                  bool
 		tried, created         string
 		triedCode, createdCode int
 		requests               []request
@@ -126,8 +128,28 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default"; ` +
 				`missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} in a Role of namespace "default"`,
 		},
-		"the cluster does not let us ask":   {triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, "no"), requests: []request{try}, op: pipeline.Keep},
-		"the host cannot try":               {triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, "no"), requests: []request{try}, op: pipeline.Keep},
+		"admission denies it": {
+			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, denial), requests: []request{try}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: " + denial,
+		},
+		"admission denies it with another code": {
+			triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, denial), requests: []request{try}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: " + denial,
+		},
+		"admission denies it with what another host says": {
+			triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, `admission webhook "y" denied the request: `+cannotTry), requests: []request{try}, op: pipeline.Recreate,
+			err: `can't recreate ConfigMap default/a: admission webhook "y" denied the request: ` + cannotTry,
+		},
+		"a quota denies it": {
+			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, "exceeded quota"), requests: []request{try}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: exceeded quota",
+		},
+		"the host cannot try": {triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, cannotTry), requests: []request{try}, op: pipeline.Keep},
+		"the host cannot try, and a rollout waits for the child": {
+			rolls: true, triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, cannotTry), requests: []request{try}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: it was left alone, since only a dry run could show whether it differs: " + cannotTry +
+				"; set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply",
+		},
 		"the cluster is broken":             {triedCode: 500, tried: failure(500, metav1.StatusReasonInternalError, "no"), requests: []request{try}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no"},
 		"it must not change":                {triedCode: 422, tried: invalid, createdCode: 409, created: failure(409, metav1.StatusReasonAlreadyExists, "no"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},
 		"it must not change and is gone":    {triedCode: 422, tried: invalid, createdCode: 201, created: child("", "two"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},
@@ -137,6 +159,7 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			step := probe(t)
+			step.Rolls = test.rolls
 			outcome, requests := take(t, step, func(asked request) (int, string) {
 				switch asked.method {
 				case "PATCH":

@@ -6,6 +6,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,7 @@ import (
 
 // recreate deletes a child that a later sync creates again in another form. If the step has a body,
 // only the host knows whether the child would change, so a dry run asks it first. A child that
-// would not change, or of which admission refuses dry runs, is kept and returned. A higher generation
+// would not change, or of which the host can try nothing, is kept and returned. A higher generation
 // alone is no change.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Body == nil {
@@ -26,9 +27,11 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	}
 	tried, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
-	case LacksRight(err):
-		return nil, err
-	case apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
+	case isNoDryRun(err) && step.Rolls:
+		// A rollout takes a child that is kept for one that is up to date.
+		return nil, fmt.Errorf("it was left alone, since only a dry run could show whether it differs: %w; "+
+			"set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply", err)
+	case isNoDryRun(err):
 		klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
 		return step.Observed, nil
@@ -46,6 +49,16 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 		return nil, notAsObserved(step)
 	}
 	return nil, a.delete(ctx, step)
+}
+
+// noDryRun is what API servers say of a webhook of admission that may have side effects: they call it in no
+// dry run. A webhook that denies a request is quoted in other words.
+var noDryRun = regexp.MustCompile(`^admission webhook "[^"]*" does not support dry run$`)
+
+// isNoDryRun reports whether the host did not try a write because it cannot. It does not say then whether
+// the write itself would succeed.
+func isNoDryRun(err error) bool {
+	return apierrors.IsBadRequest(err) && noDryRun.MatchString(err.Error())
 }
 
 // isAsObserved reports whether a dry run began with the child that was observed. Otherwise the cache is
