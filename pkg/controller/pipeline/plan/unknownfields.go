@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
@@ -21,10 +22,10 @@ func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed
 	cache := &c.upToDate.unknown
 	fields, current := cache.get(desired.Hash, c.parent.schemasVersion)
 	if !current && group.Schema != nil {
-		before := len(fields)
+		before := fields
 		fields = slices.DeleteFunc(group.Schema.UnknownFields(desired.JSON()), isBelowStatus)
 		cache.put(desired.Hash, c.parent.schemasVersion, fields)
-		if observed != nil && len(fields) < before {
+		if observed != nil && anyBecameKnown(before, fields) {
 			c.upToDate.forget(observed.UID)
 		}
 	}
@@ -50,17 +51,30 @@ func (p *parent) warnOfStatus(upToDate *UpToDateCache, hash uint64, status []byt
 	cache := &upToDate.unknown
 	fields, current := cache.get(hash, p.schemasVersion)
 	if !current && p.schema != nil {
-		before := len(fields)
+		before := fields
 		fields = p.schema.UnknownFields(slices.Concat([]byte(`{"status":`), status, []byte("}")))
 		fields = slices.DeleteFunc(fields, func(field openapi.UnknownField) bool { return isGenerated(field.Path, status) })
 		cache.put(hash, p.schemasVersion, fields)
-		if len(fields) < before {
+		if anyBecameKnown(before, fields) {
 			upToDate.forget(p.UID)
 		}
 	}
 	cache.status = hash
 	p.warned.add(p.key(), upToDate.hostWarnings[hash])
 	p.unknown.add(p.key(), fields, isDropped, adviceForStatus(p.foreignStatus))
+}
+
+// anyBecameKnown reports whether the host knows a field that it did not know before. As many others may have become
+// unknown.
+func anyBecameKnown(before, now []openapi.UnknownField) bool {
+	if len(before) == 0 {
+		return false
+	}
+	unknown := make(sets.Set[string], len(now))
+	for _, field := range now {
+		unknown.Insert(field.Path)
+	}
+	return slices.ContainsFunc(before, func(field openapi.UnknownField) bool { return !unknown.Has(field.Path) })
 }
 
 // isGenerated reports whether a field of the parent that the host does not know comes from us alone, and

@@ -170,20 +170,62 @@ func TestUnknownFieldsOfTheStatus(t *testing.T) {
 }
 
 func TestAFieldOfTheStatusThatBecomesKnownIsWritten(t *testing.T) {
-	w := newWorld(t, web).withSubresource(true)
-	w.schemas[w.parentType] = described(t, webs)
-	answer := w.answer()
-	answer.Status = []byte(`{"foo":1}`)
-	written := stepFor(t, w.plan(answer), "shop")
-	w.upToDate.Wrote([]pipeline.Outcome{{Step: written, Result: w.parent}}) // the host has dropped the field
-	if planned := w.plan(answer); len(planned.Steps) != 0 || len(planned.Warnings) != 1 {
-		t.Fatalf("before, the steps are %v and the warnings %v", steps(planned), planned.Warnings)
+	worlds := map[string]*world{
+		"a parent": newWorld(t, web).withSubresource(true),
+		"a target": newTarget(t, web).withSubresource(true),
+		"a target whose status is no subresource": newTarget(t, web).withSubresource(false),
 	}
-	w.schemas[w.parentType] = described(t, pods) // any field of its status is known
-	w.schemasVersion++
-	if planned := w.plan(answer); len(planned.Steps) != 1 || len(planned.Warnings) != 0 {
-		t.Errorf("after, the steps are %v and the warnings %v", steps(planned), planned.Warnings)
+	for name, w := range worlds {
+		t.Run(name, func(t *testing.T) {
+			w.schemas[w.parentType] = described(t, webs)
+			answer := w.answer()
+			answer.Status = []byte(`{"foo":1}`)
+			written := stepFor(t, w.plan(answer), "shop")
+			w.upToDate.Wrote([]pipeline.Outcome{{Step: written, Result: w.parent}}) // the host has dropped the field
+			if planned := w.plan(answer); len(planned.Steps) != 0 || len(planned.Warnings) != 1 {
+				t.Fatalf("before, the steps are %v and the warnings %v", steps(planned), planned.Warnings)
+			}
+			w.schemas[w.parentType] = described(t, pods) // any field of its status is known
+			w.schemasVersion++
+			if planned := w.plan(answer); len(planned.Steps) != 1 || len(planned.Warnings) != 0 {
+				t.Errorf("after, the steps are %v and the warnings %v", steps(planned), planned.Warnings)
+			}
+		})
 	}
+}
+
+// A hook that works with two versions of a schema may send a field under its old name and its new one.
+func TestAFieldThatBecomesKnownIsWrittenThoughAnotherBecomesUnknown(t *testing.T) {
+	t.Run("of a child", func(t *testing.T) {
+		w := newWorld(t, web, deployments).method(InPlace)
+		w.schemas[deployments] = described(t, deployments)
+		answer := w.answer(deployment("a", "paused: true, hostNetwork: true"))
+		w.defaults = func(content map[string]any) { delete(content["spec"].(map[string]any), "hostNetwork") }
+		w.carryOut(w.plan(answer))
+		if diff := cmp.Diff([]string(nil), writes(w.plan(answer))); diff != "" {
+			t.Fatalf("before, writes (-want +got):\n%s", diff)
+		}
+		w.schemas[deployments] = described(t, pods) // which has hostNetwork, and not paused
+		w.schemasVersion++
+		if diff := cmp.Diff([]string{"update Deployment default/a"}, writes(w.plan(answer))); diff != "" {
+			t.Errorf("after, writes (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("of the status", func(t *testing.T) {
+		w := newWorld(t, web).withSubresource(true)
+		w.schemas[w.parentType] = described(t, webs)
+		answer := w.answer()
+		answer.Status = []byte(`{"ready":1,"readyReplicas":1}`)
+		w.upToDate.Wrote([]pipeline.Outcome{{Step: stepFor(t, w.plan(answer), "shop"), Result: w.parent}}) // the host has dropped the field
+		if planned := w.plan(answer); len(planned.Steps) != 0 {
+			t.Fatalf("before, the steps are %v", steps(planned))
+		}
+		w.schemas[w.parentType] = described(t, deployments) // whose status has readyReplicas, and not ready
+		w.schemasVersion++
+		if planned := w.plan(answer); len(planned.Steps) != 1 {
+			t.Errorf("after, the steps are %v", steps(planned))
+		}
+	})
 }
 
 func TestWhatIsDesiredIsSearchedOnce(t *testing.T) {

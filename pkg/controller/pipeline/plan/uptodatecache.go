@@ -76,7 +76,12 @@ func (c *UpToDateCache) putOutdatedWarning(kind schema.GroupKind, warning *outda
 }
 
 // forget removes what is known of an object, so that it is compared again.
-func (c *UpToDateCache) forget(uid types.UID) { delete(c.objects, uid) }
+func (c *UpToDateCache) forget(uid types.UID) {
+	delete(c.objects, uid)
+	if c.target.uid == uid {
+		c.target.uid = ""
+	}
+}
 
 // isTargetUpToDate reports whether nothing of a target is left to write for the pair.
 func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64) bool {
